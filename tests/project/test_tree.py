@@ -19,7 +19,6 @@ APART: dict[str, str] = {
     "store.contract.keys": PROTOCOL,
     "store.contract.peers": PROTOCOL,
     "store.contract.writes": PROTOCOL,
-    "store.sqlite.search.tokens": "named like its counterpart on the other backend",
 }
 """Small modules with one importer that stay apart, each with the reason."""
 

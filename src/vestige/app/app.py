@@ -81,7 +81,7 @@ class App:
             engine.store,
             engine.events,
             process=uuid.uuid4().hex,
-            others=engine.store.has_company,
+            others=engine.store.has_peers,
         )
         self.engine = replace(engine, background=self.autopilot.status)
 

@@ -126,7 +126,7 @@ def open_postgres(
     settings: Settings, clock: Clock, *, who: Who, backup: Callable[[Path], tuple[End, End]]
 ) -> MemoryStore:
     """Open the store on the server. `backup` returns the ends of a transfer from there to a file."""
-    from vestige.store.transfer.copy import copy_into_file
+    from vestige.store.transfer.move import copy_into_file
 
     chosen = settings.storage.postgres
     # For backups and exports. A machine that cannot have them can do everything else.

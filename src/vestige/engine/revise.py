@@ -21,7 +21,7 @@ from vestige.core.events import (
 from vestige.core.models import Edge, Evidence, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
-from vestige.store.contract.changes import Change, Remark, Revise
+from vestige.store.contract.changes import Change, RecordEvidence, Revise
 
 # -- Events about memories ------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ def revise(
         memory = next_revision(wanted, call.engine.now())
         changes: list[Change] = [revision(call, memory, names, reason)]
         if evidence is not None:
-            changes.append(Remark(memory_id=memory_id, evidence=evidence, at=memory.updated_at))
+            changes.append(RecordEvidence(memory_id=memory_id, evidence=evidence, at=memory.updated_at))
         call.engine.store.commit(changes, access=call.access)
         call.engine.events.emit(updated_event(memory, memory.updated_at, names))
         return load(call, memory_id), True

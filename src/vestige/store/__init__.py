@@ -1,1 +1,1 @@
-"""Where memories are kept: one contract (protocol.py), several stores."""
+"""Stores of memories: one contract (`contract/`), three implementations."""

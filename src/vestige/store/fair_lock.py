@@ -1,4 +1,4 @@
-"""Threads of one process that do something one after another, in the order in which they came."""
+"""A lock that threads of one process get in the order in which they asked for it."""
 
 import threading
 from collections import deque
@@ -12,14 +12,14 @@ from vestige.store.contract.processes import Holder, Who, kept
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LockTurn:
-    """A place in a line, and what for."""
+    """A waiting thread, and the purpose of its wait."""
 
     purpose: str
 
 
 class FairLock:
-    """Who comes first has it, and the others wait. `who` this process is and `details` of the store are told
-    to one who waited in vain."""
+    """A first-come, first-served lock. `who` (this process) and `details` (the store) go into the error for a
+    thread that waited in vain."""
 
     def __init__(self, who: Who | None, details: Mapping[str, Any] | None = None) -> None:
         self._who = who
@@ -29,8 +29,9 @@ class FairLock:
 
     @contextmanager
     def turn(self, purpose: str, patience_seconds: float) -> Iterator[bool]:
-        """Wait for one's turn and have it; whether others were before. StoreBusy when nobody gets ahead for
-        so long: each one is waited for anew, so that none is refused because many came at once."""
+        """Wait for the lock and hold it; yields whether other threads were ahead. StoreBusy when the queue
+        does not advance for the whole patience. The patience starts anew with each thread ahead, so a long
+        queue alone refuses no one."""
         mine = LockTurn(purpose=purpose)
         with self._moved:
             others = bool(self._places)

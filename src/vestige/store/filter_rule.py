@@ -1,6 +1,6 @@
-"""Whether a memory, as it is or as it was, passes a filter: the one definition every store can use.
+"""The rule by which a memory, present or past, passes a filter. Every store obeys it.
 
-What a filter says about strength (`due_by`, retention) is not judged here, because strength has no past.
+Conditions on strength (`due_by`, retention) are not checked here, because strength has no past.
 """
 
 from collections.abc import Callable
@@ -12,17 +12,17 @@ EQUAL_FIELDS = ("source", "author", "agent_id", "session_id", "thread", "positio
 
 
 def passes(memory: Memory, where: Filter, access: Access) -> bool:
-    """Whether a memory is within the access and what the filter asks for."""
+    """Whether a memory is accessible and matches the filter."""
     return passed(memory, where, access) and stands(memory, where)
 
 
 def passed(memory: Memory, where: Filter, access: Access) -> bool:
-    """Whether this state of a memory, perhaps an earlier one, is so, but for whether it `stands` now."""
+    """The same for a state of a memory, perhaps an earlier one, without the conditions of `stands`."""
     return access.allows(memory) and all(check(memory, where) for check in CHECKS)
 
 
 def stands(memory: Memory, where: Filter) -> bool:
-    """Whether a memory as it is now may come to mind: what is out of mind is so for every `known_at`."""
+    """Whether a memory is visible now: a suppressed or archived one is hidden for every `known_at`."""
     if where.archived is not None and (memory.archived_at is not None) != where.archived:
         return False
     if where.suppressed_by is not None and not _suppressed_by(memory, where.suppressed_by):
@@ -42,12 +42,12 @@ def _in_place(memory: Memory, where: Filter) -> bool:
 
 
 def inherits(scope: str, other: str) -> bool:
-    """Whether what is in `other` holds in `scope` from above."""
+    """Whether `scope` inherits from `other`, a scope above it."""
     return covers(SHARED_SCOPE, other) or other in enclosing(scope)
 
 
 def in_scope(scope: str, asked: str, *, inherited: bool) -> bool:
-    """Whether a scope is the one asked for, or below it, or holds there from above."""
+    """Whether a scope is the requested one, below it, or (with `inherited`) above it."""
     return covers(asked, scope) or (inherited and inherits(asked, scope))
 
 
@@ -90,4 +90,4 @@ CHECKS: tuple[Callable[[Memory, Filter], bool], ...] = (
     _in_time,
     _pinned,
 )
-"""What a memory has to pass; each looks at a few fields of the filter."""
+"""The conditions of a filter; each checks a few of its fields."""

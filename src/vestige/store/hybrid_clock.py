@@ -18,6 +18,6 @@ LAST_READING = 2**63 - 2**40
 
 
 def tick(previous: int, at: datetime) -> int:
-    """The reading after `previous` for something that happens at a time: never back."""
+    """The reading after `previous` for an event at a time; readings never go back."""
     millisecond = min((utc(at) - EPOCH) // MILLISECOND, LAST_MILLISECOND)
     return max(previous + 1, millisecond << COUNTER_BITS)

@@ -31,7 +31,7 @@ class Migration:
 
     @property
     def checksum(self) -> str:
-        """The hash of the text, whatever line ends it was checked out with."""
+        """The hash of the SQL text, with line ends normalised."""
         text = self.sql.replace("\r\n", "\n")
         return blake2b(text.encode("utf-8"), digest_size=16).hexdigest()
 
@@ -49,7 +49,8 @@ class Migration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedMigration:
-    """A row of `schema_migrations`: what was applied, and which Vestige did it."""
+    """A row of `schema_migrations`: a migration that was applied, and the version of Vestige that applied
+    it."""
 
     version: int
     name: str
@@ -73,8 +74,8 @@ def load(folder: Traversable) -> list[Migration]:
 def pending(
     migrations: Sequence[Migration], applied: Sequence[AppliedMigration], *, elsewhere: str = "data directory"
 ) -> list[Migration]:
-    """What is still to do. StoreTooNew for a database from the future, StoreError for a strange one. What is
-    `elsewhere` another one, there could be another store."""
+    """The migrations that a database still needs. StoreTooNew for a database of a newer Vestige, StoreError
+    for one with another checksum. `elsewhere` is what to change to use another store."""
     known = {migration.version: migration for migration in migrations}
     for row in applied:
         if row.version not in known:

@@ -21,7 +21,7 @@ from vestige.engine.context import Call, Engine
 from vestige.engine.embedding import embed_memories
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.groups import registry
-from vestige.store.contract.changes import Add, Carry, Change, Forget, Remark, Settle, Tune
+from vestige.store.contract.changes import Add, Carry, Change, ChangeState, Forget, RecordEvidence, Tune
 from vestige.store.contract.store import MemoryStore
 from vestige.store.inmemory import InMemoryStore
 
@@ -50,7 +50,7 @@ def once(act: Callable[[], object]) -> Callable[[float, float | None, str | None
 
 
 def promote(store: MemoryStore, memory_id: str) -> None:
-    remark = Remark(memory_id=memory_id, evidence=Evidence.PROMOTED, at=START + DAY)
+    remark = RecordEvidence(memory_id=memory_id, evidence=Evidence.PROMOTED, at=START + DAY)
     store.commit([remark], access=EVERYTHING)
 
 
@@ -204,12 +204,12 @@ def anything(rng: random.Random, number: int, names: list[str]) -> Change:
     name = rng.choice(names)
     if kind == "settle":
         before, after = rng.sample(list(MemoryState), 2)
-        return Settle(memory_id=name, at=at, before=before, after=after, reason="time_decay")
+        return ChangeState(memory_id=name, at=at, before=before, after=after, reason="time_decay")
     if kind == "carry":
         brought = replace(encode(at), stability=rng.uniform(0.1, 900), retrieval=rng.random())
         return Carry(memory_id=name, strength=brought, at=at)
     evidence = rng.choice([one for one in Evidence if one is not Evidence.ENCODED])
-    return Remark(memory_id=name, evidence=evidence, at=at, amount=rng.random())
+    return RecordEvidence(memory_id=name, evidence=evidence, at=at, amount=rng.random())
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -241,7 +241,7 @@ def test_replaying_the_log_of_stores_that_were_united_gives_the_strengths_it_lef
         store.commit([anything(rng, number, known)], access=EVERYTHING)
         names = list(dict.fromkeys([*names, *known]))
         if rng.random() < 0.2:
-            for lives in elsewhere.lives(access=EVERYTHING):
+            for lives in elsewhere.histories(access=EVERYTHING):
                 here.absorb(lives, access=EVERYTHING)
     assert {event.node for event in here.log(access=EVERYTHING)} == {here.node, "elsewhere"}
 

@@ -20,7 +20,7 @@ from vestige.engine.memory.states import (
     transition,
     transitions,
 )
-from vestige.store.contract.changes import STATE, Add, Forget, Remark, Revise, Tune
+from vestige.store.contract.changes import STATE, Add, Forget, RecordEvidence, Revise, Tune
 
 DAY = timedelta(days=1)
 ACTIVE, DORMANT, SILENT = MemoryState.ACTIVE, MemoryState.DORMANT, MemoryState.SILENT
@@ -184,7 +184,7 @@ def test_evidence_that_changes_a_state_tells_so(world: World) -> None:
     plant(world, 1)
     store = world.app.engine.store
     for evidence, days in ((Evidence.EXPOSED, 60), (Evidence.PROMOTED, 61), (Evidence.DEMOTED, 61)):
-        remark = Remark(memory_id="m0000", evidence=evidence, at=START + days * DAY)
+        remark = RecordEvidence(memory_id="m0000", evidence=evidence, at=START + days * DAY)
         store.commit([remark], access=EVERYTHING)
     told = transitions(call_of(world), "m0000")
     assert [(one.before, one.after, one.reason) for one in told] == [
@@ -200,7 +200,7 @@ def test_every_transition_begins_where_the_one_before_ended(world: World) -> Non
     kinds = (Evidence.DEMOTED, Evidence.EXPOSED, Evidence.PROMOTED, Evidence.AGAIN, Evidence.GOOD)
     for number in range(40):
         world.clock.advance(days=number % 13 * 5)
-        remark = Remark(memory_id="m0000", evidence=kinds[number % len(kinds)], at=world.clock.now)
+        remark = RecordEvidence(memory_id="m0000", evidence=kinds[number % len(kinds)], at=world.clock.now)
         store.commit([remark], access=EVERYTHING)
         if number % 4 == 0:
             world.clock.advance(days=100)

@@ -12,7 +12,7 @@ from vestige.core.models import EVERYTHING, Access, Evidence, Memory
 from vestige.engine.care.rebuild import rebuild
 from vestige.engine.context import Call
 from vestige.engine.sleep.personal_curve import tune
-from vestige.store.contract.changes import TUNED, Add, Change, Forget, Remark, Tune
+from vestige.store.contract.changes import TUNED, Add, Change, Forget, RecordEvidence, Tune
 
 DAY = timedelta(days=1)
 
@@ -41,7 +41,7 @@ def review(world: World, w20: float, count: int, *, passed: Evidence, failed: Ev
         days = rng.uniform(1.0, 200.0)
         known = rng.random() < float(retrievability(days, 2.3065, curve=w20))
         at = START + days * DAY
-        changes.append(Remark(memory_id=name, evidence=passed if known else failed, at=at))
+        changes.append(RecordEvidence(memory_id=name, evidence=passed if known else failed, at=at))
     commit(world, changes)
     world.clock.advance(days=200)
     return names
@@ -128,5 +128,8 @@ def test_whoever_does_not_reach_the_whole_store_may_not_fit_its_curve(world: Wor
 def test_strengths_on_a_fitted_curve_are_what_the_log_says(world: World) -> None:
     names = review(world, 0.4, 150, passed=Evidence.GOOD, failed=Evidence.AGAIN)
     tune(call_of(world))
-    commit(world, [Remark(memory_id=name, evidence=Evidence.GOOD, at=world.clock.now) for name in names[:20]])
+    commit(
+        world,
+        [RecordEvidence(memory_id=name, evidence=Evidence.GOOD, at=world.clock.now) for name in names[:20]],
+    )
     assert rebuild(call_of(world), strengths=True).drifted == 0

@@ -12,7 +12,13 @@ from vestige.core.documents import Document
 from vestige.core.models import ROOT_SCOPE, LogEvent, Memory
 from vestige.embed.protocol import Signature
 from vestige.store.contract.changes import Embedded, Piece, Tokens
-from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife
+from vestige.store.merge.histories import (
+    CurveHistory,
+    DocumentHistory,
+    EdgeHistory,
+    EntityHistory,
+    MemoryHistory,
+)
 from vestige.store.merge.union import GROUPED
 
 SIGNATURE = Signature(name="test", revision="1", dimension=12)
@@ -105,7 +111,7 @@ def vectors(draw: st.DrawFn) -> Embedded:
 
 
 @st.composite
-def memory_lives(draw: st.DrawFn, memory_id: str) -> MemoryLife:
+def memory_lives(draw: st.DrawFn, memory_id: str) -> MemoryHistory:
     """A memory with its revisions and remarks, or what is left of a deleted one."""
     kinds = draw(st.lists(st.sampled_from(["memory.revised", "memory.remarked"]), max_size=4))
     events = [an_event(0, "memory.created", memory_id, scope=draw(scopes))]
@@ -116,16 +122,16 @@ def memory_lives(draw: st.DrawFn, memory_id: str) -> MemoryLife:
         events.append(an_event(number, kind, memory_id, payload=said, scope=draw(scopes), at=draw(moments)))
     if draw(st.booleans()):
         gone = an_event(len(events), "memory.deleted", memory_id, payload={"reason": "asked to"})
-        return MemoryLife(memory_id=memory_id, events=(*events, gone), versions=())
+        return MemoryHistory(memory_id=memory_id, events=(*events, gone), versions=())
     count = 1 + kinds.count("memory.revised")
     first, *later = (draw(memories(memory_id, revision + 1)) for revision in range(count))
     versions = (first, *(replace(one, created_at=first.created_at) for one in later))
     embedded = draw(st.none() | vectors())
-    return MemoryLife(memory_id=memory_id, events=tuple(events), versions=versions, embedded=embedded)
+    return MemoryHistory(memory_id=memory_id, events=tuple(events), versions=versions, embedded=embedded)
 
 
 @st.composite
-def edge_lives(draw: st.DrawFn, source: str) -> EdgeLife:
+def edge_lives(draw: st.DrawFn, source: str) -> EdgeHistory:
     """An edge that came, and perhaps went."""
     target, kind = source + "-target", draw(names)
     said: dict[str, Any] = {"target": target, "kind": kind}
@@ -133,18 +139,18 @@ def edge_lives(draw: st.DrawFn, source: str) -> EdgeLife:
     events = [an_event(0, "edge.linked", source, payload={**said, "weight": weight})]
     if draw(st.booleans()):
         events.append(an_event(1, "edge.unlinked", source, payload=said))
-    return EdgeLife(source_id=source, target_id=target, kind=kind, events=tuple(events))
+    return EdgeHistory(source_id=source, target_id=target, kind=kind, events=tuple(events))
 
 
 @st.composite
-def document_lives(draw: st.DrawFn, name: str) -> DocumentLife:
+def document_lives(draw: st.DrawFn, name: str) -> DocumentHistory:
     """A document that is there, or was."""
     kind, scope, created = draw(names), draw(scopes), draw(moments)
     said = {"kind": kind, "id": name}
     put = an_event(0, "document.put", None, payload=said, scope=scope)
     if draw(st.booleans()):
         dropped = an_event(1, "document.dropped", None, payload=said, scope=scope)
-        return DocumentLife(kind=kind, id=name, events=(put, dropped), document=None)
+        return DocumentHistory(kind=kind, id=name, events=(put, dropped), document=None)
     document = Document(
         kind=kind,
         id=name,
@@ -155,17 +161,19 @@ def document_lives(draw: st.DrawFn, name: str) -> DocumentLife:
         created_at=created,
         updated_at=created,
     )
-    return DocumentLife(kind=kind, id=name, events=(put,), document=document, clock=put.clock, node=put.node)
+    return DocumentHistory(
+        kind=kind, id=name, events=(put,), document=document, clock=put.clock, node=put.node
+    )
 
 
 curve_lives = st.lists(st.floats(0.01, 1), min_size=1, max_size=3).map(
-    lambda found: CurveLife(
+    lambda found: CurveHistory(
         events=tuple(
             an_event(number, "curve.tuned", None, payload={"w20": w20}) for number, w20 in enumerate(found)
         )
     )
 )
 
-lives: st.SearchStrategy[Life] = st.one_of(
+lives: st.SearchStrategy[EntityHistory] = st.one_of(
     names.flatmap(memory_lives), names.flatmap(edge_lives), names.flatmap(document_lives), curve_lives
 )

@@ -11,7 +11,18 @@ from vestige.core.models import EVERYTHING, Edge, Evidence, Memory
 from vestige.embed.protocol import Embedder
 from vestige.engine.context import Call
 from vestige.engine.embedding import backfill, embed_memories
-from vestige.store.contract.changes import Add, Change, Drop, Forget, Link, Put, Remark, Revise, Tune, Unlink
+from vestige.store.contract.changes import (
+    Add,
+    Change,
+    Drop,
+    Forget,
+    Link,
+    Put,
+    RecordEvidence,
+    Revise,
+    Tune,
+    Unlink,
+)
 
 BATCH = 500
 KINDS = ("insight", "pattern")
@@ -73,7 +84,7 @@ def revisions(dice: Dice, present: dict[str, Memory]) -> list[Change]:
 
 def remarks(dice: Dice, memories: Sequence[Memory]) -> list[Change]:
     return [
-        Remark(
+        RecordEvidence(
             memory_id=memory.id,
             evidence=dice.one(EVIDENCE),
             at=dice.moment(),

@@ -17,10 +17,12 @@ from vestige.embed.protocol import Signature
 from vestige.exchange.portable import file as portable
 from vestige.exchange.portable.file import PortableContents, PortableReader, Writer, packed, unpacked
 from vestige.exchange.portable.lines import encode_history, line, place
-from vestige.store.merge.histories import CurveLife, EdgeLife, Life, MemoryLife
+from vestige.store.merge.histories import CurveHistory, EdgeHistory, EntityHistory, MemoryHistory
 
 
-def written(lives: Sequence[Life], signature: Signature | None = None, *, pack: bool = False) -> bytes:
+def written(
+    lives: Sequence[EntityHistory], signature: Signature | None = None, *, pack: bool = False
+) -> bytes:
     out = io.BytesIO()
     if pack:
         with packed(out) as inner:
@@ -30,16 +32,16 @@ def written(lives: Sequence[Life], signature: Signature | None = None, *, pack: 
     return out.getvalue()
 
 
-def _write(writer: Writer, lives: Sequence[Life]) -> None:
+def _write(writer: Writer, lives: Sequence[EntityHistory]) -> None:
     for life in lives:
         writer.add(life)
     writer.end()
 
 
-def read(raw: bytes) -> tuple[list[Life], PortableContents]:
+def read(raw: bytes) -> tuple[list[EntityHistory], PortableContents]:
     with unpacked(io.BufferedReader(io.BytesIO(raw))) as lines:
         reader = PortableReader(lines, len(raw))
-        return list(reader.lives()), reader.contents
+        return list(reader.histories()), reader.contents
 
 
 def refused(raw: bytes) -> InvalidInput:
@@ -48,20 +50,20 @@ def refused(raw: bytes) -> InvalidInput:
     return error.value
 
 
-def a_life(name: str, content: str | None = None) -> MemoryLife:
+def a_life(name: str, content: str | None = None) -> MemoryHistory:
     event = an_event(0, "memory.created", name)
     memory = Memory(id=name, content=content or f"This is {name}.", created_at=event.at, updated_at=event.at)
-    return MemoryLife(memory_id=name, events=(event,), versions=(memory,))
+    return MemoryHistory(memory_id=name, events=(event,), versions=(memory,))
 
 
-CURVE = CurveLife(events=(an_event(9, "curve.tuned", None, payload={"w20": 0.2}),))
-EDGE = EdgeLife(
+CURVE = CurveHistory(events=(an_event(9, "curve.tuned", None, payload={"w20": 0.2}),))
+EDGE = EdgeHistory(
     source_id="a",
     target_id="b",
     kind="related",
     events=(an_event(8, "edge.linked", "a", payload={"target": "b", "kind": "related", "weight": 0.5}),),
 )
-GONE = MemoryLife(
+GONE = MemoryHistory(
     memory_id="c",
     events=(
         an_event(0, "memory.created", "c"),
@@ -69,7 +71,7 @@ GONE = MemoryLife(
     ),
     versions=(),
 )
-LIVES: list[Life] = [CURVE, a_life("a"), a_life("b"), GONE, EDGE]
+LIVES: list[EntityHistory] = [CURVE, a_life("a"), a_life("b"), GONE, EDGE]
 WHOLE = written(LIVES)
 PACKED = written(LIVES, pack=True)
 
@@ -114,7 +116,7 @@ def test_packing_leaves_no_trace_of_when_or_under_which_name() -> None:
 
 
 @given(st.lists(lives, max_size=6, unique_by=place))
-def test_any_lives_in_order_come_back_as_the_same_bytes(found: list[Life]) -> None:
+def test_any_lives_in_order_come_back_as_the_same_bytes(found: list[EntityHistory]) -> None:
     raw = written(sorted(found, key=place), SIGNATURE)
 
     back, contents = read(raw)

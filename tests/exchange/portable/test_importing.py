@@ -19,7 +19,7 @@ from vestige.engine.exchange.import_portable import import_portable, inspect
 from vestige.exchange.portable.file import PortableReader, Writer
 from vestige.operations.registry.groups import registry
 from vestige.store.contract.changes import Link
-from vestige.store.merge.histories import EdgeLife, Life, MemoryLife
+from vestige.store.merge.histories import EdgeHistory, EntityHistory, MemoryHistory
 
 KEY = "ghp_" + "a8Kx93mPq0ZvT2rYw7LdNc51sBfUeJhGi4Xo"  # made up
 
@@ -54,7 +54,7 @@ def with_vectors(tmp_path: Path, revision: str | None = None) -> Path:
     if revision:
         with path.open("rb") as file:
             reader = PortableReader(file, path.stat().st_size)
-            signature, lives = reader.signature, list(reader.lives())
+            signature, lives = reader.signature, list(reader.histories())
         assert signature is not None
         other = replace(signature, revision=revision)
         with path.open("wb") as out:
@@ -65,8 +65,8 @@ def with_vectors(tmp_path: Path, revision: str | None = None) -> Path:
     return path
 
 
-def _signed(life: Life, signature: Signature) -> Life:
-    if not isinstance(life, MemoryLife) or life.embedded is None:
+def _signed(life: EntityHistory, signature: Signature) -> EntityHistory:
+    if not isinstance(life, MemoryHistory) or life.embedded is None:
         return life
     return replace(life, embedded=replace(life.embedded, signature=signature))
 
@@ -271,13 +271,13 @@ def test_who_allows_secrets_hears_nothing_of_them(tmp_path: Path, careless: Path
 def rewritten(path: Path, *, without: str | None = None, links: bool = True) -> Path:
     """The file without the life of a memory, or without links."""
     with path.open("rb") as file:
-        lives = list(PortableReader(file, path.stat().st_size).lives())
+        lives = list(PortableReader(file, path.stat().st_size).histories())
     other = path.with_name(f"{'part' if without else 'unlinked'}.vestige.jsonl")
     with other.open("wb") as out:
         writer = Writer(out, None)
         for life in lives:
-            if not (isinstance(life, MemoryLife) and life.memory_id == without) and (
-                links or not isinstance(life, EdgeLife)
+            if not (isinstance(life, MemoryHistory) and life.memory_id == without) and (
+                links or not isinstance(life, EdgeHistory)
             ):
                 writer.add(life)
         writer.end()

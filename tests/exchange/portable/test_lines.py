@@ -18,10 +18,10 @@ from vestige.exchange.portable.values import ObjectFields, text
 from vestige.exchange.portable.versions import READERS
 from vestige.store.contract.changes import Embedded
 from vestige.store.merge.absorb import check
-from vestige.store.merge.histories import Life, MemoryLife
+from vestige.store.merge.histories import EntityHistory, MemoryHistory
 
 
-def read(raw: bytes) -> Life:
+def read(raw: bytes) -> EntityHistory:
     told = ObjectFields("line", orjson.loads(raw))
     life = decode_history(told.take("type", text), told, SIGNATURE)
     told.end()
@@ -29,16 +29,16 @@ def read(raw: bytes) -> Life:
     return life
 
 
-def vectors_of(life: Life) -> Embedded | None:
-    return life.embedded if isinstance(life, MemoryLife) else None
+def vectors_of(life: EntityHistory) -> Embedded | None:
+    return life.embedded if isinstance(life, MemoryHistory) else None
 
 
-def without_vectors(life: Life) -> Life:
-    return replace(life, embedded=None) if isinstance(life, MemoryLife) else life
+def without_vectors(life: EntityHistory) -> EntityHistory:
+    return replace(life, embedded=None) if isinstance(life, MemoryHistory) else life
 
 
 @given(lives)
-def test_a_life_survives_being_written_and_read(life: Life) -> None:
+def test_a_life_survives_being_written_and_read(life: EntityHistory) -> None:
     raw = line(encode_history(life, SIGNATURE))
     back = read(raw)
 
@@ -48,7 +48,7 @@ def test_a_life_survives_being_written_and_read(life: Life) -> None:
 
 
 @given(st.just("a").flatmap(memory_lives))
-def test_vectors_and_token_bits_are_exact(life: MemoryLife) -> None:
+def test_vectors_and_token_bits_are_exact(life: MemoryHistory) -> None:
     before, after = life.embedded, vectors_of(read(line(encode_history(life, SIGNATURE))))
 
     if before is None or after is None:
@@ -70,13 +70,13 @@ def test_every_field_of_a_memory_is_in_the_format() -> None:
     assert {*READERS, "id"} == {one.name for one in fields(Memory)}
 
 
-def revised(**changed: Any) -> MemoryLife:
+def revised(**changed: Any) -> MemoryHistory:
     """A memory with one revision that changed these fields."""
     first = Memory(id="a", content="Tea is green.", created_at=BEGIN, updated_at=BEGIN, metadata={"n": 1})
     payload = {"fields": sorted(changed), "reason": "edited"}
     events = (an_event(0, "memory.created", "a"), an_event(1, "memory.revised", "a", payload=payload))
     later = replace(first, revision=2, updated_at=BEGIN + timedelta(days=1))
-    return MemoryLife(memory_id="a", events=events, versions=(first, replace(later, **changed)))
+    return MemoryHistory(memory_id="a", events=events, versions=(first, replace(later, **changed)))
 
 
 def test_a_version_says_only_what_is_other_than_before() -> None:
@@ -97,7 +97,7 @@ def test_a_version_says_only_what_is_other_than_before() -> None:
 def test_a_value_of_another_type_is_another_value(value: object) -> None:
     back = read(line(encode_history(revised(metadata={"n": value}), None)))
 
-    assert isinstance(back, MemoryLife)
+    assert isinstance(back, MemoryHistory)
     assert repr(back.versions[1].metadata["n"]) == repr(value)
 
 

@@ -29,7 +29,7 @@ from vestige.engine.memory.suppress import sweep
 from vestige.operations.memory.read import EXAMPLE_ID
 from vestige.operations.registry.registry import Operation
 from vestige.store.contract.changes import Add, Change, Forget, Link, Put, Revise
-from vestige.store.merge.histories import DocumentLife, MemoryLife
+from vestige.store.merge.histories import DocumentHistory, MemoryHistory
 
 Answer = dict[str, Any]
 MINE = "/project/mine"
@@ -161,19 +161,20 @@ def beyond(world: World, limit: Limit) -> Answer:
     store, access = world.app.engine.store, limit.access
     records = [one for batch in store.stream(ANYTHING, access=EVERYTHING) for one in batch]
     outside = {one.memory.id: one for one in records if not access.allows(one.memory)}
-    lives = [life for batch in store.lives(access=EVERYTHING) for life in batch]
+    lives = [life for batch in store.histories(access=EVERYTHING) for life in batch]
     return {
         "records": outside,
         "lives": {
             one.memory_id: (one.events, one.versions)
             for one in lives
-            if isinstance(one, MemoryLife) and (one.memory_id in outside or one.memory_id.startswith(CANARY))
+            if isinstance(one, MemoryHistory)
+            and (one.memory_id in outside or one.memory_id.startswith(CANARY))
         },
         "edges": store.edges(list(outside), access=EVERYTHING, among=True),
         "documents": {
             (one.kind, one.id): one.document
             for one in lives
-            if isinstance(one, DocumentLife) and one.document and _is_outside(one.document, outside, limit)
+            if isinstance(one, DocumentHistory) and one.document and _is_outside(one.document, outside, limit)
         },
     }
 

@@ -77,7 +77,7 @@ def broken(folder: Path, sql: str) -> None:
 
 
 def canonical(store: MemoryStore) -> list[Any]:
-    return [life for lives in store.lives(access=EVERYTHING) for life in lives]
+    return [life for lives in store.histories(access=EVERYTHING) for life in lives]
 
 
 def strengths(store: MemoryStore) -> list[Strength]:

@@ -11,7 +11,7 @@ from vestige.core.models import EVERYTHING, Access, Evidence, Filter
 from vestige.engine.context import Call
 from vestige.engine.memory import archive
 from vestige.engine.memory.archive import worth_archiving
-from vestige.store.contract.changes import Remark, Revise
+from vestige.store.contract.changes import RecordEvidence, Revise
 
 
 def fade(world: World, memory_id: str) -> None:
@@ -301,7 +301,9 @@ def test_what_was_shown_lately_does_not_hide_that_something_else_has_faded(world
 
     def remark(names: list[str], evidence: Evidence) -> None:
         now = world.clock.now
-        store.commit([Remark(memory_id=one, evidence=evidence, at=now) for one in names], access=EVERYTHING)
+        store.commit(
+            [RecordEvidence(memory_id=one, evidence=evidence, at=now) for one in names], access=EVERYTHING
+        )
 
     def needs_gc() -> bool:
         return bool(world.call("session_context")["automationTriggers"]["needsGc"])

@@ -18,7 +18,7 @@ CLEAN = "The mirror is cloned\nwith the token [redacted: GitHub token] of the bo
 def everything_in(world: World) -> str:
     """All that the store holds, as text."""
     store = world.app.engine.store
-    return repr([life for batch in store.lives(access=EVERYTHING) for life in batch])
+    return repr([life for batch in store.histories(access=EVERYTHING) for life in batch])
 
 
 def remembered(world: World) -> str:

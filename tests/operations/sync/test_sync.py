@@ -14,7 +14,7 @@ from testbed.world import HandClock, World, open_world
 from vestige.core.errors import InvalidInput, VestigeError
 from vestige.core.models import EVERYTHING
 from vestige.operations.registry.groups import registry
-from vestige.store.merge.histories import Life
+from vestige.store.merge.histories import EntityHistory
 
 KEY = "ghp_" + "a8Kx93mPq0ZvT2rYw7LdNc51sBfUeJhGi4Xo"  # made up
 
@@ -51,9 +51,9 @@ def sync(world: World, folder: Path) -> dict[str, Any]:
     return world.app.run(registry.operations["sync"], {"folder": str(folder)}, lambda *_: None).wire()
 
 
-def whole(world: World) -> list[Life]:
+def whole(world: World) -> list[EntityHistory]:
     """Everything canonical that the store tells."""
-    return [life for batch in world.app.engine.store.lives(access=EVERYTHING) for life in batch]
+    return [life for batch in world.app.engine.store.histories(access=EVERYTHING) for life in batch]
 
 
 def round_of(machines: tuple[World, World], folder: Path) -> None:

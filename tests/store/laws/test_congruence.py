@@ -32,7 +32,7 @@ from tests.store.support.generators import (
 from vestige.cognition.text.analyser import fingerprint, query_terms
 from vestige.cognition.text.form import name_hash
 from vestige.core.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Memory, Order
-from vestige.store.contract.changes import Add, Change, Embedded, Forget, Link, Remark, Revise
+from vestige.store.contract.changes import Add, Change, Embedded, Forget, Link, RecordEvidence, Revise
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe
 from vestige.store.contract.store import MemoryStore
 
@@ -67,7 +67,7 @@ def generated_life(dice: Dice) -> list[list[Change]]:
         later.append(Revise(memory=new, reason="generated", embedded=vectors_for(dice, new)))
     for _ in range(MEMORIES):
         at = dice.moment()
-        later.append(Remark(memory_id=dice.one(memories).id, evidence=dice.one(EVIDENCE), at=at))
+        later.append(RecordEvidence(memory_id=dice.one(memories).id, evidence=dice.one(EVIDENCE), at=at))
         source, target = dice.one(memories).id, dice.one(memories).id
         if source != target:
             weight = float(dice.rng.random())

@@ -26,7 +26,7 @@ def records(store: MemoryStore) -> list[Record]:
 
 
 def assert_alike(one: MemoryStore, other: MemoryStore) -> None:
-    assert flat(one.lives(access=EVERYTHING)) == flat(other.lives(access=EVERYTHING))
+    assert flat(one.histories(access=EVERYTHING)) == flat(other.histories(access=EVERYTHING))
     assert_same_records(records(one), records(other))
     names = [record.memory.id for record in records(one)]
     then = Filter(known_at=T0 + 100 * HOUR)
@@ -54,7 +54,7 @@ def assert_alike(one: MemoryStore, other: MemoryStore) -> None:
 def assert_explained_by_its_log(store: MemoryStore) -> None:
     """Strengths are what the log says, to the last bit."""
     log = store.log(access=EVERYTHING)
-    curves = Curves.told(event for event in log if event.kind == TUNED)
+    curves = Curves.from_events(event for event in log if event.kind == TUNED)
     for record in records(store):
         events = [event for event in log if event.memory_id == record.memory.id]
         assert curves.folded(record.memory.created_at, events).strength == record.strength
@@ -79,7 +79,7 @@ def test_stores_that_have_met_are_alike_whatever_happened_before(
         visit(stores[giver], stores[taker])
     for other in stores[1:]:
         assert_alike(stores[0], other)
-    told = flat(stores[0].lives(access=EVERYTHING))
+    told = flat(stores[0].histories(access=EVERYTHING))
     for store in stores:
         assert_explained_by_its_log(store)
         assert store.absorb(told, access=EVERYTHING) == Absorbed()

@@ -62,14 +62,14 @@ from vestige.store.contract.changes import (
     Add,
     Carry,
     Change,
+    ChangeState,
     Drop,
     Embedded,
     Forget,
     Link,
     Put,
-    Remark,
+    RecordEvidence,
     Revise,
-    Settle,
     Unlink,
 )
 from vestige.store.contract.search import Probe
@@ -251,11 +251,11 @@ class Life(RuleBasedStateMachine):
                 )
             case "remark" if name in revisions or wish.wild:
                 amount = wish.days % 5 / 4
-                return Remark(
+                return RecordEvidence(
                     memory_id=name, evidence=wish.evidence, at=at, amount=amount, details={"n": wish.days}
                 )
             case "settle" if name in revisions or wish.wild:
-                return Settle(
+                return ChangeState(
                     memory_id=name,
                     at=at,
                     before=MemoryState.ACTIVE,
@@ -327,7 +327,7 @@ class Life(RuleBasedStateMachine):
                 del self.known[name]
                 self.links = {ends for ends in self.links if name not in ends}
                 self.documents = {key: one for key, one in self.documents.items() if name not in one.cites}
-            case Remark() | Settle() | Carry():
+            case RecordEvidence() | ChangeState() | Carry():
                 pass
 
     @invariant()

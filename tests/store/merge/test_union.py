@@ -13,8 +13,8 @@ from vestige.core.documents import Document
 from vestige.core.models import EVERYTHING, LogEvent, Memory
 from vestige.store.contract.changes import DELETED
 from vestige.store.merge.absorb import check
-from vestige.store.merge.histories import DocumentLife, EdgeLife, Life, MemoryLife
-from vestige.store.merge.union import GROUPS, Key, edge, key_of, present, revisions, united, versions_of
+from vestige.store.merge.histories import DocumentHistory, EdgeHistory, EntityHistory, MemoryHistory
+from vestige.store.merge.union import GROUPS, Key, edge, key_of, merged, present, revisions, versions_of
 
 told_apart = settings(
     max_examples=30,
@@ -26,12 +26,12 @@ told_apart = settings(
 )
 
 
-def tellings(new_oracle: NewStore, story: list[Deed | Visit]) -> Iterator[list[Life]]:
+def tellings(new_oracle: NewStore, story: list[Deed | Visit]) -> Iterator[list[EntityHistory]]:
     """What each of three stores tells of an entity, for all that more than one knows."""
     stores = [new_oracle() for _ in range(3)]
     live(stores, story)
-    told: list[dict[Key, Life]] = [
-        {key_of(life): life for life in flat(store.lives(access=EVERYTHING))} for store in stores
+    told: list[dict[Key, EntityHistory]] = [
+        {key_of(life): life for life in flat(store.histories(access=EVERYTHING))} for store in stores
     ]
     for key in sorted({key for lives in told for key in lives}):
         several = [lives[key] for lives in told if key in lives]
@@ -39,10 +39,10 @@ def tellings(new_oracle: NewStore, story: list[Deed | Visit]) -> Iterator[list[L
             yield several
 
 
-def all_of(lives: list[Life]) -> Life:
+def all_of(lives: list[EntityHistory]) -> EntityHistory:
     first, *rest = lives
     for life in rest:
-        first = united(first, life)
+        first = merged(first, life)
     return first
 
 
@@ -62,7 +62,7 @@ def test_it_does_not_matter_who_tells_first_or_what_was_united_before(
         assert all(all_of(list(order)) == whole for order in permutations(several))
         if len(several) == 3:
             one, two, three = several
-            assert united(one, united(two, three)) == whole
+            assert merged(one, merged(two, three)) == whole
 
 
 @told_apart
@@ -71,8 +71,8 @@ def test_what_is_told_again_changes_nothing(new_oracle: NewStore, story: list[De
     for several in tellings(new_oracle, story):
         whole = all_of(several)
         for life in several:
-            assert united(life, life) == life
-            assert united(whole, life) == whole
+            assert merged(life, life) == life
+            assert merged(whole, life) == whole
         check(whole)
 
 
@@ -83,11 +83,11 @@ def test_every_text_that_anybody_told_is_in_the_united_memory_or_its_past(
 ) -> None:
     for several in tellings(new_oracle, story):
         whole = all_of(several)
-        if not isinstance(whole, MemoryLife) or present(whole) is None:
+        if not isinstance(whole, MemoryHistory) or present(whole) is None:
             continue
         known = {memory.content for memory in whole.versions}
         for life in several:
-            assert isinstance(life, MemoryLife)
+            assert isinstance(life, MemoryHistory)
             assert {memory.content for memory in life.versions} <= known
         assert [one.memory for one in revisions(whole)] == list(whole.versions[:-1])
         assert [one.revision for one in whole.versions] == list(range(1, len(whole.versions) + 1))
@@ -98,7 +98,7 @@ def test_every_text_that_anybody_told_is_in_the_united_memory_or_its_past(
 def test_what_one_of_them_deleted_is_gone(new_oracle: NewStore, story: list[Deed | Visit]) -> None:
     for several in tellings(new_oracle, story):
         whole = all_of(several)
-        if isinstance(whole, MemoryLife):
+        if isinstance(whole, MemoryHistory):
             deleted = any(event.kind == DELETED for life in several for event in life.events)
             assert (present(whole) is None) == deleted
 
@@ -110,9 +110,9 @@ def test_each_version_differs_from_the_one_before_by_what_its_event_changed(
 ) -> None:
     for several in tellings(new_oracle, story):
         whole = all_of(several)
-        if not isinstance(whole, MemoryLife) or present(whole) is None:
+        if not isinstance(whole, MemoryHistory) or present(whole) is None:
             continue
-        told = [versions_of(life) for life in several if isinstance(life, MemoryLife)]
+        told = [versions_of(life) for life in several if isinstance(life, MemoryHistory)]
         for name, version in versions_of(whole).items():
             (event,) = (one for one in whole.events if (one.node, one.seq) == name)
             for field in event.payload.get("fields", ()):
@@ -139,8 +139,8 @@ def an_event(called: str, clock: int, **payload: object) -> LogEvent:
     )
 
 
-def an_edge(*events: LogEvent) -> EdgeLife:
-    return EdgeLife(source_id="a", target_id="b", kind="k", events=events)
+def an_edge(*events: LogEvent) -> EdgeHistory:
+    return EdgeHistory(source_id="a", target_id="b", kind="k", events=events)
 
 
 def a_link(clock: int, weight: float) -> LogEvent:
@@ -155,22 +155,22 @@ def test_an_edge_was_made_when_it_was_first_linked_since_it_was_last_unlinked() 
     assert (found.weight, found.created_at) == (0.4, T0 + 3 * HOUR)
 
 
-def put_at(clock: int, body: Mapping[str, object]) -> DocumentLife:
+def put_at(clock: int, body: Mapping[str, object]) -> DocumentHistory:
     at = T0 + clock * HOUR
     document = Document(kind="note", id="x", body=body, created_at=at, updated_at=at)
-    return DocumentLife(kind="note", id="x", events=(), document=document, clock=clock, node="n1")
+    return DocumentHistory(kind="note", id="x", events=(), document=document, clock=clock, node="n1")
 
 
 @pytest.mark.parametrize("clocks", list(permutations([1, 2, 3, 4])))
 def test_a_document_is_the_last_put_unless_more_is_known_to_have_followed(clocks: tuple[int, ...]) -> None:
     first, second, dropped, logged = clocks
-    lives: list[Life] = [put_at(clock, {"n": clock}) for clock in (first, second)]
+    lives: list[EntityHistory] = [put_at(clock, {"n": clock}) for clock in (first, second)]
     for called, clock in (("document.dropped", dropped), ("document.put", logged)):
         events = (an_event(called, clock, kind="note", id="x"),)
-        lives.append(DocumentLife(kind="note", id="x", events=events, document=None))
+        lives.append(DocumentHistory(kind="note", id="x", events=events, document=None))
     last = max(first, second)
     for order in permutations(lives):
         whole = all_of(list(order))
-        assert isinstance(whole, DocumentLife)
+        assert isinstance(whole, DocumentHistory)
         assert (whole.document is not None) == (last > max(dropped, logged))
         assert whole.clock == (last if whole.document is not None else 0)

@@ -16,7 +16,7 @@ from tests.store.support.generators import T0, a_memory, add, held
 from tests.store.support.postgres_stores import open_at
 from vestige.core.errors import StoreUnavailable
 from vestige.core.models import ANYTHING, EVERYTHING, Evidence, LogEvent
-from vestige.store.contract.changes import Add, Change, Remark
+from vestige.store.contract.changes import Add, Change, RecordEvidence
 from vestige.store.contract.search import Probe
 from vestige.store.postgres.store import PostgresStore
 
@@ -94,7 +94,7 @@ class Crowd:
         with closing(open_at(self.url)) as store:
             for number in range(REMARKS):
                 sign = f"{client}-{number}"
-                remark = Remark(
+                remark = RecordEvidence(
                     memory_id="shared",
                     evidence=Evidence.GOOD,
                     at=T0 + timedelta(days=number, hours=client),

@@ -191,7 +191,7 @@ def test_a_user_who_may_not_use_or_fill_the_schema_is_told_so(empty: str, as_rol
     query(empty, "CREATE EXTENSION vector; CREATE SCHEMA vestige")
     with pytest.raises(StoreError, match="may not use the schema"):
         open_at(as_role(empty, ""), schema="vestige")
-    with pytest.raises(StoreError, match="may not make or change tables"):
+    with pytest.raises(StoreError, match="may not create or change tables"):
         open_at(as_role(empty, "GRANT USAGE ON SCHEMA vestige TO {role}"), schema="vestige")
 
 
@@ -249,9 +249,9 @@ def test_a_schema_that_was_removed_under_a_store_is_told_of(empty: str) -> None:
     with closing(open_at(empty, schema="vestige")) as store:
         add(store, a_memory("m1"))
         query(empty, "DROP SCHEMA vestige CASCADE")
-        with pytest.raises(StoreUnavailable, match="removed or made anew") as read:
+        with pytest.raises(StoreUnavailable, match="removed or recreated") as read:
             held(store, "m1")
-        with pytest.raises(StoreUnavailable, match="removed or made anew"):
+        with pytest.raises(StoreUnavailable, match="removed or recreated"):
             add(store, a_memory("m2"))
     assert "Restart" in (read.value.hint or "")
 
@@ -275,7 +275,7 @@ def test_no_store_is_made_where_only_reading_is_allowed(empty: str) -> None:
     query(empty, "CREATE EXTENSION vector")
     standby = _with_option(empty, "-c default_transaction_read_only=on")
     for schema in ("vestige", "public"):
-        with pytest.raises(StoreReadOnly, match="none can be made") as caught:
+        with pytest.raises(StoreReadOnly, match="none can be created") as caught:
             open_at(standby, schema=schema)
         assert "Reading works" not in (caught.value.hint or "")
 
@@ -401,7 +401,7 @@ def test_a_wrong_password_is_said_and_never_shown(
     wrong = _coming_as(empty, user, f"not-{SECRET}")
     with caplog.at_level(logging.DEBUG), pytest.raises(StoreUnavailable, match="password") as caught:
         open_at(wrong, schema="vestige")
-    assert "does not let this user in" in caught.value.message
+    assert "refuses this user" in caught.value.message
     assert "storage.postgres.url" in (caught.value.hint or "")
     assert "server runs" not in (caught.value.hint or "")
     with pytest.raises(StoreUnavailable) as looked:
@@ -411,7 +411,7 @@ def test_a_wrong_password_is_said_and_never_shown(
 
 
 def test_a_user_the_server_does_not_know_is_not_let_in(empty: str) -> None:
-    with pytest.raises(StoreUnavailable, match="does not let this user in"):
+    with pytest.raises(StoreUnavailable, match="refuses this user"):
         open_at(_coming_as(empty, "nobody_here"), schema="vestige")
 
 

@@ -12,7 +12,7 @@ from tests.store.support.sqlite_files import open_at
 from vestige.core.models import EVERYTHING, Evidence, LogEvent
 from vestige.store.contract.changes import TUNED, Tune
 from vestige.store.contract.store import MemoryStore
-from vestige.store.merge.histories import CurveLife
+from vestige.store.merge.histories import CurveHistory
 from vestige.store.merge.strength_log import Curves
 from vestige.store.sqlite.connection import SqliteConnections
 
@@ -30,7 +30,7 @@ def stores(tmp_path: Path) -> Iterator[tuple[MemoryStore, MemoryStore]]:
         yield one, other
 
 
-def an_early_curve() -> CurveLife:
+def an_early_curve() -> CurveHistory:
     told = LogEvent(
         position=0,
         node="peer",
@@ -42,7 +42,7 @@ def an_early_curve() -> CurveLife:
         scope="/",
         payload={"w20": 0.4},
     )
-    return CurveLife(events=(told,))
+    return CurveHistory(events=(told,))
 
 
 def before_the_lock(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
@@ -61,7 +61,7 @@ def before_the_lock(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) 
 
 def assert_explained(store: MemoryStore, *names: str) -> None:
     log = store.log(access=EVERYTHING)
-    curves = Curves.told(event for event in log if event.kind == TUNED)
+    curves = Curves.from_events(event for event in log if event.kind == TUNED)
     for name in names:
         events = [event for event in log if event.memory_id == name]
         assert held(store, name).strength == curves.folded(T0, events).strength

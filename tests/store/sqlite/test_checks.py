@@ -81,10 +81,34 @@ DAMAGES = {
         repair="schema",
         severity="warning",
     ),
+    "an index with another definition": Damage(
+        sql="DROP INDEX edges_by_target; CREATE INDEX edges_by_target ON edges (kind)",
+        check="schema",
+        says="another definition than the migrations of the index edges_by_target",
+        repair="schema",
+        severity="warning",
+    ),
+    "a view with another definition": Damage(
+        sql="DROP VIEW knowledge_nodes; CREATE VIEW knowledge_nodes AS SELECT id FROM memories",
+        check="schema",
+        says="another definition than the migrations of the view knowledge_nodes",
+        repair="schema",
+        severity="warning",
+    ),
+    "a table with another definition": Damage(
+        sql="ALTER TABLE tombstones ADD COLUMN reason TEXT",
+        check="schema",
+        says="another definition than the migrations of the table tombstones",
+    ),
+    "a table that is gone": Damage(
+        sql="DROP TABLE ended_logins",
+        check="schema",
+        says="It lacks the table ended_logins",
+    ),
     "an edge of nothing": Damage(
         sql="INSERT INTO edges VALUES (998, 999, 'related', 1.0, '2026')",
         check="references",
-        says="Rows of edges belong to none of memories",
+        says="Rows of edges refer to missing rows of memories",
         repair="references",
     ),
     "vectors of nothing": Damage(
@@ -127,13 +151,13 @@ DAMAGES = {
     "words of nothing": Damage(
         sql="INSERT INTO words (rowid, terms) VALUES (999, 'zinc')",
         check="strays",
-        says="Rows of words are of no memory",
+        says="Rows of words belong to no memory",
         repair="words",
     ),
     "a place of nothing": Damage(
         sql="INSERT INTO places (key, length, form, flags, speaker) VALUES (999, 3, 0, 0, 0)",
         check="strays",
-        says="Rows of places are of no memory",
+        says="Rows of places belong to no memory",
         repair="words",
     ),
     "no strength": Damage(
@@ -167,34 +191,34 @@ DAMAGES = {
     "a tag too few": Damage(
         sql="DELETE FROM memory_tags WHERE tag = 'blue'",
         check="tags",
-        says="other tags than they have",
+        says="The index of tags differs",
         repair="tags",
         ids=("a",),
     ),
     "a tag too many": Damage(
         sql=f"INSERT INTO memory_tags VALUES ({B}, 'green')",
         check="tags",
-        says="other tags than they have",
+        says="The index of tags differs",
         repair="tags",
         ids=("b",),
     ),
     "a citation too few": Damage(
         sql=f"DELETE FROM document_cites WHERE memory = {A}",
         check="citations",
-        says="other memories than they cite",
+        says="The index of citations differs",
         repair="citations",
     ),
     "other words": Damage(
         sql=f"UPDATE words SET terms = 'granit' WHERE rowid = {A}",
         check="texts",
-        says="The words",
+        says="The words in the index",
         repair="words",
         ids=("a",),
     ),
     "another place": Damage(
         sql=f"UPDATE places SET position = 12 WHERE key = {A}",
         check="texts",
-        says="The places",
+        says="The rows of the table places",
         repair="words",
         ids=("a",),
     ),
@@ -208,7 +232,7 @@ DAMAGES = {
     "another hash": Damage(
         sql=f"UPDATE memories SET text_hash = 'x' WHERE key = {KEY.format('c')}",
         check="texts",
-        says="not the one that was stored",
+        says="does not match its hash",
         ids=("c",),
     ),
     "stale vectors": Damage(
@@ -221,28 +245,28 @@ DAMAGES = {
     "a short vector": Damage(
         sql=f"UPDATE vectors SET vector = substr(vector, 1, 8) WHERE key = {A}",
         check="vectors",
-        says="not what the model gives",
+        says="wrong dimension or length",
         repair="vectors",
         ids=("a",),
     ),
     "a vector that is too long": Damage(
         sql=f"UPDATE vectors SET vector = x'{'00' * 28}00000040' WHERE key = {A}",
         check="vectors",
-        says="not what the model gives",
+        says="wrong dimension or length",
         repair="vectors",
         ids=("a",),
     ),
     "a vector that is no number": Damage(
         sql=f"UPDATE vectors SET vector = x'{'00' * 28}0000c07f' WHERE key = {A}",
         check="vectors",
-        says="not what the model gives",
+        says="wrong dimension or length",
         repair="vectors",
         ids=("a",),
     ),
     "token bits cut short": Damage(
         sql="UPDATE token_bits SET bits = substr(bits, 1, 1)",
         check="tokens",
-        says="the size of the model's",
+        says="the wrong size for the model",
         repair="vectors",
         ids=("t",),
     ),
@@ -261,7 +285,7 @@ DAMAGES = {
     "a memory from nowhere": Damage(
         sql="UPDATE events SET kind = 'memory.revised' WHERE memory_id = 'd' AND kind = 'memory.created'",
         check="log",
-        says="No event tells",
+        says="no creation event",
         ids=("d",),
     ),
     "a clock set back": Damage(
@@ -283,7 +307,7 @@ DAMAGES = {
     "a tombstone of nothing": Damage(
         sql="INSERT INTO tombstones VALUES ('x', '/', '2026-01-01T00:00:00.000000+00:00')",
         check="deletions",
-        says="no event tells of",
+        says="without a deletion event",
         ids=("x",),
     ),
     "a memory that came back": Damage(
@@ -358,27 +382,27 @@ def test_each_damage_is_seen_alone_and_mended_where_it_is_derived(
     told = (found.check, found.repair, found.ids, found.severity)
     assert told == (damage.check, damage.repair, damage.ids, damage.severity)
     if damage.repair is not None:
-        store.mend(damage.repair, LATER)
+        store.repair(damage.repair, LATER)
         assert store.examine(LATER) == []
 
 
 def test_a_strength_that_was_lost_is_folded_from_the_log(store: SqliteStore, path: Path) -> None:
     before = held(store, "a").strength
     break_it(path, "DELETE FROM strengths")
-    store.mend("strengths", LATER)
+    store.repair("strengths", LATER)
     assert held(store, "a").strength == before
 
 
 def test_edges_are_made_again_from_the_log(store: SqliteStore, path: Path) -> None:
     before = store.edges(["a", "b", "c"], access=EVERYTHING)
     break_it(path, "DELETE FROM edges WHERE weight = 1.0; UPDATE edges SET weight = 0.1")
-    store.mend("edges", LATER)
+    store.repair("edges", LATER)
     assert store.edges(["a", "b", "c"], access=EVERYTHING) == before
 
 
 def test_a_curve_that_was_changed_is_taken_from_the_log(store: SqliteStore, path: Path) -> None:
     break_it(path, "DELETE FROM curve")
-    store.mend("curve", LATER)
+    store.repair("curve", LATER)
     assert held(store, "a").strength.curve == 0.2
 
 
@@ -402,7 +426,7 @@ def test_vectors_of_a_model_that_was_left_are_seen_and_removed_but_those_of_a_co
     )
     (found,) = store.examine(LATER)
     assert (found.check, found.severity, found.count) == ("vectors", "warning", 1)
-    store.mend("vectors", LATER)
+    store.repair("vectors", LATER)
     assert store.examine(LATER) == []
     assert [one.memories for one in store.profiles()] == [1, 1]
     store.close()
@@ -418,19 +442,21 @@ def test_an_index_file_that_is_gone_is_seen_and_written_again(
     index_files.files_of(path)[0].unlink()
     (found,) = store.examine(LATER)
     assert (found.check, found.repair, found.severity) == ("index files", "index", "warning")
-    store.mend("index", LATER)
+    store.repair("index", LATER)
     assert store.examine(LATER) == []
     store.close()
 
 
 def test_only_a_deep_look_sees_an_index_that_lacks_a_row(store: SqliteStore, path: Path) -> None:
-    break_it(
-        path,
-        "PRAGMA writable_schema = ON;"
-        " UPDATE sqlite_master SET sql = 'CREATE INDEX memories_by_scope ON memories (node_type)'"
-        " WHERE name = 'memories_by_scope'",
+    define = (
+        "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = '{}' WHERE name = 'memories_by_scope'"
     )
+    with closing(sqlite3.connect(path)) as db:
+        (sql,) = db.execute("SELECT sql FROM sqlite_master WHERE name = 'memories_by_scope'").fetchone()
     store.close()
+    break_it(path, define.format(f"{sql} WHERE id <> ''a''"))
+    break_it(path, "REINDEX memories_by_scope")
+    break_it(path, define.format(sql))
     again = open_at(path)
     assert again.examine(LATER) == []
     (found,) = again.examine(LATER, deep=True)
@@ -463,7 +489,7 @@ def test_files_that_others_may_read_are_seen_and_closed_to_them(store: SqliteSto
     (found,) = store.examine(LATER)
     assert (found.check, found.count, found.severity) == ("permissions", 2, "warning")
     assert "vestige.db" in found.message
-    store.mend("permissions", LATER)
+    store.repair("permissions", LATER)
     assert store.examine(LATER) == []
     assert [one.stat().st_mode & 0o777 for one in (path, copies / "one.db", copies)] == [0o600, 0o600, 0o700]
 
@@ -493,7 +519,7 @@ def test_what_killed_processes_left_is_removed_after_a_day_and_not_before(
     assert store.examine(LATER + timedelta(hours=23)) == []
     (found,) = store.examine(LATER + timedelta(hours=25))
     assert (found.check, found.count, found.severity) == ("leftovers", 2, "warning")
-    store.mend("leftovers", LATER + timedelta(hours=25))
+    store.repair("leftovers", LATER + timedelta(hours=25))
     assert [one.exists() for one in left] == [False, False]
 
 

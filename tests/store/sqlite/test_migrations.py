@@ -239,11 +239,11 @@ def test_all_of_an_old_store_can_be_told(tmp_path: Path, name: str, new_oracle: 
     path = old_store(tmp_path, name)
     events = query(path, "SELECT count(*) FROM events")
     store = open_at(path)
-    told = [life for lives in store.lives(access=EVERYTHING) for life in lives]
+    told = [life for lives in store.histories(access=EVERYTHING) for life in lives]
     assert [(sum(len(life.events) for life in told),)] == events
     other = new_oracle()
     assert other.absorb(told, access=EVERYTHING).waiting == ()
-    assert list(other.lives(access=EVERYTHING)) == list(store.lives(access=EVERYTHING))
+    assert list(other.histories(access=EVERYTHING)) == list(store.histories(access=EVERYTHING))
     store.close()
 
 

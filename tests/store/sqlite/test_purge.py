@@ -106,7 +106,7 @@ def test_what_a_process_that_was_killed_had_purged_goes_with_the_next_commit_of_
     store: SqliteStore, path: Path
 ) -> None:
     add(store, a_memory("m1", "the xylophone password"), a_memory("m2"))
-    telling = store.lives(access=EVERYTHING, batch=1)
+    telling = store.histories(access=EVERYTHING, batch=1)
     next(telling)
     environment = {**os.environ, "PYTHONPATH": f"{PROJECT / 'src'}:{PROJECT}"}
     subprocess.run([sys.executable, "-c", PURGER, str(path)], cwd=PROJECT, env=environment, check=True)

@@ -34,7 +34,9 @@ def test_a_migration_is_refused_with_their_names_while_others_have_the_old_schem
     clock = FakeClock()
     server = presence.join(path, Who(pid=77, command="vestige-mcp", since=NOW, server=True), lambda: False)
     assert server
-    with pytest.raises(StoreBusy, match=r"open as it is: .*vestige-mcp \(pid 77") as caught:
+    with pytest.raises(
+        StoreBusy, match=r"but other processes have it open: .*vestige-mcp \(pid 77"
+    ) as caught:
         open_file(path, around(clock), migrations=[*schema(), NEXT])
     server.close()
     assert clock.seconds >= MIGRATION_WAITS * WRITE_DEADLINE_SECONDS
@@ -78,10 +80,10 @@ def test_what_a_process_of_the_older_version_still_writes_can_be_told_too(
         assert stamped[1] == store.node
     (event,) = add(store, a_memory("after", at=NOW))
     assert event.clock > reading
-    told = [life for lives in store.lives(access=EVERYTHING) for life in lives]
+    told = [life for lives in store.histories(access=EVERYTHING) for life in lives]
     other = new_oracle()
     assert other.absorb(told, access=EVERYTHING).waiting == ()
-    assert list(other.lives(access=EVERYTHING)) == list(store.lives(access=EVERYTHING))
+    assert list(other.histories(access=EVERYTHING)) == list(store.histories(access=EVERYTHING))
     (document,) = other.documents("insight", access=EVERYTHING, ids=["old-fact"], limit=9)
     assert document.body == {"said": "changed again"}
     store.close()

@@ -14,7 +14,7 @@ from vestige.core.candidates import LexicalScores
 from vestige.core.models import EVERYTHING, Access, Edge, Evidence, Filter, LogEvent, Memory, Record
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored
-from vestige.store.contract.changes import Add, Embedded, Forget, Link, Piece, Remark, Revise, Tokens
+from vestige.store.contract.changes import Add, Embedded, Forget, Link, Piece, RecordEvidence, Revise, Tokens
 from vestige.store.contract.store import MemoryStore
 
 T = TypeVar("T")
@@ -136,7 +136,7 @@ def revise(store: MemoryStore, memory: Memory, reason: str = "edited") -> list[L
 
 
 def remark(store: MemoryStore, name: str, evidence: Evidence, at: datetime) -> list[LogEvent]:
-    return store.commit([Remark(memory_id=name, evidence=evidence, at=at)], access=EVERYTHING)
+    return store.commit([RecordEvidence(memory_id=name, evidence=evidence, at=at)], access=EVERYTHING)
 
 
 def link(store: MemoryStore, source: str, target: str, kind: str = "related", weight: float = 1.0) -> None:

@@ -20,7 +20,18 @@ from tests.store.support.generators import (
 )
 from vestige.core.documents import Document
 from vestige.core.models import EVERYTHING, Edge, Evidence, Memory
-from vestige.store.contract.changes import Add, Change, Claim, Forget, Link, Put, Remark, Revise, Tune, Unlink
+from vestige.store.contract.changes import (
+    Add,
+    Change,
+    Claim,
+    Forget,
+    Link,
+    Put,
+    RecordEvidence,
+    Revise,
+    Tune,
+    Unlink,
+)
 from vestige.store.contract.store import MemoryStore
 
 TOGETHER = 2_000
@@ -76,7 +87,7 @@ def _lived(rng: Random, memories: Sequence[Memory]) -> Iterator[Change]:
             revised = replace(memory, revision=2, updated_at=at, content=content, pinned=place % 10 == 2)
             yield Revise(memory=revised, reason="edited")
         if place % 5 == 0:
-            yield Remark(memory_id=memory.id, evidence=rng.choice(EVIDENCE), at=at)
+            yield RecordEvidence(memory_id=memory.id, evidence=rng.choice(EVIDENCE), at=at)
         if place % 4 == 1:
             yield Link(
                 edge=Edge(source_id=memory.id, target_id=near.id, kind="near", weight=0.5, created_at=at)

@@ -9,7 +9,7 @@ from vestige.core.documents import Document
 from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.store.contract.changes import Put
 from vestige.store.contract.store import MemoryStore
-from vestige.store.merge.histories import Absorbed, Life
+from vestige.store.merge.histories import Absorbed, EntityHistory
 
 Pair = tuple[MemoryStore, MemoryStore]
 
@@ -26,8 +26,8 @@ def apart(new_store: NewStore) -> Pair:
     return one, other
 
 
-def lives(store: MemoryStore, *, vectors: bool = False) -> list[Life]:
-    return flat(store.lives(access=EVERYTHING, vectors=vectors))
+def lives(store: MemoryStore, *, vectors: bool = False) -> list[EntityHistory]:
+    return flat(store.histories(access=EVERYTHING, vectors=vectors))
 
 
 def give(giver: MemoryStore, taker: MemoryStore, *, vectors: bool = False) -> Absorbed:

@@ -15,13 +15,13 @@ from vestige.store.contract.changes import (
     Add,
     Carry,
     Change,
+    ChangeState,
     Drop,
     Forget,
     Link,
     Put,
-    Remark,
+    RecordEvidence,
     Revise,
-    Settle,
     Tune,
     Unlink,
 )
@@ -138,10 +138,10 @@ def about(memory: Memory, deed: Deed, at: datetime) -> Change:
             return Forget(memory_id=memory.id, at=at, reason="asked to")
         case "remark":
             evidence = EVIDENCE[(deed.choice + deed.other) % len(EVIDENCE)]
-            return Remark(memory_id=memory.id, evidence=evidence, at=at, amount=deed.other / 4)
+            return RecordEvidence(memory_id=memory.id, evidence=evidence, at=at, amount=deed.other / 4)
         case "settle":
             before, after = MemoryState.ACTIVE, MemoryState.DORMANT
-            return Settle(memory_id=memory.id, at=at, before=before, after=after, reason="time")
+            return ChangeState(memory_id=memory.id, at=at, before=before, after=after, reason="time")
         case "carry":
             brought = replace(encode(at), stability=1.0 + deed.choice, reps=deed.other)
             return Carry(memory_id=memory.id, strength=brought, at=at)
@@ -186,7 +186,7 @@ def filed(store: MemoryStore, deed: Deed, at: datetime, here: Sequence[str]) -> 
 
 
 def visit(giver: MemoryStore, taker: MemoryStore, size: int = 500, batches: int | None = None) -> None:
-    for batch in islice(giver.lives(access=EVERYTHING, batch=size), batches):
+    for batch in islice(giver.histories(access=EVERYTHING, batch=size), batches):
         taker.absorb(batch, access=EVERYTHING)
 
 

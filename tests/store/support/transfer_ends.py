@@ -86,7 +86,7 @@ def exported(store: MemoryStore) -> bytes:
     """Everything canonical in the portable form, with vectors."""
     written = BytesIO()
     writer = Writer(written, store.signature())
-    for batch in store.lives(access=EVERYTHING, vectors=True):
+    for batch in store.histories(access=EVERYTHING, vectors=True):
         for life in batch:
             writer.add(life)
     writer.end()

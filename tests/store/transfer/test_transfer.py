@@ -240,7 +240,7 @@ def test_after_a_stop_the_source_must_be_as_it_was(source: Path, goal: End) -> N
     with pytest.raises(KeyboardInterrupt):
         move(in_file(source), goal, stop_after(3), batch=SMALL)
     write_one_more(source)
-    with pytest.raises(StoreError, match="was written to since it began"):
+    with pytest.raises(StoreError, match="was changed since its transfer"):
         move(in_file(source), goal, quietly, batch=SMALL)
 
 
@@ -250,7 +250,7 @@ def test_after_a_stop_no_key_may_have_been_revoked(source: Path, goal: End) -> N
     with closing(open_at(source)) as store:
         (key,) = (key for key in store.list_keys() if key.revoked_at is None)
         store.revoke_key(key.id, NOW)
-    with pytest.raises(StoreError, match="was written to since it began"):
+    with pytest.raises(StoreError, match="was changed since its transfer"):
         move(in_file(source), goal, quietly, batch=SMALL)
 
 
@@ -260,14 +260,14 @@ def test_after_a_stop_no_login_may_have_been_ended_in_the_place_of_another(sourc
     with closing(open_at(source)) as store:
         store.end_login("another", NOW + DAY, forgetting=NOW + DAY)
         assert not store.login_ended("ended")
-    with pytest.raises(StoreError, match="was written to since it began"):
+    with pytest.raises(StoreError, match="was changed since its transfer"):
         move(in_file(source), goal, quietly, batch=SMALL)
 
 
 def test_what_came_after_a_finished_transfer_is_not_added_by_another_one(source: Path, goal: End) -> None:
     move(in_file(source), goal, quietly)
     write_one_more(source)
-    with pytest.raises(StoreError, match=r"was carried to .* already") as refused:
+    with pytest.raises(StoreError, match=r"was already copied to") as refused:
         move(in_file(source), goal, quietly)
     assert "vestige sync" in str(refused.value.hint)
 
@@ -279,7 +279,7 @@ def test_a_destination_that_was_used_since_is_told_to_be_a_store_of_its_own(
     with closing(opened(goal)) as store:
         add(store, a_memory("next", "This is written there."))
     for act in (move, plan):
-        with pytest.raises(StoreError, match="was used since") as caught:
+        with pytest.raises(StoreError, match="was changed since") as caught:
             act(in_file(source), goal, quietly)
         assert "vestige sync" in (caught.value.hint or "")
 
@@ -340,7 +340,7 @@ def test_what_is_written_without_an_event_overtakes_too(
 REMARK = "(SELECT min(seq) FROM events WHERE kind = 'memory.remarked')"
 OF_TEA = "(SELECT key FROM memories WHERE content LIKE 'Tea is%')"
 BAD: dict[str, tuple[str, str, str]] = {
-    "tags that are no JSON": ("UPDATE memories SET tags = '[\"a' WHERE {tea}", "memories", "tags is no JSON"),
+    "tags not JSON": ("UPDATE memories SET tags = '[\"a' WHERE {tea}", "memories", "tags is not JSON"),
     "a NUL character in JSON": (
         "UPDATE memories SET metadata = '{{\"a\":\"\\u0000\"}}' WHERE {tea}",
         "memories",
@@ -353,7 +353,7 @@ BAD: dict[str, tuple[str, str, str]] = {
     "a date there never was": (
         "UPDATE memories SET created_at = '2026-02-30T00:00:00.000000+00:00' WHERE {tea}",
         "memories",
-        "created_at is no time",
+        "created_at is not a time",
     ),
     "a NUL character": (
         "UPDATE memories SET content = 'a' || char(0) || 'b' WHERE {tea}", "memories",
@@ -371,13 +371,13 @@ BAD: dict[str, tuple[str, str, str]] = {
     "an event without sense": (
         "UPDATE events SET payload = '{{' WHERE kind = 'memory.remarked' AND seq = {remark}",
         "events",
-        "payload is no JSON",
+        "payload is not JSON",
     ),
     "an earlier state without sense": (
         "UPDATE revisions SET memory = '{{}}' WHERE rowid = 1", "revisions", "",
     ),
     "a vector with a hole": (
-        "UPDATE vectors SET vector = zeroblob(7) WHERE {tea}", "vectors", "vector is no vector",
+        "UPDATE vectors SET vector = zeroblob(7) WHERE {tea}", "vectors", "vector is not a vector",
     ),
     "a vector that is not a number": (
         "UPDATE vectors SET vector = x'0000c07f' || substr(vector, 5) WHERE {tea}", "vectors", "",
@@ -386,16 +386,16 @@ BAD: dict[str, tuple[str, str, str]] = {
         "UPDATE documents SET body = 'x' WHERE key = (SELECT min(key) FROM documents"
         " WHERE kind NOT IN ('running', 'peer', 'backup'))",
         "documents",
-        "body is no JSON",
+        "body is not JSON",
     ),
     "a vector of no profile": (
         "UPDATE vectors SET profile = 99 WHERE {tea}", "vectors", "",
     ),
-    "a deleted id that is no text": (
+    "a deleted id that is not a text": (
         "UPDATE tombstones SET id = CAST(x'ff41' AS TEXT) || id", "tombstones", "id is not UTF-8",
     ),
-    "a deleted id of bytes": ("UPDATE tombstones SET id = x'ff4100'", "tombstones", "id is no text"),
-    "a name of an edge that is no text": (
+    "a deleted id of bytes": ("UPDATE tombstones SET id = x'ff4100'", "tombstones", "id is not a text"),
+    "a name of an edge that is not a text": (
         "UPDATE edges SET kind = CAST(x'ff41' AS TEXT) WHERE (source, target, kind) ="
         " (SELECT source, target, kind FROM edges LIMIT 1)",
         "edges",
@@ -404,7 +404,7 @@ BAD: dict[str, tuple[str, str, str]] = {
     "an event of bytes": (
         "UPDATE events SET node = x'ff' WHERE position = (SELECT max(position) FROM events)",
         "events",
-        "node is no text",
+        "node is not a text",
     ),
 }  # fmt: skip
 
@@ -509,9 +509,7 @@ def test_what_hangs_on_a_memory_that_is_not_carried_is_told_too(source: Path, go
     tea = str(query(source, "SELECT id FROM memories WHERE content LIKE 'Tea is%'")[0][0])
     told = {(one.table, one.reason) for one in moved.refused}
     assert {table for table, _ in told} == {"memories", "revisions", "edges", "vectors", "token_bits"}
-    assert {reason for table, reason in told if table != "memories"} == {
-        "the memory it is about is not there"
-    }
+    assert {reason for table, reason in told if table != "memories"} == {"its memory does not exist"}
     assert [one.name for one in moved.refused if one.table == "memories"] == [tea]
     assert all(tea in one.name for one in moved.refused if one.table == "edges")
     assert moved.comparison.differences == ()
@@ -568,7 +566,7 @@ def test_two_transfers_at_once_do_not_mix(source: Path, goal: End) -> None:
         if next(once, False):
             move(in_file(source), goal, quietly, batch=SMALL)
 
-    with pytest.raises(StoreBusy, match="Another process is carrying"):
+    with pytest.raises(StoreBusy, match="Another process is copying"):
         move(in_file(source), goal, meanwhile, batch=SMALL)
     assert verify(in_file(source), goal, quietly).is_whole
 

@@ -157,7 +157,7 @@ def test_a_wrong_password(source: Path, postgres_server: Server, url: str, stran
         rules.write_text(before, encoding="utf-8")
         execute(postgres_server.url(), "SELECT pg_reload_conf()")
     assert isinstance(error, StoreError)
-    assert "does not let this user in" in error.message
+    assert "refuses this user" in error.message
     assert "wr0ng" not in str(error.value())
 
 

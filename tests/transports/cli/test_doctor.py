@@ -43,7 +43,7 @@ def test_a_store_that_cannot_be_opened_is_examined_all_the_same(home: Path, dama
     assert (code, answer["status"]) == (1, "broken")
     checks = [one["check"] for one in answer["findings"]]
     assert (checks[:2], checks[-1]) == (["opening", "file"], "backups")
-    assert "is whole and holds 1 memories" in answer["findings"][-1]["message"]
+    assert "is intact and holds 1 memories" in answer["findings"][-1]["message"]
     assert (home / "vestige.db").read_bytes() == before
 
 

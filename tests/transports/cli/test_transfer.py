@@ -104,7 +104,7 @@ def test_a_file_that_is_no_database_is_told_from_a_store(home: Path, tmp_path: P
     file = tmp_path / name
     file.write_text('{"content": "Ada drinks tea."}\n', encoding="utf-8")
     error = refused(migrate(home, "--from", str(file), "--to", "postgresql://127.0.0.1:1/none"))
-    assert error["message"] == f"{file} is no store of Vestige."
+    assert error["message"] == f"{file} is not a store of Vestige."
     assert "`vestige import`" in error["hint"]
 
 
@@ -236,7 +236,7 @@ def test_what_is_not_carried_is_told_and_the_exit_code_says_so(home: Path, url: 
     done = migrate(home, *words, "--table")
     assert done.exit_code == 1
     assert "! 20 rows were not copied" in done.stdout
-    assert "vector is no vector" in done.stdout
+    assert "vector is not a vector" in done.stdout
     told = said(migrate(home, *words), code=1)
     assert (told["added"], told["whole"], len(told["notCarried"])) == (0, False, 20)
     assert {one["table"] for one in told["notCarried"]} == {"vectors", "token_bits"}

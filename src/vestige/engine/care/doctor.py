@@ -23,7 +23,13 @@ from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import MOST_IDS, Severity, Trouble, about, file_software
 from vestige.store.merge.absorb import check
-from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife
+from vestige.store.merge.histories import (
+    CurveHistory,
+    DocumentHistory,
+    EdgeHistory,
+    EntityHistory,
+    MemoryHistory,
+)
 from vestige.store.merge.strength_log import Curves
 from vestige.store.merge.union import edge, present
 
@@ -52,7 +58,7 @@ def read_canonical(call: Call) -> CanonicalState:
     store, done = call.engine.store, 0
     last = store.latest(LogQuery(), access=EVERYTHING, limit=1)
     state = CanonicalState(position=last[0].position if last else 0)
-    for lives in store.lives(access=EVERYTHING):
+    for lives in store.histories(access=EVERYTHING):
         call.check()
         for life in lives:
             _add_history(state, life)
@@ -68,24 +74,24 @@ def changed_since(call: Call, state: CanonicalState) -> set[str]:
     return set(_changed_ids(call, state.position))
 
 
-def _add_history(state: CanonicalState, life: Life) -> None:
+def _add_history(state: CanonicalState, life: EntityHistory) -> None:
     try:
         check(life)
     except InvalidInput as exc:
-        state.impossible.append((life.memory_id if isinstance(life, MemoryLife) else None, exc.message))
+        state.impossible.append((life.memory_id if isinstance(life, MemoryHistory) else None, exc.message))
     match life:
-        case CurveLife():
-            state.curves = Curves.told(life.events)
-        case MemoryLife():
+        case CurveHistory():
+            state.curves = Curves.from_events(life.events)
+        case MemoryHistory():
             memory = present(life)
             if memory is not None:
                 seen = state.curves.sightings(life.events)
                 state.strengths[memory.id] = fold(memory.created_at, seen, state.curves.present)
-        case EdgeLife():
+        case EdgeHistory():
             found = edge(life)
             if found is not None:
                 state.edges[life.source_id, life.target_id, life.kind] = found
-        case DocumentLife():
+        case DocumentHistory():
             if life.document is not None:
                 state.cited[f"{life.kind} {life.id}"] = life.document.cites
 
@@ -229,7 +235,7 @@ def _repair(call: Call, repairs: list[str]) -> None:
             call.check()
             call.progress(0, None, f"Repairing the {name}")
             if name != EMBEDDING:
-                store.mend(name, now)
+                store.repair(name, now)
             if name in FURTHER:
                 FURTHER[name](call)
 

@@ -28,7 +28,7 @@ from vestige.engine.revise import (
     save,
 )
 from vestige.store.contract.changes import Add, Carry, Change, Forget, Link, Put, Revise
-from vestige.store.merge.histories import DocumentLife, Life, MemoryLife
+from vestige.store.merge.histories import DocumentHistory, EntityHistory, MemoryHistory
 
 TEXTS = (
     "content", "phrasings", "tags", "node_type", "source", "author", "agent_id", "session_id", "thread",
@@ -65,11 +65,11 @@ class Scanned:
 def scan(call: Call, *, redact: bool) -> Scanned:
     """Scan every memory with its history, and every document; with `redact`, redact the findings."""
     seen, total = Scanned(), call.engine.store.count(ANYTHING, access=call.access)
-    for batch in call.engine.store.lives(access=call.access):
+    for batch in call.engine.store.histories(access=call.access):
         call.check()
         for life in batch:
-            seen.memories += isinstance(life, MemoryLife) and bool(life.versions)
-            seen.documents += isinstance(life, DocumentLife) and life.document is not None
+            seen.memories += isinstance(life, MemoryHistory) and bool(life.versions)
+            seen.documents += isinstance(life, DocumentHistory) and life.document is not None
             seen.findings += secrets_in(life)
         call.progress(seen.memories, max(seen.memories, total), f"{seen.memories} memories scanned")
     if redact and seen.findings:
@@ -84,12 +84,12 @@ def texts_of(memory: Memory) -> dict[str, Any]:
     return {name: value for name, value in texts.items() if value}
 
 
-def secrets_in(life: Life) -> list[SecretFinding]:
+def secrets_in(life: EntityHistory) -> list[SecretFinding]:
     """The secrets that a memory has held or a document holds."""
     match life:
-        case MemoryLife():
+        case MemoryHistory():
             return list(_in_memory(life))
-        case DocumentLife(document=Document() as document):
+        case DocumentHistory(document=Document() as document):
             return [
                 SecretFinding(document=document.kind, id=document.id, sighting=one)
                 for one in find_in_fields({"body": document.body})[1]
@@ -98,7 +98,7 @@ def secrets_in(life: Life) -> list[SecretFinding]:
             return []
 
 
-def _in_memory(life: MemoryLife) -> Iterable[SecretFinding]:
+def _in_memory(life: MemoryHistory) -> Iterable[SecretFinding]:
     """The secrets of a memory's versions, each once with all revisions that hold it."""
     places: dict[SecretSighting, list[int]] = defaultdict(list)
     for version in life.versions:

@@ -24,7 +24,7 @@ from vestige.engine.care.filenames import (
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known
 from vestige.exchange.portable.file import PortableContents, Writer, packed
-from vestige.store.merge.histories import MemoryLife
+from vestige.store.merge.histories import MemoryHistory
 
 EXPORTS = "exports"
 BATCH = 2_000
@@ -71,11 +71,11 @@ def write_portable(
     total = store.count(where or ANYTHING, access=call.access)
     with packed(file) if zipped else nullcontext(file) as out:
         writer = Writer(out, store.signature() if vectors else None)
-        for batch in store.lives(where, access=call.access, vectors=vectors):
+        for batch in store.histories(where, access=call.access, vectors=vectors):
             call.check()
             for life in batch:
                 writer.add(life)
-            done += sum(isinstance(life, MemoryLife) and bool(life.versions) for life in batch)
+            done += sum(isinstance(life, MemoryHistory) and bool(life.versions) for life in batch)
             call.progress(done, max(done, total), f"{done} of {max(done, total)} memories written")
         return writer.end()
 

@@ -22,7 +22,7 @@ from vestige.engine.exchange.import_secrets import Holding, ImportedSecrets
 from vestige.engine.memory.delete import RemoteDeletions
 from vestige.exchange.portable.file import PortableContents, PortableReader, unpacked
 from vestige.store.contract.store import MemoryStore
-from vestige.store.merge.histories import Absorbed, EdgeLife, Life, MemoryLife
+from vestige.store.merge.histories import Absorbed, EdgeHistory, EntityHistory, MemoryHistory
 from vestige.store.merge.union import edge
 
 logger = logging.getLogger(__name__)
@@ -40,12 +40,12 @@ class DanglingLinks:
         self._store = call.engine.store
         self._links: set[tuple[str, str, str]] = set()
 
-    def watch(self, batch: Sequence[Life]) -> None:
+    def watch(self, batch: Sequence[EntityHistory]) -> None:
         """Note the links of a batch."""
         self._links.update(
             (life.source_id, life.target_id, life.kind)
             for life in batch
-            if isinstance(life, EdgeLife) and edge(life) is not None
+            if isinstance(life, EdgeHistory) and edge(life) is not None
         )
 
     def count(self) -> int:
@@ -65,7 +65,7 @@ BATCH_BYTES = 16 * 1024 * 1024
 
 Step = Callable[[int, int], None]
 """Called between batches with the bytes read and the total; may raise to stop."""
-Shown = Callable[[Sequence[Life]], None]
+Shown = Callable[[Sequence[EntityHistory]], None]
 """Called with each batch before it is merged."""
 
 
@@ -136,7 +136,7 @@ def _absorb(
     """Merge a file and emit an event: what changed, and which of it holds secrets."""
     deletions, secrets = RemoteDeletions(call), ImportedSecrets(call)
 
-    def before(batch: Sequence[Life]) -> None:
+    def before(batch: Sequence[EntityHistory]) -> None:
         deletions.before_merge(batch)
         secrets.watch(batch)
         dangling.watch(batch)
@@ -182,7 +182,7 @@ def _ignore_progress(done: int, total: int) -> None:
     """Ignore the progress."""
 
 
-def _ignore_batch(batch: Sequence[Life]) -> None:
+def _ignore_batch(batch: Sequence[EntityHistory]) -> None:
     """Ignore the batch."""
 
 
@@ -215,10 +215,10 @@ def absorb_file(
     return total
 
 
-def _batches(reader: PortableReader) -> Iterator[list[Life]]:
-    batch: list[Life] = []
+def _batches(reader: PortableReader) -> Iterator[list[EntityHistory]]:
+    batch: list[EntityHistory] = []
     begun = reader.bytes_read
-    for life in reader.lives():
+    for life in reader.histories():
         batch.append(life)
         if len(batch) == BATCH or reader.bytes_read - begun > BATCH_BYTES:
             yield batch
@@ -227,8 +227,8 @@ def _batches(reader: PortableReader) -> Iterator[list[Life]]:
         yield batch
 
 
-def _without_vectors(life: Life) -> Life:
-    return replace(life, embedded=None) if isinstance(life, MemoryLife) else life
+def _without_vectors(life: EntityHistory) -> EntityHistory:
+    return replace(life, embedded=None) if isinstance(life, MemoryHistory) else life
 
 
 def _sum(one: Absorbed, other: Absorbed) -> Absorbed:

@@ -13,7 +13,7 @@ from vestige.core.models import EVERYTHING, Memory
 from vestige.engine.care.scan_secrets import secrets_in
 from vestige.engine.context import Call
 from vestige.engine.ingest.secrets import find_in_fields
-from vestige.store.merge.histories import DocumentLife, Life, MemoryLife
+from vestige.store.merge.histories import DocumentHistory, EntityHistory, MemoryHistory
 
 MEMORY = "memory"
 Named = tuple[str, str]
@@ -38,17 +38,17 @@ class ImportedSecrets:
         self._wanted = call.engine.settings.memory.secrets != "allow"
         self._found: defaultdict[Named, set[str]] = defaultdict(set)
 
-    def watch(self, batch: Sequence[Life]) -> None:
+    def watch(self, batch: Sequence[EntityHistory]) -> None:
         """Scan the histories of a batch that differ from what is here."""
         if not self._wanted:
             return
-        memories = [life for life in batch if isinstance(life, MemoryLife) and life.versions]
-        documents = [life for life in batch if isinstance(life, DocumentLife) and life.document is not None]
-        here = self._memories([life.memory_id for life in memories])
-        kept = self._documents([(life.kind, life.id) for life in documents])
-        new: list[Life] = [life for life in memories if here.get(life.memory_id) != life.versions[-1]]
-        new += [life for life in documents if kept.get((life.kind, life.id)) != life.document]
-        for one in (finding for life in new for finding in secrets_in(life)):
+        memories = [one for one in batch if isinstance(one, MemoryHistory) and one.versions]
+        documents = [one for one in batch if isinstance(one, DocumentHistory) and one.document is not None]
+        here = self._memories([one.memory_id for one in memories])
+        kept = self._documents([(one.kind, one.id) for one in documents])
+        new: list[EntityHistory] = [one for one in memories if here.get(one.memory_id) != one.versions[-1]]
+        new += [one for one in documents if kept.get((one.kind, one.id)) != one.document]
+        for one in (finding for history in new for finding in secrets_in(history)):
             self._found[one.document or MEMORY, one.id].add(one.sighting.kind)
 
     def expected(self) -> tuple[Holding, ...]:

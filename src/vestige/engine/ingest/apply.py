@@ -20,7 +20,7 @@ from vestige.engine.revise import (
     next_revision,
     updated_event,
 )
-from vestige.store.contract.changes import Add, Embedded, Link, Remark, Revise
+from vestige.store.contract.changes import Add, Embedded, Link, RecordEvidence, Revise
 
 RESTATED = ("valid_from", "valid_until", "pinned")
 """Fields that a caller may set on a memory which says the same already …"""
@@ -170,4 +170,4 @@ def _revise(batch: IngestBatch, wanted: Memory, *, reason: str) -> None:
 
 
 def _reinforce(batch: IngestBatch, memory_id: str) -> None:
-    batch.changes.append(Remark(memory_id=memory_id, evidence=Evidence.REINFORCED, at=batch.now))
+    batch.changes.append(RecordEvidence(memory_id=memory_id, evidence=Evidence.REINFORCED, at=batch.now))

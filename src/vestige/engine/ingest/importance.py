@@ -26,7 +26,7 @@ from vestige.engine.embedding import vectors_for
 from vestige.engine.ingest.batch import Draft, IngestBatch, whole_vector
 from vestige.engine.reactions.searches import searches
 from vestige.store.contract.answers import Scored
-from vestige.store.contract.changes import Embedded, Put, Remark
+from vestige.store.contract.changes import Embedded, Put, RecordEvidence
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +121,9 @@ def record_importance(batch: IngestBatch, memory: Memory, judged: Judgement) -> 
     if gain <= 0.0:
         return
     batch.changes.append(
-        Remark(memory_id=memory.id, evidence=Evidence.IMPORTANT, at=batch.now, amount=round(gain, DIGITS))
+        RecordEvidence(
+            memory_id=memory.id, evidence=Evidence.IMPORTANT, at=batch.now, amount=round(gain, DIGITS)
+        )
     )
     document = Document(
         kind=KIND,

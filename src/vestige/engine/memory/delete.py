@@ -20,7 +20,7 @@ from vestige.engine.memory.merge import MERGED
 from vestige.engine.reactions.searches import ATTENTION, PATTERN
 from vestige.engine.revise import deleted_event, load, next_revision, retry_on_conflict
 from vestige.store.contract.changes import Change, Forget, Link, Put, Revise
-from vestige.store.merge.histories import Life, MemoryLife
+from vestige.store.merge.histories import EntityHistory, MemoryHistory
 
 # -- Removing words of deleted memories from what was learned of searches --------------------------------
 
@@ -43,10 +43,10 @@ class RemoteDeletions:
         self._said: set[str] = set()
         self._gone: set[str] = set()
 
-    def before_merge(self, lives: Iterable[Life]) -> None:
+    def before_merge(self, lives: Iterable[EntityHistory]) -> None:
         """Remove learned words of memories that these histories end, before the merge: an interrupted import
         starts over."""
-        arriving = {life.memory_id: life for life in lives if isinstance(life, MemoryLife)}
+        arriving = {life.memory_id: life for life in lives if isinstance(life, MemoryHistory)}
         here = [
             record.memory for record in self._call.engine.store.get_many(list(arriving), access=EVERYTHING)
         ]

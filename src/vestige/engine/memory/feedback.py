@@ -17,7 +17,7 @@ from vestige.engine.context import Call
 from vestige.engine.memory.archive import restore_changes
 from vestige.engine.memory.suppress import lift_changes
 from vestige.engine.revise import load, retry_on_conflict
-from vestige.store.contract.changes import Change, Remark, Revise
+from vestige.store.contract.changes import Change, RecordEvidence, Revise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ def give_feedback(call: Call, memory_id: str, evidence: Evidence) -> FeedbackRes
     def attempt() -> tuple[Record, list[Happening]]:
         before = load(call, memory_id)
         wanted, emitted = _make_visible(before, now) if evidence is Evidence.PROMOTED else ([], [])
-        given = Remark(memory_id=memory_id, evidence=evidence, at=now)
+        given = RecordEvidence(memory_id=memory_id, evidence=evidence, at=now)
         engine.store.commit([*wanted, given], access=call.access)
         return before, emitted
 

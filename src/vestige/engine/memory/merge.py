@@ -21,7 +21,7 @@ from vestige.engine.revise import (
     retry_on_conflict,
     updated_event,
 )
-from vestige.store.contract.changes import Add, Change, Link, Remark, Revise
+from vestige.store.contract.changes import Add, Change, Link, RecordEvidence, Revise
 
 MERGED, UNMERGED, UNDONE = "merged", "unmerged", "merge undone"
 """The reasons of revisions: of a part that is merged, of a part that is revived, of the merged memory
@@ -91,7 +91,8 @@ def apply(call: Call, memory_ids: Sequence[str], planned: str) -> Record:
     changes: list[Change] = [Add(memory=merged, embedded=made[0] if made else None)]
     # One reinforcement for each further part, as if the same text had come again.
     changes += [
-        Remark(memory_id=merged.id, evidence=Evidence.REINFORCED, at=merged.created_at) for _ in parts[1:]
+        RecordEvidence(memory_id=merged.id, evidence=Evidence.REINFORCED, at=merged.created_at)
+        for _ in parts[1:]
     ]
     changes += [Revise(memory=part, reason=MERGED) for part in ended]
     changes += [Link(edge=edge) for edge in edges]

@@ -15,7 +15,7 @@ from vestige.core.events import RetentionDecayed, places_of
 from vestige.core.models import Evidence, LogEvent, MemoryState, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import events_of
-from vestige.store.contract.changes import REMARKED, STATE, Settle
+from vestige.store.contract.changes import REMARKED, STATE, ChangeState
 
 BATCH = 250
 """The most memories read and written in one transaction."""
@@ -65,7 +65,7 @@ def transitions(call: Call, memory_id: str) -> list[Transition]:
 
 def transition(
     record: Record, at: datetime, reason: str, *, suppressions: int | None = None
-) -> Settle | None:
+) -> ChangeState | None:
     """The change to log if a memory is in another state than it was last seen in; else None.
 
     `suppressions` is the new number of suppressions, if that is what changes.
@@ -77,7 +77,7 @@ def transition(
     after = _state(retention_of(strength, at), count)
     if before is after:
         return None
-    return Settle(memory_id=memory.id, at=at, before=before, after=after, reason=reason)
+    return ChangeState(memory_id=memory.id, at=at, before=before, after=after, reason=reason)
 
 
 def _note(call: Call, records: Sequence[Record], now: datetime) -> list[Record]:
@@ -94,7 +94,7 @@ def _note(call: Call, records: Sequence[Record], now: datetime) -> list[Record]:
     return [record for record, _ in noted]
 
 
-def _changed(records: Sequence[Record], now: datetime) -> list[tuple[Record, Settle]]:
+def _changed(records: Sequence[Record], now: datetime) -> list[tuple[Record, ChangeState]]:
     seen = ((record, transition(record, now, _reason(record, now))) for record in records)
     return [(record, change) for record, change in seen if change is not None]
 

@@ -26,7 +26,7 @@ from vestige.engine.context import Call
 from vestige.engine.memory.states import transition
 from vestige.engine.recall.as_known import events_of
 from vestige.engine.revise import load, next_revision, retry_on_conflict, save
-from vestige.store.contract.changes import REMARKED, REVISED, Change, Put, Remark, Revise
+from vestige.store.contract.changes import REMARKED, REVISED, Change, Put, RecordEvidence, Revise
 
 SUPPRESSED, REVERSED, WANTED = "suppressed", "unsuppressed", "wanted again"
 """The reasons of the revisions."""
@@ -156,7 +156,7 @@ def _cascade(call: Call, seed: Memory, now: datetime) -> int | None:
         return None
     met = _neighbours(call, seed.id)
     changes: list[Change] = [
-        Remark(memory_id=other, evidence=Evidence.INHIBITED, at=now, amount=inhibition(weight))
+        RecordEvidence(memory_id=other, evidence=Evidence.INHIBITED, at=now, amount=inhibition(weight))
         for other, weight in met.items()
     ]
     done = Document(

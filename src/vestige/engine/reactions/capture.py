@@ -26,7 +26,7 @@ from vestige.core.events import ImportanceScored, MemoryCreated, MemoryPromoted
 from vestige.core.models import Evidence, Filter, Memory
 from vestige.engine.context import Call
 from vestige.engine.revise import retry_on_conflict, save
-from vestige.store.contract.changes import Change, Put, Remark
+from vestige.store.contract.changes import Change, Put, RecordEvidence
 from vestige.store.filter_rule import passes
 
 KIND = "capture"
@@ -178,7 +178,7 @@ def _capture_changes(
     )
     details = {"event": cluster.event.value}
     remarks = (
-        Remark(memory_id=one, evidence=Evidence.CAPTURED, at=now, amount=amount, details=details)
+        RecordEvidence(memory_id=one, evidence=Evidence.CAPTURED, at=now, amount=amount, details=details)
         for one, amount in taken.items()
     )
     return [Put(document=document, logged=False), *remarks]

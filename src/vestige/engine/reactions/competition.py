@@ -14,7 +14,7 @@ from vestige.core.events import MemoryPromoted
 from vestige.core.models import Evidence, Filter, Memory
 from vestige.engine.context import Call
 from vestige.engine.revise import retry_on_conflict, save
-from vestige.store.contract.changes import Change, Put, Remark
+from vestige.store.contract.changes import Change, Put, RecordEvidence
 from vestige.store.filter_rule import passes
 
 KIND = "rivalry"
@@ -78,7 +78,7 @@ def _inhibitions(
             created_at=earlier.created_at if earlier else at,
             updated_at=at,
         )
-        remark = Remark(memory_id=loser.id, evidence=Evidence.INHIBITED, at=at, amount=INHIBITION)
+        remark = RecordEvidence(memory_id=loser.id, evidence=Evidence.INHIBITED, at=at, amount=INHIBITION)
         changes += [Put(document=document), remark]
     return changes
 

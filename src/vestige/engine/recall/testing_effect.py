@@ -8,7 +8,7 @@ from vestige.cognition.fsrs.strength import exposable, exposure
 from vestige.core.errors import NotFound, StoreBusy, StoreError
 from vestige.core.models import Evidence, Record
 from vestige.engine.context import Call
-from vestige.store.contract.changes import Remark
+from vestige.store.contract.changes import RecordEvidence
 
 logger = logging.getLogger(__name__)
 
@@ -41,8 +41,8 @@ def leave_trace(call: Call, shown: Sequence[Record]) -> None:
         logger.warning("The memories shown were not strengthened: %s", why)
 
 
-def _exposures(due: Mapping[str, float], now: datetime) -> list[Remark]:
+def _exposures(due: Mapping[str, float], now: datetime) -> list[RecordEvidence]:
     return [
-        Remark(memory_id=name, evidence=Evidence.EXPOSED, at=now, amount=amount)
+        RecordEvidence(memory_id=name, evidence=Evidence.EXPOSED, at=now, amount=amount)
         for name, amount in due.items()
     ]

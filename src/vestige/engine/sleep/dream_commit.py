@@ -25,7 +25,7 @@ from vestige.engine.revise import retry_on_conflict
 from vestige.engine.sleep.dream_replay import Replay, edges_of
 from vestige.engine.sleep.insights import KeptInsight, insight_from, insight_put, known_insights
 from vestige.engine.sleep.runs import DREAM, RunRecord, history_row, run_records
-from vestige.store.contract.changes import Change, Drop, Link, Put, Remark, Unlink
+from vestige.store.contract.changes import Change, Drop, Link, Put, RecordEvidence, Unlink
 from vestige.store.filter_rule import passes
 
 REPLAYED = "replayed"
@@ -160,13 +160,13 @@ def _link_changes(
     ]
 
 
-def _strengthen(name: str, found: DreamFindings, now: datetime) -> Remark:
+def _strengthen(name: str, found: DreamFindings, now: datetime) -> RecordEvidence:
     amount = 1.0 if name in found.replay.salient else OLD_AMOUNT
-    return Remark(memory_id=name, evidence=Evidence.REPLAYED, amount=amount, at=now)
+    return RecordEvidence(memory_id=name, evidence=Evidence.REPLAYED, amount=amount, at=now)
 
 
 def _history(
-    call: Call, found: DreamFindings, counts: Mapping[str, int], evidence: Sequence[Remark]
+    call: Call, found: DreamFindings, counts: Mapping[str, int], evidence: Sequence[RecordEvidence]
 ) -> list[Put]:
     """The row of the history, and the ids of what was strengthened, without text.
 

@@ -68,7 +68,7 @@ def _history_from(events: Iterable[LogEvent]) -> StrengthHistory:
         elif event.memory_id is not None and event.kind in (CREATED, *EVIDENCE):
             about[event.memory_id].append(event)
             created.extend([event] if event.kind == CREATED else ())
-    curves = Curves.told(tuned)
+    curves = Curves.from_events(tuned)
     return StrengthHistory(
         # A memory that was created in two stores has the earlier time.
         made_at={one.memory_id or "": one.at for one in sorted(created, key=stamp, reverse=True)},

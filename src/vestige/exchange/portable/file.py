@@ -21,7 +21,7 @@ from vestige.exchange.portable.lines import Place, decode_history, encode_histor
 from vestige.exchange.portable.values import ObjectFields, optional, text
 from vestige.exchange.portable.vectors import decode_signature, encode_signature
 from vestige.store.merge.absorb import check
-from vestige.store.merge.histories import DocumentLife, EdgeLife, Life, MemoryLife
+from vestige.store.merge.histories import DocumentHistory, EdgeHistory, EntityHistory, MemoryHistory
 from vestige.store.merge.union import edge
 
 FORMAT = "vestige.portable.v1"
@@ -80,24 +80,24 @@ class Seal:
         self._signature = signature
         self._hash = blake2b(digest_size=DIGEST_BYTES)
         self._lines = 0
-        self._counts: Counter[type[Life]] = Counter()
+        self._counts: Counter[type[EntityHistory]] = Counter()
         self._deleted: set[str] = set()
 
-    def take(self, raw: bytes, life: Life | None = None) -> None:
+    def take(self, raw: bytes, life: EntityHistory | None = None) -> None:
         """Count a line; the first one has no history."""
         self._hash.update(raw)
         if life is not None:
             self._lines += 1
             self._counts[type(life)] += self._is_there(life)
 
-    def _is_there(self, life: Life) -> bool:
+    def _is_there(self, life: EntityHistory) -> bool:
         match life:
-            case MemoryLife(versions=()):
+            case MemoryHistory(versions=()):
                 self._deleted.add(life.memory_id)
                 return False
-            case EdgeLife():  # memories came before
+            case EdgeHistory():  # memories came before
                 return edge(life) is not None and self._deleted.isdisjoint((life.source_id, life.target_id))
-            case DocumentLife():
+            case DocumentHistory():
                 return life.document is not None
             case _:
                 return True
@@ -108,10 +108,10 @@ class Seal:
         return PortableContents(
             signature=self._signature,
             lines=self._lines,
-            memories=self._counts[MemoryLife],
+            memories=self._counts[MemoryHistory],
             deleted=len(self._deleted),
-            edges=self._counts[EdgeLife],
-            documents=self._counts[DocumentLife],
+            edges=self._counts[EdgeHistory],
+            documents=self._counts[DocumentHistory],
             digest=self._hash.hexdigest(),
         )
 
@@ -133,7 +133,7 @@ class Writer:
         self._seal.take(first)
         file.write(first)
 
-    def add(self, life: Life) -> None:
+    def add(self, life: EntityHistory) -> None:
         """Write one history."""
         raw = line(encode_history(life, self._signature))
         if len(raw) > MAX_LINE_BYTES:
@@ -155,7 +155,7 @@ class PortableReader:
     """Reads a portable file once, front to back. A defect is an InvalidInput that names the line.
 
     `signature` is that of the vectors in it, `bytes_read` the number of bytes read and unpacked so far.
-    `lives` may only be trusted when it has come to its end.
+    `histories` may only be trusted when it has come to its end.
     """
 
     def __init__(self, file: Readable, size: int) -> None:
@@ -175,7 +175,7 @@ class PortableReader:
         """The contents so far."""
         return self._seal.contents
 
-    def lives(self) -> Iterator[Life]:
+    def histories(self) -> Iterator[EntityHistory]:
         """Every history, and then the check of the seal."""
         before: Place | None = None
         while True:
@@ -268,7 +268,7 @@ def _fields(raw: bytes) -> ObjectFields:
         raise InvalidInput(f"it is not JSON in UTF-8: {exc}.") from exc
 
 
-def _after(before: Place | None, life: Life) -> Place:
+def _after(before: Place | None, life: EntityHistory) -> Place:
     here = place(life)
     if before is not None and here <= before:
         what = "comes a second time" if here == before else "is out of order"

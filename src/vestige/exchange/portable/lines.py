@@ -21,7 +21,13 @@ from vestige.exchange.portable.values import (
 )
 from vestige.exchange.portable.vectors import decode_vectors, encode_vectors
 from vestige.exchange.portable.versions import decode_versions, encode_versions
-from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife
+from vestige.store.merge.histories import (
+    CurveHistory,
+    DocumentHistory,
+    EdgeHistory,
+    EntityHistory,
+    MemoryHistory,
+)
 
 Place = tuple[int, str, str, str]
 """The sort key of a line: lines ascend, so none can come twice."""
@@ -32,38 +38,38 @@ def line(value: Mapping[str, object]) -> bytes:
     return orjson.dumps(value, default=_plain, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
 
 
-def place(life: Life) -> Place:
+def place(life: EntityHistory) -> Place:
     """The curve, then memories by id, edges by (source, target, kind), documents by (kind, id)."""
     match life:
-        case CurveLife():
+        case CurveHistory():
             return (0, "", "", "")
-        case MemoryLife():
+        case MemoryHistory():
             return (1, life.memory_id, "", "")
-        case EdgeLife():
+        case EdgeHistory():
             return (2, life.source_id, life.target_id, life.kind)
-        case DocumentLife():
+        case DocumentHistory():
             return (3, life.kind, life.id, "")
         case _:
             assert_never(life)
 
 
-def encode_history(life: Life, signature: Signature | None) -> dict[str, object]:
+def encode_history(life: EntityHistory, signature: Signature | None) -> dict[str, object]:
     """A history as it is in the file; vectors only those of the signature."""
     events = [_encode_event(event) for event in life.events]
     match life:
-        case CurveLife():
+        case CurveHistory():
             return {"type": "curve", "events": events}
-        case MemoryLife():
+        case MemoryHistory():
             fields: dict[str, object] = {"type": "memory", "id": life.memory_id, "events": events}
             if life.versions:
                 fields["versions"] = encode_versions(life.versions)
             if life.embedded is not None and life.embedded.signature == signature:
                 fields["vectors"] = encode_vectors(life.embedded)
             return fields
-        case EdgeLife():
+        case EdgeHistory():
             ends = {"source": life.source_id, "target": life.target_id, "kind": life.kind}
             return {"type": "edge", **ends, "events": events}
-        case DocumentLife():
+        case DocumentHistory():
             fields = {"type": "document", "kind": life.kind, "id": life.id, "events": events}
             if life.document is not None:
                 fields |= {"put": _encode_document(life.document), "clock": life.clock, "node": life.node}
@@ -72,16 +78,16 @@ def encode_history(life: Life, signature: Signature | None) -> dict[str, object]
             assert_never(life)
 
 
-def decode_history(kind: str, given: ObjectFields, signature: Signature | None) -> Life:
+def decode_history(kind: str, given: ObjectFields, signature: Signature | None) -> EntityHistory:
     """The history of a line of this type; InvalidInput for an unknown type."""
     match kind:
         case "curve":
-            return CurveLife(events=_events(given, None))
+            return CurveHistory(events=_events(given, None))
         case "memory":
             return _memory(given, signature)
         case "edge":
             source = given.take("source", text)
-            return EdgeLife(
+            return EdgeHistory(
                 source_id=source,
                 target_id=given.take("target", text),
                 kind=given.take("kind", text),
@@ -93,12 +99,12 @@ def decode_history(kind: str, given: ObjectFields, signature: Signature | None) 
             raise InvalidInput(f"Lines of the type {kind[:40]!r} are not known.")
 
 
-def _memory(given: ObjectFields, signature: Signature | None) -> MemoryLife:
+def _memory(given: ObjectFields, signature: Signature | None) -> MemoryHistory:
     memory_id = given.take("id", text)
     vectors = given.maybe("vectors", _anything, None)
     if vectors is not None and signature is None:
         raise InvalidInput("`vectors` are here, but the first line does not say of which model.")
-    return MemoryLife(
+    return MemoryHistory(
         memory_id=memory_id,
         events=_events(given, memory_id),
         versions=given.maybe("versions", lambda given: decode_versions(memory_id, given), ()),
@@ -106,12 +112,12 @@ def _memory(given: ObjectFields, signature: Signature | None) -> MemoryLife:
     )
 
 
-def _document(given: ObjectFields) -> DocumentLife:
+def _document(given: ObjectFields) -> DocumentHistory:
     kind, name = given.take("kind", text), given.take("id", text)
     events, put = _events(given, None), given.maybe("put", _anything, None)
     if put is None:
-        return DocumentLife(kind=kind, id=name, events=events, document=None)
-    return DocumentLife(
+        return DocumentHistory(kind=kind, id=name, events=events, document=None)
+    return DocumentHistory(
         kind=kind,
         id=name,
         events=events,

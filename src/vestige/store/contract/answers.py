@@ -1,4 +1,4 @@
-"""What a store answers with beside records, and what every store says alike."""
+"""Values that stores answer with besides records, and errors that every store raises alike."""
 
 import enum
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexStatus:
-    """How much of the vectors is in index files (`path` is None for a store that has none).
+    """How much of the vectors is in index files (`path` None: the store has no such files).
 
     Of `vectors`, `indexed` are in `segments` files of `size_bytes`, beside `dead` ones; the others are read
     from the store itself. `problems` says by name which files are not used, and why.
@@ -39,8 +39,8 @@ class IndexStatus:
 
 
 class ProfileState(enum.StrEnum):
-    """What a store does with the vectors of a signature: it searches them, it waits for the rest of them, or
-    it keeps them because there may be a way back."""
+    """The use of the vectors of a signature: searched, still being written, or kept for a return to the
+    former model."""
 
     IN_USE = "in use"
     COMING = "coming"
@@ -59,7 +59,7 @@ class ProfileStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """What a process told the others: a message in JSON. Ids only grow."""
+    """A message in JSON from one process to the others. Ids only grow."""
 
     id: int
     process: str
@@ -70,7 +70,7 @@ MOST_NOTICES = 1_000
 
 
 def other_model(held: Signature, offered: Signature) -> ModelMismatch:
-    """Every store's refusal of vectors of another signature, with what to do."""
+    """The error for vectors of another signature, with its remedy."""
     return ModelMismatch(
         f"This store holds vectors of {held.profile}, not of {offered.profile}.",
         hint=f"Set the embeddings back to {held.name}, or run `vestige rebuild --vectors` to embed every "
@@ -80,7 +80,7 @@ def other_model(held: Signature, offered: Signature) -> ModelMismatch:
 
 
 def still_in_use(held: Signature) -> InvalidInput:
-    """Every store's refusal to drop the vectors that it searches."""
+    """The error for dropping the vectors in use."""
     return InvalidInput(
         f"The vectors of {held.profile} are in use.",
         hint="Put another signature in use first.",
@@ -88,17 +88,17 @@ def still_in_use(held: Signature) -> InvalidInput:
     )
 
 
-# -- Which events of the log are asked for, when it is read backwards.
+# -- Queries of the log.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogQuery:
-    """Which events; what is unset does not filter.
+    """A filter of the log; unset fields do not filter.
 
-    `since` is inclusive and `until` exclusive, both over an event's own time; `before` is exclusive and over
-    its position, which no two events share. `scope` and `inherited` mean
-    what they do in a `Filter`, over the event's scope. `kinds` are the kinds of event wanted, `evidence` the
-    kinds of remark. Without `exposures` it is left out that a memory was merely shown.
+    `since` is inclusive and `until` exclusive, both over the time of an event; `before` is exclusive and over
+    its position, which is unique. `scope` and `inherited` mean what they do in a `Filter`, over the scope of
+    an event. `kinds` are kinds of events, `evidence` kinds of evidence. Without `exposures`, events that a
+    memory was merely shown are left out.
     """
 
     memory_id: str | None = None
@@ -112,7 +112,7 @@ class LogQuery:
     exposures: bool = True
 
     def takes(self, event: LogEvent) -> bool:
-        """Whether an event is asked for: the one definition every store obeys."""
+        """Whether an event passes: the one definition every store obeys."""
         if self.memory_id not in (None, event.memory_id) or not self._in_time(event.at):
             return False
         if self.before is not None and event.position >= self.before:

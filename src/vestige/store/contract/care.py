@@ -14,10 +14,10 @@ class StoreCare(Protocol):
         """Write a complete, verified copy to a path that does not exist yet, while others write."""
 
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
-        """What is wrong here, of one moment; `deep` reads every page. Nothing is changed."""
+        """The problems of this store, from one snapshot; `deep` reads every page. Nothing is changed."""
 
-    def mend(self, repair: str, now: datetime) -> None:
-        """Do a repair that `examine` named, on derived data and files only; InvalidInput for any other."""
+    def repair(self, repair: str, now: datetime) -> None:
+        """Run a repair that `examine` named, on derived data and files only; InvalidInput for any other."""
 
     def close(self) -> None:
-        """Let go of everything this store opened. Safe to call twice."""
+        """Close everything that this store opened. Safe to call twice."""

@@ -1,4 +1,4 @@
-"""What can be done to a store: the changes that `commit` takes, and what they carry."""
+"""The changes that `commit` takes, and their parts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ UNLINKED = "edge.unlinked"
 PUT = "document.put"
 DROPPED = "document.dropped"
 TUNED = "curve.tuned"
-"""Kinds of event that are looked for in the log, not only shown."""
+"""Kinds of events that the code searches the log for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +108,10 @@ class Revise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
-    """Evidence about a memory. Its strength is folded forward inside the transaction.
+class RecordEvidence:
+    """Evidence about a memory. The transaction folds it into the strength of the memory.
 
-    `amount` (0 to 1) is how much of it there is, where the evidence comes in degrees.
+    `amount` (0 to 1) is the degree of the evidence.
     """
 
     memory_id: str
@@ -141,7 +141,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unlink:
-    """The end of an edge; NotFound when there is none."""
+    """Removes an edge; NotFound for a missing one."""
 
     source_id: str
     target_id: str
@@ -155,9 +155,9 @@ class Unlink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settle:
-    """That a memory's state was seen to have changed, and why. The strength stays what it is; only the
-    snapshot of its retention is taken anew."""
+class ChangeState:
+    """A change of a memory's state, and its reason. The strength stays; only the snapshot of its retention is
+    renewed."""
 
     memory_id: str
     at: datetime
@@ -172,8 +172,8 @@ class Settle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carry:
-    """The strength that a memory brings along from another memory system, in place of the one it has. Its
-    curve stays the store's."""
+    """The strength of a memory imported from another memory system; it replaces the present one. The curve
+    stays the store's."""
 
     memory_id: str
     strength: Strength
@@ -185,8 +185,8 @@ class Carry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tune:
-    """Another curve of forgetting: from now on every memory fades on it, also those that come later. It is
-    the whole store's, so it takes an unlimited access (else Forbidden)."""
+    """Another curve of forgetting, for all present and future memories. It belongs to the whole store, so it
+    takes an unlimited access (else Forbidden)."""
 
     w20: float
     at: datetime
@@ -195,9 +195,9 @@ class Tune:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Put:
     """A document, new (version 1) or in its next version (the present one + 1); any other version is a
-    Conflict (load again and retry). `created_at` stays. Memories it cites must exist and be in reach.
+    Conflict (load again and retry). `created_at` stays. Memories it cites must exist and be accessible.
 
-    Without `logged` there is no event: for what every search changes.
+    Without `logged` there is no event: for documents that every search changes.
     """
 
     document: Document
@@ -209,7 +209,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """The end of a document; NotFound when there is none. Its id may be used again."""
+    """Removes a document; NotFound for a missing one. Its id may be used again."""
 
     kind: str
     id: str
@@ -222,9 +222,9 @@ class Drop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forget:
-    """The end of a memory: text, revisions, phrasings, vectors, lexical rows, edges and the documents that
-    cite it go, and a tombstone without content stays. Its events stay too; they never held text. Claims
-    whose answer quotes it go as well."""
+    """Deletes a memory: text, revisions, phrasings, vectors, lexical rows, edges and the documents that cite
+    it go, and a tombstone without content stays. Its events stay too; they never held text. Claims whose
+    answer quotes it go as well."""
 
     memory_id: str
     at: datetime
@@ -235,7 +235,7 @@ class Forget:
         check_text("reason", self.reason)
 
 
-Change = Add | Revise | Remark | Link | Unlink | Settle | Carry | Tune | Put | Drop | Forget
+Change = Add | Revise | RecordEvidence | Link | Unlink | ChangeState | Carry | Tune | Put | Drop | Forget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +280,7 @@ def about(change: Change) -> tuple[str, ...]:
     match change:
         case Add() | Revise():
             return (change.memory.id,)
-        case Remark() | Settle() | Carry() | Forget():
+        case RecordEvidence() | ChangeState() | Carry() | Forget():
             return (change.memory_id,)
         case Link():
             return (change.edge.source_id, change.edge.target_id)
@@ -294,8 +294,10 @@ def about(change: Change) -> tuple[str, ...]:
             assert_never(change)
 
 
-def told(change: Remark, before: Strength, after: Strength, suppressions: int) -> dict[str, Any]:
-    """What the log says of a remark."""
+def evidence_payload(
+    change: RecordEvidence, before: Strength, after: Strength, suppressions: int
+) -> dict[str, Any]:
+    """The payload of an evidence event."""
     payload: dict[str, Any] = {"evidence": change.evidence.value, "details": dict(change.details)}
     if change.amount != 1.0:
         payload["amount"] = change.amount
@@ -306,8 +308,8 @@ def told(change: Remark, before: Strength, after: Strength, suppressions: int) -
 
 
 def check_tune(change: Tune, access: Access) -> None:
-    """Refuse a curve that is none, or from somebody who does not reach the whole store."""
+    """Refuse an invalid curve, or a caller without access to the whole store."""
     if access != EVERYTHING:
-        raise Forbidden("Only a caller who reaches the whole store may change how all of it fades.")
+        raise Forbidden("Only a caller with access to the whole store may change the curve of forgetting.")
     if not (isfinite(change.w20) and change.w20 > 0):
         raise InvalidInput("The w20 of a curve is a finite number above 0.", details={"w20": change.w20})

@@ -1,4 +1,4 @@
-"""The processes at work on a store: who they are, and what is said to one that must wait for another."""
+"""The processes that use a store, and the errors for one that must wait for another."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,8 +10,8 @@ from typing import Any
 from vestige.core.errors import StoreBusy
 
 BRIEF = frozenset({"purge"})
-"""What is done alone but takes a moment only. Such things wait for each other as writes do, and for nothing
-else that is done alone."""
+"""Exclusive work that takes only a moment. Such work waits for its turn as writes do, and for no other
+exclusive work."""
 
 _WITH_VALUE = frozenset({"--data-dir", "--config"})
 _WORD = re.compile(r"[a-z][a-z-]*")
@@ -19,8 +19,8 @@ _WORD = re.compile(r"[a-z][a-z-]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Who:
-    """A process: what it was started as, when, and where, if there is more than one machine. No other server
-    starts beside an `exclusive` one."""
+    """A process: its command, its start, and its machine if there are several. No other server starts while
+    an `exclusive` one runs."""
 
     pid: int
     command: str
@@ -36,13 +36,13 @@ class Who:
 
     def details(self) -> dict[str, Any]:
         """The same for a program."""
-        told = {"pid": self.pid, "command": self.command, "since": self.since.isoformat()}
-        return {**told, "host": self.host} if self.host else told
+        fields = {"pid": self.pid, "command": self.command, "since": self.since.isoformat()}
+        return {**fields, "host": self.host} if self.host else fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Who has a store alone, and for what."""
+    """The process that has exclusive use of a store, and its purpose."""
 
     who: Who
     purpose: str
@@ -53,11 +53,14 @@ class Holder:
 
 
 def kept(holder: Holder | None, *, details: Mapping[str, Any] | None = None) -> StoreBusy:
-    """The refusal of what can only be done alone, while another process or thread has the store alone."""
+    """The error for exclusive work while another process or thread has the store for itself."""
     if holder is None:
-        message, stop = "Another process has the store alone.", "that process"
+        message, stop = "Another process has exclusive use of the store.", "that process"
     else:
-        message, stop = f"{holder.who} has the store alone: {holder.purpose}.", f"process {holder.who.pid}"
+        message, stop = (
+            f"{holder.who} has exclusive use of the store: {holder.purpose}.",
+            f"process {holder.who.pid}",
+        )
     return StoreBusy(
         message,
         hint=f"Reading and ordinary writing go on. Wait until it is done and try again, or stop {stop}.",
@@ -74,13 +77,13 @@ def refuse_beside(who: Who, others: Iterable[Who], *, elsewhere: str) -> None:
             raise StoreBusy(
                 f"A server is at work on this store: {other}.",
                 hint=f"{wanted} the store for itself (storage.exclusive). Stop process {other.pid} first, "
-                f"or give this server {elsewhere}. Commands work all the while.",
+                f"or give this server {elsewhere}. Commands work in the meantime.",
                 details={**other.details(), "exclusive": other.exclusive},
             )
 
 
 def command_of(arguments: Sequence[str]) -> str:
-    """What a command line runs: the program and its command, never its values, which may be memories."""
+    """The program and command of a command line, never its values, which may hold memories."""
     if not arguments:
         return ""
     path = PurePath(arguments[0])

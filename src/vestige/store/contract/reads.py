@@ -20,14 +20,14 @@ from vestige.core.models import (
 )
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import Claim
-from vestige.store.merge.histories import Life
+from vestige.store.merge.histories import EntityHistory
 
 
 class StoreReads(Protocol):
     """Reading memories, their history, links, documents and the log."""
 
     def get_many(self, memory_ids: Sequence[str], *, access: Access) -> list[Record]:
-        """The records in the order asked for; unknown ids are left out, repeats answered once."""
+        """The records in the requested order; unknown ids are left out, repeats are returned once."""
 
     def find(
         self, where: Filter, *, access: Access, order: Order = Order.NEWEST, limit: int, offset: int = 0
@@ -40,53 +40,53 @@ class StoreReads(Protocol):
         runs may or may not appear; nothing appears twice."""
 
     def count(self, where: Filter, *, access: Access) -> int:
-        """How many records match."""
+        """The number of matching records."""
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
-        """Counts of what is not archived; of edges, all. `due` are true and due at `now`; `retentions` holds
-        every memory's retention at `now`, `accessibilities` what its suppression leaves of it
-        (`cognition.strength.accessibility`), both ascending."""
+        """Counts of memories that are not archived; of edges, all. `due` are valid and due at `now`;
+        `retentions` holds every memory's retention at `now`, `accessibilities` the same after suppression
+        (`cognition.fsrs.strength.accessibility`), both ascending."""
 
     def tag_counts(self, *, access: Access) -> dict[str, int]:
         """Every tag with the number of memories that carry it and are not archived."""
 
     def history(self, memory_id: str, *, access: Access) -> list[Revision]:
-        """A memory's earlier revisions that are in reach, oldest first; NotFound for an unknown id."""
+        """A memory's accessible earlier revisions, oldest first; NotFound for an unknown id."""
 
     def earlier(self, memory_ids: Sequence[str], moment: datetime, *, access: Access) -> dict[str, Memory]:
-        """Those of these memories that were revised after a moment, as they were then: the last revision
-        by then, or the first where even that is later. Others, and those out of reach then, are left out."""
+        """The memories that were revised after a moment, in their state at that moment: the last revision by
+        then, or the first where even that is later. Others, and those not accessible then, are left out."""
 
     def tombstone(self, memory_id: str, *, access: Access) -> Tombstone | None:
-        """What is left of a deleted memory, or None; its domains are gone, so an access limited by
-        domains sees none."""
+        """The tombstone of a deleted memory, or None; its domains are gone, so an access limited by domains
+        gets None."""
 
     def log(
         self, *, access: Access, memory_id: str | None = None, after: int = 0, limit: int = 1000
     ) -> list[LogEvent]:
         """Logged events with position > `after`, in commit order, all of them for an unlimited access.
 
-        For a limited one the event's own scope must be covered, and a memory that exists must be in
-        reach as it is now. Of a memory that no longer exists only the scope is known: with
-        `access.domains` set, its events are left out. `edge.linked` also needs its target to exist
-        and be in reach, because it tells the target's id, and an event of a document that document.
+        For a limited one the event's own scope must be covered, and an existing memory must be accessible in
+        its present state. Of a memory that no longer exists only the scope is known: with `access.domains`
+        set, its events are left out. `edge.linked` also needs an existing, accessible target, because it
+        holds the target's id, and an event of a document needs an accessible document.
         """
 
     def latest(self, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
-        """Those of the events that `log` lets this access read which are asked for, the last one first."""
+        """The events that `log` returns for this access and that match the query, the last one first."""
 
     def edges(
         self, memory_ids: Sequence[str], *, access: Access, among: bool = False, heaviest: int | None = None
     ) -> list[Edge]:
-        """Edges that touch any of the ids, in either direction, with both ends in reach; sorted by
-        (source, target, kind). `among`: only those between two of the ids. `heaviest`: only so many, by
-        weight, ties in that order."""
+        """Edges that touch any of the ids, in either direction, with both ends accessible; sorted by (source,
+        target, kind). `among`: only those between two of the ids. `heaviest`: only this number, by weight,
+        ties in that order."""
 
     def stream_edges(
         self, kinds: Sequence[str] | None = None, *, access: Access, batch: int = 1000
     ) -> Iterator[list[Edge]]:
-        """Every edge of these kinds (None: of any) with both ends in reach, a batch at a time, each seen at
-        most once. Edges that come or go while it runs may or may not appear."""
+        """Every edge of these kinds (None: of any) with both ends accessible, a batch at a time, each at most
+        once. Edges that are added or removed while it runs may or may not appear."""
 
     def documents(
         self,
@@ -104,9 +104,9 @@ class StoreReads(Protocol):
         """The documents of a kind, the one changed last first, ties by id.
 
         `ids`, `citing` (any of these memories) and `terms` (any of these is a name in the object `terms` of
-        its body) narrow it down; `scope` and `inherited` mean what they do in a `Filter`. A document is in
-        reach when its scope is and every memory it cites; an access limited by domains reaches none that
-        cites nothing.
+        its body) filter; `scope` and `inherited` mean what they do in a `Filter`. A document is accessible
+        when its scope is and every memory it cites; an access limited by domains excludes documents that cite
+        nothing.
         """
 
     def claimed(self, key: str) -> Claim | None:
@@ -115,18 +115,19 @@ class StoreReads(Protocol):
     def same_text(
         self, fingerprints: Sequence[str], *, scope: str, valid_at: datetime, access: Access
     ) -> dict[str, str]:
-        """For each `cognition.text.fingerprint` known in exactly this scope, the id of the oldest memory
-        that carries it (in its content or a phrasing), was true at `valid_at` and is not archived."""
+        """For each fingerprint (`cognition.text.analyser.fingerprint`) known in exactly this scope, the id of
+        the oldest memory that carries it (in its content or a phrasing), was valid at `valid_at` and is not
+        archived."""
 
-    def lives(
+    def histories(
         self, where: Filter | None = None, *, access: Access, vectors: bool = False, batch: int = 500
-    ) -> Iterator[list[Life]]:
-        """Everything canonical, of one moment, a batch at a time: the curve, then memories by id, edges by
-        (source, target, kind), documents by (kind, id). `vectors` adds those of present texts, with the
-        tokens of all pieces of a memory at the first one.
+    ) -> Iterator[list[EntityHistory]]:
+        """The histories of all entities, from one snapshot, a batch at a time: the curve, then memories by
+        id, edges by (source, target, kind), documents by (kind, id). `vectors` adds those of present texts,
+        with the tokens of all pieces of a memory at the first one.
 
-        With a filter or a limited access: only memories that pass, were always in reach and superseded by
-        nothing beyond it (their past would be told), the edges between them and the documents in reach that
-        cite nothing else; no deleted ones, no curve, no edges that are gone and, with a filter, no document
-        that cites nothing. Documents of an installation's own (`documents.LOCAL`), claims and keys never are.
+        With a filter or a limited access: only memories that pass, were always accessible and were superseded
+        by accessible memories only (their past would be exported), the edges between them and the accessible
+        documents that cite nothing else; no deleted ones, no curve, no removed edges and, with a filter, no
+        document without citations. Local documents (`documents.LOCAL`), claims and keys are never included.
         """

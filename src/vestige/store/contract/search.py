@@ -1,4 +1,4 @@
-"""What a search asks a store for, and what it gets beside the pool."""
+"""The request of a search to a store, and answers besides the candidate pool."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -36,17 +36,17 @@ __all__ = [
 ]
 
 POSTINGS_BUDGET = 60_000
-"""Occurrences of terms that one search visits at most, the rarest terms first. It bounds the cost of
-common words in a large store."""
+"""The most occurrences of terms that one search visits, the rarest terms first. It bounds the cost of common
+words in a large store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What to look for.
+    """The request of a search.
 
     `terms` are the analyser's (a repeated one counts as often, one ending in `*` is a prefix), `date_terms`
-    those of them that tell a date, `names` hashes of words that may be a speaker's (`form.name_hash`),
-    `literals` texts that must occur as they are, `vector` the query's in the space of `signature`. Each arm
+    those of them that are dates, `names` hashes of words that may be a speaker's (`form.name_hash`),
+    `literals` texts that must occur verbatim, `vector` the query's in the space of `signature`. Each arm
     finds at most `per_arm` memories among those that pass `where`.
     """
 
@@ -64,8 +64,8 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reworded:
-    """Memories whose searchable text was another one once, as they were then, and the statistics by which
-    the store would score the terms asked for. Strength and `embedded` are today's."""
+    """Memories that had another searchable text at an earlier time, in that state, and the statistics by
+    which the store would score the requested terms. Strength and `embedded` are the present ones."""
 
     records: tuple[Record, ...]
     statistics: TermStatistics
@@ -74,14 +74,14 @@ class Reworded:
 class StoreSearch(Protocol):
     """The search arms.
 
-    They search present wordings: with `known_at`, a memory whose `analyser.searchable` was another then is
-    found by none of them. `reworded` gives it.
+    They search present texts: with `known_at`, a memory with another `analyser.searchable` then is found by
+    none of them, but by `reworded`.
     """
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
-        """What passes the filter and was worded otherwise at `where.known_at` (none without it), as it was
-        then, the one revised last first, ties by id; with the statistics of `terms`, as `lexical` has them
-        for memories by themselves."""
+        """Memories that pass the filter and had another text at `where.known_at` (none without it), in that
+        state, the one revised last first, ties by id; with the statistics of `terms`, as `lexical` has them
+        for single memories."""
 
     def lexical(
         self,
@@ -135,8 +135,8 @@ class StoreSearch(Protocol):
         left out. A signature other than the store's is ModelMismatch."""
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
-        """Which of these names (`form.name_hash`) speak in a talk in reach, and whether any note is in reach.
-        It may say that there are notes where there are none."""
+        """Which of these names (`form.name_hash`) speak in an accessible conversation, and whether any note
+        is accessible. The second may be wrong if all notes were deleted."""
 
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
         """The candidates for a search: the union of what each arm finds, from one snapshot.

@@ -4,14 +4,14 @@ Every store passes the same suite, `tests/store/contract/`.
 
 What holds for all methods:
 
-- `access` says what the caller may reach. A memory outside it behaves exactly like one that does
+- `access` is what the caller may read and write. A memory outside it behaves exactly like one that does
   not exist: reads skip it, writes raise NotFound. Writing *into* a scope outside it is Forbidden.
 - Ids are the caller's. Orders are total: ties go by id, ascending. Scores are higher-better. A
   negative limit or offset is InvalidInput, a limit of 0 an empty answer.
 - Metadata, details and payloads are JSON, copied in and out; weights and vectors are finite.
 - No text holds a NUL or a lone surrogate: a change with one is InvalidInput, and nothing is found by one.
-- What is written has labels that any database can index (`checks.MAX_LABEL_BYTES`, less for ids, kinds and
-  the keys of claims); others are TooLarge. What an older version wrote stays usable.
+- Labels are short enough for an index in any database (`checks.MAX_LABEL_BYTES`, less for ids, kinds and
+  the keys of claims); others are TooLarge. Rows of older versions stay usable.
 - The store never embeds and has no clock: vectors and times are arguments.
 - `commit` is the only way canonical data changes; it is one transaction. Other writes touch derived
   data only, and are ignored where the text they were derived from has changed.
@@ -45,4 +45,4 @@ class MemoryStore(
 
     @property
     def software(self) -> dict[str, str]:
-        """What the store runs on, by name, with versions; nothing where it needs no other software."""
+        """The software below the store, by name, with versions; empty where it needs none."""

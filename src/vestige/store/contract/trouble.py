@@ -1,4 +1,4 @@
-"""What a store finds wrong in itself."""
+"""Problems that a store finds in itself, and the status of its database."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -12,15 +12,15 @@ from vestige.core.errors import InvalidInput, StoreTooNew
 Severity = Literal["warning", "broken"]
 
 MOST_IDS = 20
-"""How many memories a trouble names; `count` says how many there are."""
+"""The most memories that a trouble names; `count` is the number of all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """One thing that is not as it should be.
+    """A problem found by a check.
 
-    `broken` means that answers are wrong or something is lost. `ids` are memories it is about, some of
-    `count`. `repair` is what `MemoryStore.mend` takes; None where nothing derived can put it right.
+    `broken` means that answers are wrong or something is lost. `ids` are some of the `count` memories
+    concerned. `repair` is the name that `MemoryStore.repair` takes; None where there is no repair.
     """
 
     check: str
@@ -39,7 +39,7 @@ def about(
     repair: str | None = None,
     severity: Severity = "broken",
 ) -> list[Trouble]:
-    """The trouble of these memories, told once for all of them; nothing when there are none."""
+    """One trouble for all of these memories; empty without any."""
     if not memory_ids:
         return []
     first = tuple(sorted(memory_ids)[:MOST_IDS])
@@ -51,23 +51,24 @@ def about(
 
 
 def no_repair(name: str) -> InvalidInput:
-    """The refusal of a repair that a store does not have."""
+    """The error for an unknown repair."""
     return InvalidInput(f"There is no repair called {name!r}.", details={"repair": name})
 
 
 def file_software() -> dict[str, str]:
-    """The SQLite in this Python: it decides which files can be read, and how well they are checked."""
+    """The version of SQLite in this Python: it decides which files can be read, and how well they are
+    checked."""
     return {"sqlite": sqlite3.sqlite_version}
 
 
-# -- How the database of a store is, seen from outside the store: what people who look after it ask for.
+# -- The status of a database, for `vestige db status`.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upgrade:
-    """The schema a database has (0: there is none yet), the one it would have, the steps between them, and
-    where the backup is made that comes first (None: nothing is copied before). `newer` is the version of
-    Vestige that wrote a schema which this one does not know."""
+    """The schema version of a database (0: none yet), the version it would get, the migrations in between,
+    and the folder of the backup that is made first (None: no backup). `newer` is the version of Vestige that
+    wrote a schema unknown to this one."""
 
     schema: int
     known: int
@@ -77,15 +78,15 @@ class Upgrade:
 
 
 def of_newer(why: StoreTooNew) -> Upgrade:
-    """What can be said of the schema of a store that is refused for it."""
-    told = why.details
-    return Upgrade(schema=told["schema"], known=told["known"], steps=(), newer=told["written_by"])
+    """The schema status of a store that was refused as too new."""
+    details = why.details
+    return Upgrade(schema=details["schema"], known=details["known"], steps=(), newer=details["written_by"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStatus:
-    """A table with the number of its rows, which is an estimate for a very long one, and its bytes with those
-    of its indexes, where that can be told."""
+    """A table with its number of rows (an estimate for a very long one) and its bytes including indexes,
+    where known."""
 
     name: str
     rows: int
@@ -94,7 +95,7 @@ class TableStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connected:
-    """A session of the database's server: its number there, who it is, from where, what it does."""
+    """A session on the database server: its number, user, program, address and state."""
 
     session: int
     user: str
@@ -108,9 +109,9 @@ class Connected:
 class DatabaseStatus:
     """A database and the store in it, if there is one.
 
-    `extensions` are those a store needs there, with their versions; one without a version is not installed.
-    `writer` is who holds the lock of all writers at this moment. A store that is not `complete` is being
-    carried there from elsewhere, and cannot be opened yet. `missing` names what its schema should have.
+    `extensions` are the required ones with their versions; None means not installed. `writer` is the session
+    that holds the writers' lock now. A store that is not `complete` is the destination of an unfinished
+    transfer and cannot be opened yet. `missing` names what its schema lacks.
     """
 
     place: str

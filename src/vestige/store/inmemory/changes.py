@@ -1,4 +1,4 @@
-"""Applying changes to a state that nobody else sees yet."""
+"""Applies changes to a copy of the state that no reader sees yet."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -24,18 +24,18 @@ from vestige.store.contract.changes import (
     Add,
     Carry,
     Change,
+    ChangeState,
     Drop,
     Forget,
     Link,
     Put,
-    Remark,
+    RecordEvidence,
     Revise,
-    Settle,
     Tune,
     Unlink,
     about,
     check_tune,
-    told,
+    evidence_payload,
 )
 from vestige.store.hybrid_clock import tick
 from vestige.store.inmemory import documents
@@ -53,13 +53,13 @@ from vestige.store.merge.strength_log import carried, carried_strength
 
 
 def apply(state: StoreState, change: Change, *, node: str, access: Access) -> LogEvent | None:
-    """Make one change to the state and log it, unless it is not to be logged."""
+    """Apply one change to the state and log it, unless it is not to be logged."""
     match change:
         case Add():
             return _add(state, change, node, access)
         case Revise():
             return _revise(state, change, node, access)
-        case Remark() | Settle() | Carry():
+        case RecordEvidence() | ChangeState() | Carry():
             return _weigh(state, change, node, access)
         case Tune():
             return _tune(state, change, node, access)
@@ -130,25 +130,27 @@ def _revise(state: StoreState, change: Revise, node: str, access: Access) -> Log
     return _log(state, node, new.updated_at, "memory.revised", new, payload)
 
 
-def _weigh(state: StoreState, change: Remark | Settle | Carry, node: str, access: Access) -> LogEvent:
+def _weigh(
+    state: StoreState, change: RecordEvidence | ChangeState | Carry, node: str, access: Access
+) -> LogEvent:
     match change:
-        case Remark():
+        case RecordEvidence():
             return _remark(state, change, node, access)
-        case Settle():
+        case ChangeState():
             return _settle(state, change, node, access)
         case Carry():
             return _carry(state, change, node, access)
 
 
-def _remark(state: StoreState, change: Remark, node: str, access: Access) -> LogEvent:
+def _remark(state: StoreState, change: RecordEvidence, node: str, access: Access) -> LogEvent:
     held = _require(state, change.memory_id, access)
     after = strength.after(held.strength, change.evidence, change.at, change.amount)
     state.held[held.memory.id] = replace(held, strength=after)
-    payload = told(change, held.strength, after, held.memory.suppression_count)
+    payload = evidence_payload(change, held.strength, after, held.memory.suppression_count)
     return _log(state, node, change.at, REMARKED, held.memory, payload)
 
 
-def _settle(state: StoreState, change: Settle, node: str, access: Access) -> LogEvent:
+def _settle(state: StoreState, change: ChangeState, node: str, access: Access) -> LogEvent:
     held = _require(state, change.memory_id, access)
     state.held[held.memory.id] = replace(held, strength=strength.settled(held.strength, change.at))
     payload = {"from": change.before.value, "to": change.after.value, "reason": change.reason}
@@ -233,7 +235,7 @@ def _forget(state: StoreState, change: Forget, node: str, access: Access) -> Log
 
 
 def _require(state: StoreState, memory_id: str, access: Access) -> MemoryEntry:
-    held = state.reach(memory_id, access)
+    held = state.accessible(memory_id, access)
     if held is None:
         raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
     return held

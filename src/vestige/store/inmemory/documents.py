@@ -1,4 +1,4 @@
-"""Documents of an in-memory store: who reaches them, and how they change."""
+"""Documents of an in-memory store: access to them, and their changes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ def of_kind(
     citing: Sequence[str] | None,
     terms: Sequence[str] | None,
 ) -> list[Document]:
-    """The documents in reach, the one changed last first."""
+    """The accessible documents, the one changed last first."""
     found = [
         replace(one, body=as_json(one.body))
         for one in state.documents.values()
@@ -27,17 +27,17 @@ def of_kind(
         and (ids is None or one.id in ids)
         and (citing is None or not set(citing).isdisjoint(one.cites))
         and (terms is None or not set(terms).isdisjoint(one.body.get("terms", ())))
-        and state.reaches(one, access)
+        and state.may_read(one, access)
     ]
     found.sort(key=lambda one: one.id)
     return sorted(found, key=lambda one: one.updated_at, reverse=True)
 
 
 def put(state: StoreState, change: Put, access: Access) -> Document:
-    """File a document, new or in its next version."""
+    """Put a document, new or in its next version."""
     given = replace(change.document, body=as_json(change.document.body))
     for memory_id in given.cites:
-        if state.reach(memory_id, access) is None:
+        if state.accessible(memory_id, access) is None:
             raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
     if not may_hold(given, access):
         raise Forbidden(
@@ -59,7 +59,7 @@ def put(state: StoreState, change: Put, access: Access) -> Document:
 def drop(state: StoreState, change: Drop, access: Access) -> Document:
     """Delete a document."""
     present = state.documents.get((change.kind, change.id))
-    if present is None or not state.reaches(present, access):
+    if present is None or not state.may_read(present, access):
         raise NotFound(f"There is no {change.kind} {change.id}.", details={"id": change.id})
     state.lose(change.kind, change.id)
     return present

@@ -1,4 +1,4 @@
-"""Gathering the candidates of a search by looking at every memory for every signal."""
+"""Gathers the candidates of a search by brute force: every memory, every signal."""
 
 import math
 from abc import abstractmethod
@@ -47,7 +47,7 @@ LEAST_IDF = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredDocument:
-    """What is scored at one level: how long it is, and how often each term of the query is in it."""
+    """A unit that BM25 scores at one level: its length, and the occurrences of each query term in it."""
 
     length: int
     counts: Mapping[str, int]
@@ -55,8 +55,8 @@ class ScoredDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lexicon:
-    """The scores of every memory, by id, and in how many memories each term is. `sought` are the terms that
-    were looked up, `windows` those of them that each memory's window holds."""
+    """The scores of every memory, by id, and the number of memories that have each term. `sought` are the
+    terms that were looked up, `windows` those of them in the window of each memory."""
 
     scores: Mapping[str, LexicalScores]
     frequencies: Mapping[str, int]
@@ -73,13 +73,13 @@ def lexical(
     limit: int,
     postings: int | None,
 ) -> list[LexicalScores]:
-    """The best of what matches."""
+    """The best matching memories."""
     scores = lexicon_of(state, terms, postings).scores
     return best([scores[held.memory.id] for held in select_worded(state, where, access)], limit)
 
 
 def best(scored: Sequence[LexicalScores], limit: int) -> list[LexicalScores]:
-    """Those with a term in them or beside them, by window, then own, then id."""
+    """The memories with a term in or beside them, by window, then own, then id."""
     found = [one for one in scored if one.window > 0]
     return sorted(found, key=lambda one: (-one.window, -one.own, one.memory_id))[: at_least_none(limit)]
 
@@ -122,7 +122,7 @@ def lexicon_of(state: StoreState, terms: Sequence[str], postings: int | None) ->
 
 
 def statistics(state: StoreState, terms: Sequence[str], postings: int | None) -> TermStatistics:
-    """How common the terms are that count: those that are looked up, and those that occur nowhere."""
+    """The frequencies of the terms that count: those that are looked up, and those that occur nowhere."""
     found = lexicon_of(state, terms, postings)
     return TermStatistics(
         frequencies={
@@ -148,25 +148,25 @@ def _bm25(documents: Mapping[str, ScoredDocument], asked: Mapping[str, int]) -> 
 
 
 def _common(state: StoreState, term: str) -> Frequency:
-    """How common a term is; memories are counted once per term that a prefix begins."""
+    """The frequency of a term; memories are counted once per term that a prefix matches."""
     counts = [count for held in state.held.values() for count in _counts(term, held)]
     return Frequency(term=term, memories=len(counts), occurrences=sum(counts))
 
 
 def _document_frequency(state: StoreState, common: Frequency, visited: bool) -> int:
-    """In how many memories a term is; of a prefix that was left out only the most it can be is known."""
+    """The number of memories with a term; for a prefix that was left out, only its upper bound is known."""
     if not visited:
         return min(common.memories, len(state.held))
     return sum(occurrences(common.term, held) > 0 for held in state.held.values())
 
 
 def occurrences(term: str, held: MemoryEntry) -> int:
-    """How often a term, or one that a prefix begins, is in a memory."""
+    """The occurrences of a term, or of the terms of a prefix, in a memory."""
     return sum(_counts(term, held))
 
 
 def _counts(term: str, held: MemoryEntry) -> list[int]:
-    """How often each term of a memory occurs that this one is, or begins."""
+    """The occurrences of each term of a memory that this one is, or is a prefix of."""
     if not bm25.is_prefix(term):
         return [held.words[term]] if term in held.words else []
     return [count for word, count in held.words.items() if word.startswith(term[:-1])]
@@ -212,8 +212,10 @@ def gather(state: StoreState, probe: Probe, *, access: Access) -> CandidatePool:
     scores = [lexicon.scores[name] for name in ids]
     pieces = [near.get(name, Scored(memory_id=name, score=nan)) for name in ids]
     every = threads(state)
-    company = _company(state, _nearest(passing, near, replace(probe, per_arm=NEARBY + 1, least_cosine=-1.0)))
-    frequencies = {term: _frequency(term, company, lexicon, len(state.held)) for term in lexicon.frequencies}
+    nearby = _neighbours(
+        state, _nearest(passing, near, replace(probe, per_arm=NEARBY + 1, least_cosine=-1.0))
+    )
+    frequencies = {term: _frequency(term, nearby, lexicon, len(state.held)) for term in lexicon.frequencies}
     dated = _dated(state, probe, lexicon)
     return CandidatePool(
         ids=tuple(ids),
@@ -226,7 +228,7 @@ def gather(state: StoreState, probe: Probe, *, access: Access) -> CandidatePool:
         vectors=_vectors(state, probe, pieces),
         literals=np.array([literals[name] for name in ids], dtype=np.int64),
         covered=np.array(
-            [_covered(lexicon.windows[name], lexicon, frequencies, len(company)) for name in ids]
+            [_covered(lexicon.windows[name], lexicon, frequencies, len(nearby)) for name in ids]
         ),
         dated=np.array([dated[name].window for name in ids]),
         present=np.array([_present(name, every, probe.names) for name in ids], dtype=np.bool_),
@@ -236,7 +238,7 @@ def gather(state: StoreState, probe: Probe, *, access: Access) -> CandidatePool:
         traits=_traits([state.held[name] for name in ids], every),
         sketch=_sketch(state, ids, neighbours(every)) if probe.vector is not None else None,
         frequencies=frequencies,
-        memories=len(company),
+        memories=len(nearby),
     )
 
 
@@ -246,23 +248,24 @@ def _dated(state: StoreState, probe: Probe, lexicon: Lexicon) -> Mapping[str, Le
     return lexicon_of(state, dates, None).scores
 
 
-def _company(state: StoreState, nearest: Sequence[Scored]) -> list[MemoryEntry]:
-    """In whose company words are counted: the nearest, where there are more than NEARBY, or all."""
+def _neighbours(state: StoreState, nearest: Sequence[Scored]) -> list[MemoryEntry]:
+    """The neighbourhood in which words are counted: the nearest memories, where there are more than NEARBY,
+    or all."""
     if len(nearest) <= NEARBY:
         return list(state.held.values())
     return [state.held[one.memory_id] for one in nearest[:NEARBY]]
 
 
-def _frequency(term: str, company: Sequence[MemoryEntry], lexicon: Lexicon, memories: int) -> int:
-    if len(company) == memories:
+def _frequency(term: str, nearby: Sequence[MemoryEntry], lexicon: Lexicon, memories: int) -> int:
+    if len(nearby) == memories:
         return lexicon.frequencies[term]
     if term not in lexicon.sought:
-        return round(lexicon.frequencies[term] * len(company) / memories)
-    return sum(occurrences(term, held) > 0 for held in company)
+        return round(lexicon.frequencies[term] * len(nearby) / memories)
+    return sum(occurrences(term, held) > 0 for held in nearby)
 
 
 def _covered(held: frozenset[str], lexicon: Lexicon, frequencies: Mapping[str, int], memories: int) -> float:
-    """The share of the query that a window holds."""
+    """The share of the query that a window covers."""
     sought = [term for term, count in lexicon.frequencies.items() if term in lexicon.sought or not count]
     whole = mass(sought, frequencies, memories)
     return mass(held, frequencies, memories) / whole if whole else 0.0
@@ -337,10 +340,10 @@ def _sketch(
     """The tokens of the candidates and their neighbours, one owner after the other."""
     around = [[_at_offset(name, offset, beside) for offset in OFFSETS] for name in ids]
     every = {name: state.held[name].tokens() for row in around for name in row if name is not None}
-    tokens = {name: told for name, told in every.items() if told is not None and len(told.asked)}
+    tokens = {name: found for name, found in every.items() if found is not None and len(found.asked)}
     owners = list(tokens)
-    bits = [told.bits for told in tokens.values()]
-    asked = [told.asked for told in tokens.values()]
+    bits = [found.bits for found in tokens.values()]
+    asked = [found.asked for found in tokens.values()]
     if not owners:
         return None
     lengths = tokens_kept(np.array([len(one) for one in asked], dtype=np.int64))
@@ -357,30 +360,28 @@ def _sketch(
 
 
 def _at_offset(name: str, offset: int, beside: Mapping[str, tuple[str | None, str | None]]) -> str | None:
-    """The memory so many places further in the thread."""
+    """The memory at an offset in the thread."""
     here: str | None = name
     for _ in range(abs(offset)):
         here = beside.get(here, (None, None))[offset > 0] if here is not None else None
     return here
 
 
-# -- The search arms of an in-memory store: every question scans everything.
+# -- The search arms of an in-memory store: every query scans everything.
 
 
 class InMemorySearch:
-    """What finds candidates. What each method promises is said in `MemoryStore`."""
+    """Finds candidates. `MemoryStore` has the contract."""
 
     @property
     def software(self) -> dict[str, str]:
-        """None: everything is found with what is here."""
         return {}
 
     @abstractmethod
     def _state(self) -> StoreState:
-        """What is in the store now; StoreError once it was closed."""
+        """The present state; StoreError once the store was closed."""
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
-        """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""
         state = self._state()
         return Reworded(
             records=tuple(search.reworded(state, where, access, limit)),
@@ -396,7 +397,6 @@ class InMemorySearch:
         limit: int,
         postings: int | None = POSTINGS_BUDGET,
     ) -> list[LexicalScores]:
-        """The best memories by BM25 with their neighbours."""
         return lexical(self._state(), terms, where, access=access, limit=limit, postings=postings)
 
     def nearest(
@@ -408,16 +408,14 @@ class InMemorySearch:
         access: Access,
         limit: int,
     ) -> list[list[Scored]]:
-        """For each row of `vectors`, the memories whose best piece has the highest cosine."""
         return search.nearest(self._state(), vectors, signature, where, access=access, limit=limit)
 
     def vectors(
         self, memory_ids: Sequence[str], signature: Signature, *, access: Access
     ) -> dict[str, NDArray[np.float32]]:
-        """The vectors of these memories, a row for each piece."""
         state = self._state()
         require_signature(state, signature)
-        found = (state.reach(memory_id, access) for memory_id in memory_ids)
+        found = (state.accessible(memory_id, access) for memory_id in memory_ids)
         return {
             held.memory.id: np.array([piece.vector for piece in held.pieces])
             for held in found
@@ -425,14 +423,12 @@ class InMemorySearch:
         }
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
-        """Which of these names speak in a talk in reach, and whether any note is in reach."""
-        told = [features(held.memory) for held in self._state().within(access)]
+        found = [features(held.memory) for held in self._state().within(access)]
         if access != EVERYTHING:
             return Voices(speakers=frozenset(), notes=True)
-        talking = {one.speaker for one in told if one.form is not Form.NOTE}
-        return Voices(speakers=frozenset(names) & talking, notes=any(one.form is Form.NOTE for one in told))
+        talking = {one.speaker for one in found if one.form is not Form.NOTE}
+        return Voices(speakers=frozenset(names) & talking, notes=any(one.form is Form.NOTE for one in found))
 
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
-        """The candidates of all arms with every signal."""
         search.at_least_none(probe.per_arm)
         return gather(self._state(), probe, access=access)

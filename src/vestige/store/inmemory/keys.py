@@ -1,4 +1,4 @@
-"""API keys of an in-memory store. What each method promises is said in `Keyring`."""
+"""API keys of an in-memory store. `StoreKeys` has the contract."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -13,21 +13,20 @@ from vestige.store.inmemory.state import StoreState
 
 
 class Keys:
-    """Keys by their id, and the ends of logins that are over before."""
+    """Keys by id, and the ends of logins that were ended early."""
 
     @abstractmethod
     def _state(self) -> StoreState:
-        """What is in the store now; StoreError once it was closed."""
+        """The present state; StoreError once the store was closed."""
 
     @abstractmethod
     def _writing(self) -> AbstractContextManager[StoreState]:
-        """A draft of it, which is published at the end."""
+        """A copy of the state, published at the end."""
 
     def put_key(self, key: ApiKey, *, replacing: str | None = None) -> None:
-        """Add a key, and revoke the one it replaces."""
         with self._writing() as state:
             if key.id in state.keys or any(one.hash == key.hash for one in state.keys.values()):
-                raise Conflict("There is such a key already.", details={"id": key.id})
+                raise Conflict("A key with this id or hash already exists.", details={"id": key.id})
             if replacing is not None:
                 if _known(state, replacing).revoked_at is not None:
                     raise Conflict("This key was revoked already.", details={"id": replacing})
@@ -35,21 +34,17 @@ class Keys:
             state.keys[key.id] = key
 
     def list_keys(self, ids: Sequence[str] | None = None) -> list[ApiKey]:
-        """Every key, or those of these ids, oldest first."""
         found = [one for one in self._state().keys.values() if ids is None or one.id in ids]
         return sorted(found, key=lambda one: (one.created_at, one.id))
 
     def key_by_hash(self, hash: str) -> ApiKey | None:
-        """The key with this hash, or None."""
         return next((one for one in self._state().keys.values() if one.hash == hash), None)
 
     def revoke_key(self, key_id: str, at: datetime) -> ApiKey:
-        """Let a key open nothing any more."""
         with self._writing() as state:
             return _revoke(state, key_id, at)
 
     def note_keys_used(self, used: Mapping[str, datetime]) -> None:
-        """Write down when keys were last used."""
         with self._writing() as state:
             for key_id, at in used.items():
                 known = state.keys.get(key_id)
@@ -57,18 +52,15 @@ class Keys:
                     state.keys[key_id] = replace(known, last_used=at)
 
     def end_login(self, login_id: str, ends: datetime, *, forgetting: datetime) -> None:
-        """Let a login be over before its time."""
         check_name("login_id", login_id)
         with self._writing() as state:
             kept = {one: at for one, at in state.ended_logins.items() if at >= forgetting}
             state.ended_logins = {login_id: ends, **kept}
 
     def login_ended(self, login_id: str) -> bool:
-        """Whether a login is over before its time."""
         return login_id in self._state().ended_logins
 
     def key_of_login(self, key_id: str, login_id: str) -> ApiKey | None:
-        """The key of this id, unless the login is over."""
         state = self._state()
         return None if login_id in state.ended_logins else state.keys.get(key_id)
 

@@ -1,4 +1,4 @@
-"""Everything canonical of an in-memory store as lives, and lives taken in."""
+"""Exports the histories of an in-memory store, and merges histories into it."""
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -24,11 +24,11 @@ from vestige.store.merge import absorb as absorbing
 from vestige.store.merge.absorb import AbsorbPlan, Meeting
 from vestige.store.merge.histories import (
     Absorbed,
-    CurveLife,
-    DocumentLife,
-    EdgeLife,
-    Life,
-    MemoryLife,
+    CurveHistory,
+    DocumentHistory,
+    EdgeHistory,
+    EntityHistory,
+    MemoryHistory,
     ever_within,
     stamp,
     successors,
@@ -40,32 +40,34 @@ CURVE: Key = ("curve",)
 Story = Mapping[Key, Sequence[LogEvent]]
 
 
-def tell(state: StoreState, where: Filter | None, access: Access, *, vectors: bool) -> Iterator[Life]:
-    """Every life, or those that pass the filter within the access."""
+def export(
+    state: StoreState, where: Filter | None, access: Access, *, vectors: bool
+) -> Iterator[EntityHistory]:
+    """Every history, or those that pass the filter within the access."""
     story = _story(state)
     whole = where is None and access == EVERYTHING
     if whole:
-        told = sorted({*state.held, *state.buried})
+        chosen = sorted({*state.held, *state.buried})
         yield from _curve(story)
     else:
-        told = sorted(held.memory.id for held in search.select(state, where or ANYTHING, access))
+        chosen = sorted(held.memory.id for held in search.select(state, where or ANYTHING, access))
     names: set[str] = set()
-    for memory_id in told:
+    for memory_id in chosen:
         memory = _memory(state, story, memory_id, vectors=vectors)
         if ever_within(memory, access) and not _names_beyond(state, memory, access):
             names.add(memory_id)
             yield memory
-    for life in _edges(story):
-        if whole or ({life.source_id, life.target_id} <= names and edge(life) is not None):
-            yield life
+    for history in _edges(story):
+        if whole or ({history.source_id, history.target_id} <= names and edge(history) is not None):
+            yield history
     for document in _documents(state, story):
-        if whole or _is_told(state, document, where, access, names):
+        if whole or _is_exported(state, document, where, access, names):
             yield document
 
 
-def absorb(state: StoreState, lives: Sequence[Life], node: str, access: Access) -> Absorbed:
-    """Unite lives with what is here."""
-    given = absorbing.gathered(lives, access)
+def absorb(state: StoreState, histories: Sequence[EntityHistory], node: str, access: Access) -> Absorbed:
+    """Merge histories with those of this store."""
+    given = absorbing.gathered(histories, access)
     arriving = absorbing.mentioned(given) - state.held.keys()
     mine = _mine(state, given, arriving)
     plan = absorbing.plan(given, mine, held=state.held.keys(), buried=state.buried.keys())
@@ -81,26 +83,26 @@ def absorb(state: StoreState, lives: Sequence[Life], node: str, access: Access) 
     return plan.absorbed()
 
 
-# -- telling -------------------------------------------------------------------------------------------
+# -- export -------------------------------------------------------------------------------------------
 
 
 def _story(state: StoreState) -> Story:
-    """The log by what it is about, each part by stamp and without positions."""
+    """The log by entity, each part by stamp and without positions."""
     found: dict[Key, list[LogEvent]] = defaultdict(list)
     for event in sorted(state.log, key=stamp):
         found[subject(event)].append(replace(event, position=0, payload=as_json(event.payload)))
     return found
 
 
-def _curve(story: Story) -> Iterator[CurveLife]:
+def _curve(story: Story) -> Iterator[CurveHistory]:
     if CURVE in story:
-        yield CurveLife(events=tuple(story[CURVE]))
+        yield CurveHistory(events=tuple(story[CURVE]))
 
 
-def _memory(state: StoreState, story: Story, memory_id: str, *, vectors: bool) -> MemoryLife:
+def _memory(state: StoreState, story: Story, memory_id: str, *, vectors: bool) -> MemoryHistory:
     held = state.held.get(memory_id)
     versions = () if held is None else (*(one.memory for one in held.past), held.memory)
-    return MemoryLife(
+    return MemoryHistory(
         memory_id=memory_id,
         events=tuple(story["memory", memory_id]),
         versions=tuple(apart(version) for version in versions),
@@ -109,7 +111,7 @@ def _memory(state: StoreState, story: Story, memory_id: str, *, vectors: bool) -
 
 
 def _embedded(state: StoreState, held: MemoryEntry) -> Embedded | None:
-    """The vectors of a memory. The tokens of all pieces are told with the first one."""
+    """The vectors of a memory. The tokens of all pieces are with the first one."""
     if not held.pieces or state.signature is None:
         return None
     first, *rest = (Piece(start=one.start, end=one.end, vector=one.vector.copy()) for one in held.pieces)
@@ -117,23 +119,23 @@ def _embedded(state: StoreState, held: MemoryEntry) -> Embedded | None:
     return Embedded(signature=state.signature, text_hash=text_hash(held.memory), pieces=pieces)
 
 
-def _edges(story: Story) -> Iterator[EdgeLife]:
+def _edges(story: Story) -> Iterator[EdgeHistory]:
     for key in sorted(key for key in story if key[0] == "edge"):
         _, source_id, target_id, kind = key
-        yield EdgeLife(source_id=source_id, target_id=target_id, kind=kind, events=tuple(story[key]))
+        yield EdgeHistory(source_id=source_id, target_id=target_id, kind=kind, events=tuple(story[key]))
 
 
-def _documents(state: StoreState, story: Story) -> Iterator[DocumentLife]:
+def _documents(state: StoreState, story: Story) -> Iterator[DocumentHistory]:
     logged = {(key[1], key[2]) for key in story if key[0] == "document"}
     for kind, document_id in sorted(logged | state.documents.keys()):
         if kind not in LOCAL:
             yield _document(state, story, kind, document_id)
 
 
-def _document(state: StoreState, story: Story, kind: str, document_id: str) -> DocumentLife:
+def _document(state: StoreState, story: Story, kind: str, document_id: str) -> DocumentHistory:
     document = state.documents.get((kind, document_id))
     clock, node = state.stamps.get((kind, document_id), (0, ""))
-    return DocumentLife(
+    return DocumentHistory(
         kind=kind,
         id=document_id,
         events=tuple(story.get(("document", kind, document_id), ())),
@@ -143,40 +145,40 @@ def _document(state: StoreState, story: Story, kind: str, document_id: str) -> D
     )
 
 
-def _names_beyond(state: StoreState, life: MemoryLife, access: Access) -> bool:
-    """Whether a life names a memory out of reach."""
-    return any(name in state.held and not state.reach(name, access) for name in successors(life))
+def _names_beyond(state: StoreState, history: MemoryHistory, access: Access) -> bool:
+    """Whether a history names a memory that is not accessible."""
+    return any(name in state.held and not state.accessible(name, access) for name in successors(history))
 
 
-def _is_told(
-    state: StoreState, life: DocumentLife, where: Filter | None, access: Access, told: Container[str]
+def _is_exported(
+    state: StoreState, history: DocumentHistory, where: Filter | None, access: Access, chosen: Container[str]
 ) -> bool:
-    if life.document is None or not state.reaches(life.document, access):
+    if history.document is None or not state.may_read(history.document, access):
         return False
-    cites = life.document.cites
-    return all(memory_id in told for memory_id in cites) and (where is None or bool(cites))
+    cites = history.document.cites
+    return all(memory_id in chosen for memory_id in cites) and (where is None or bool(cites))
 
 
-# -- taking in -----------------------------------------------------------------------------------------
+# -- merge -----------------------------------------------------------------------------------------
 
 
-def _mine(state: StoreState, given: Iterable[Key], arriving: Container[str]) -> dict[Key, Life]:
-    """What is told here of the same entities, and of edges at memories that come in."""
+def _mine(state: StoreState, given: Iterable[Key], arriving: Container[str]) -> dict[Key, EntityHistory]:
+    """The histories here of the same entities, and of edges at memories that come in."""
     story = _story(state)
-    found: dict[Key, Life] = {
-        ("edge", life.source_id, life.target_id, life.kind): life
-        for life in _edges(story)
-        if life.source_id in arriving or life.target_id in arriving
+    found: dict[Key, EntityHistory] = {
+        ("edge", history.source_id, history.target_id, history.kind): history
+        for history in _edges(story)
+        if history.source_id in arriving or history.target_id in arriving
     }
     for key in given:
         match key:
             case ("curve",) if key in story:
-                found[key] = CurveLife(events=tuple(story[key]))
+                found[key] = CurveHistory(events=tuple(story[key]))
             case ("memory", memory_id) if key in story:
                 found[key] = _memory(state, story, memory_id, vectors=False)
             case ("edge", source_id, target_id, kind) if key in story:
                 events = tuple(story[key])
-                found[key] = EdgeLife(source_id=source_id, target_id=target_id, kind=kind, events=events)
+                found[key] = EdgeHistory(source_id=source_id, target_id=target_id, kind=kind, events=events)
             case ("document", kind, document_id) if key in story or (kind, document_id) in state.documents:
                 found[key] = _document(state, story, kind, document_id)
     return found
@@ -194,8 +196,8 @@ def _log(state: StoreState, plan: AbsorbPlan, node: str) -> None:
 
 
 def _place(state: StoreState, one: Meeting) -> None:
-    memory_id, held = one.life.memory_id, state.held.get(one.life.memory_id)
-    end = ending(one.life)
+    memory_id, held = one.history.memory_id, state.held.get(one.history.memory_id)
+    end = ending(one.history)
     if end is not None:
         if held is not None:
             state.end(held)
@@ -206,7 +208,7 @@ def _place(state: StoreState, one: Meeting) -> None:
 
 
 def _held(state: StoreState, known: MemoryEntry | None, memory: Memory, one: Meeting) -> MemoryEntry:
-    """The memory with what is derived from it, but for its strength."""
+    """The memory with everything derived from it, except its strength."""
     if known is None:
         state.arrivals += 1
     kept = known is not None and text_hash(known.memory) == text_hash(memory)
@@ -216,7 +218,7 @@ def _held(state: StoreState, known: MemoryEntry | None, memory: Memory, one: Mee
         strength=encode(memory.created_at, state.curve) if known is None else known.strength,
         words=words_of(memory),
         fingerprints=fingerprints_of(memory),
-        past=tuple(replace(past, memory=apart(past.memory)) for past in revisions(one.life)),
+        past=tuple(replace(past, memory=apart(past.memory)) for past in revisions(one.history)),
         pieces=known.pieces if known is not None and kept else (),
         beside=known.beside if known is not None and kept else {},
     )
@@ -230,11 +232,11 @@ def _rewire(state: StoreState, plan: AbsorbPlan) -> None:
 
 
 def _file(state: StoreState, plan: AbsorbPlan) -> None:
-    for life in plan.documents:
-        key = (life.kind, life.id)
-        if life.document is not None:
-            state.documents[key] = replace(life.document, body=as_json(life.document.body))
-            state.stamps[key] = (life.clock, life.node)
+    for history in plan.documents:
+        key = (history.kind, history.id)
+        if history.document is not None:
+            state.documents[key] = replace(history.document, body=as_json(history.document.body))
+            state.stamps[key] = (history.clock, history.node)
         elif key in state.documents:
             state.lose(*key)
 
@@ -242,9 +244,9 @@ def _file(state: StoreState, plan: AbsorbPlan) -> None:
 def _weigh(state: StoreState, plan: AbsorbPlan) -> None:
     """Fold strengths again where evidence came in, or everywhere on a curve that came in."""
     story = _story(state)
-    curves = Curves.told(story.get(CURVE, ()))
+    curves = Curves.from_events(story.get(CURVE, ()))
     state.curve = curves.present
-    anew = {one.life.memory_id for one in plan.memories if one.weighed}
+    anew = {one.history.memory_id for one in plan.memories if one.weighed}
     for memory_id in anew if plan.curve is None else list(state.held):
         held = state.held[memory_id]
         folded = curves.folded(held.memory.created_at, story["memory", memory_id])

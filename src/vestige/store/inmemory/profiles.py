@@ -1,4 +1,4 @@
-"""The vectors of memories by their signature: one is in use, one may be coming, one may be the former."""
+"""Vectors of memories by signature: one is in use, one may be coming, one may be the former."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +16,7 @@ Pieces = tuple[Piece, ...]
 
 
 def profiles(state: StoreState) -> list[ProfileStatus]:
-    """The signatures there are vectors of, the one in use first."""
+    """The signatures that have vectors, the one in use first."""
     signatures = {
         ProfileState.IN_USE: state.signature,
         ProfileState.COMING: state.coming,
@@ -38,7 +38,7 @@ def pieces_of(state: StoreState, held: MemoryEntry, signature: Signature) -> Pie
 
 
 def lacks(state: StoreState, held: MemoryEntry, signature: Signature, *, tokens: bool) -> bool:
-    """Whether a memory has no vectors of a signature, or none with tokens where those are asked for."""
+    """Whether a memory has no vectors of a signature, or none with tokens where required."""
     pieces = pieces_of(state, held, signature)
     return all(piece.tokens is None for piece in pieces) if tokens else not pieces
 
@@ -50,7 +50,7 @@ def require_signature(state: StoreState, signature: Signature) -> None:
 
 
 def take_vectors(state: StoreState, memory_id: str, embedded: Embedded) -> bool:
-    """Give a memory its vectors, unless they were made from another text; whether it took them."""
+    """Give a memory its vectors, unless they were made from another text; returns whether it took them."""
     require_signature(state, embedded.signature)
     fitting = _fitting(state, memory_id, embedded)
     if fitting is None:
@@ -62,8 +62,8 @@ def take_vectors(state: StoreState, memory_id: str, embedded: Embedded) -> bool:
 
 
 def stage_vectors(state: StoreState, memory_id: str, embedded: Embedded, signature: Signature) -> bool:
-    """Give a memory vectors of a signature that is not in use; whether it took them. Unless it is the former
-    one, it is the coming one now, in place of any other."""
+    """Give a memory vectors of a signature that is not in use; returns whether it took them. Unless it is the
+    former one, the signature is the coming one from now on."""
     if embedded.signature != signature:
         raise other_model(signature, embedded.signature)
     if signature not in (state.coming, state.former):
@@ -142,5 +142,5 @@ def _checked(piece: Piece, signature: Signature) -> Piece:
     if bits.dtype != np.uint8 or bits.ndim != 2 or bits.shape[1] != wide:
         raise InvalidInput(f"The bits of a token of {signature.dimension} dimensions are {wide} bytes.")
     if asked.dtype != np.bool_ or asked.shape != bits.shape[:1]:
-        raise InvalidInput("`asked` says yes or no for each token.")
+        raise InvalidInput("`asked` holds a boolean for each token.")
     return replace(piece, vector=vector, tokens=Tokens(bits=bits, asked=asked))

@@ -21,21 +21,21 @@ from vestige.store.inmemory.state import MemoryEntry, StoreState, apart
 
 
 def select(state: StoreState, where: Filter, access: Access) -> list[MemoryEntry]:
-    """What matches the filter within the access, in the order of arrival."""
+    """The memories that match the filter within the access, in the order of arrival."""
     if (where.min_retention, where.max_retention) != (None, None) and where.now is None:
-        raise InvalidInput("A filter by retention needs `now`, the moment to judge it at.")
+        raise InvalidInput("A filter by retention needs `now`, the moment to compute it at.")
     return [
         held for held in state.within(access) if _passes(held, where, access) and _remembered(held, where)
     ]
 
 
 def select_worded(state: StoreState, where: Filter, access: Access) -> list[MemoryEntry]:
-    """What matches and has the wording by which it was known: what the arms may find."""
+    """The matching memories whose text at `known_at` is the present one: the arms may find them."""
     return [held for held in select(state, where, access) if _earlier_wording(held, where) is None]
 
 
 def reworded(state: StoreState, where: Filter, access: Access, limit: int) -> list[Record]:
-    """What matches and was worded otherwise, as it was known; the one revised last first."""
+    """The matching memories that had another text, in the state at that time, the one revised last first."""
     found = [
         (held, known)
         for held in select(state, where, access)
@@ -47,13 +47,13 @@ def reworded(state: StoreState, where: Filter, access: Access, limit: int) -> li
 
 
 def _earlier_wording(held: MemoryEntry, where: Filter) -> Memory | None:
-    """The memory as it was known, if it was worded otherwise than now."""
+    """The state of a memory at `known_at`, if its text was another one."""
     known = None if where.known_at is None else held.known_at(where.known_at)
     return known if known is not None and searchable(known) != searchable(held.memory) else None
 
 
 def sort(held: Iterable[MemoryEntry], where: Filter, order: Order) -> list[MemoryEntry]:
-    """The memories in the order asked for; ties by id."""
+    """The memories in the requested order; ties by id."""
     by_id = sorted(held, key=lambda one: one.memory.id)
     match order:
         case Order.NEWEST:
@@ -65,7 +65,7 @@ def sort(held: Iterable[MemoryEntry], where: Filter, order: Order) -> list[Memor
         case Order.RETENTION:
             now = where.now
             if now is None:
-                raise InvalidInput("An order by retention needs `now`, the moment to judge it at.")
+                raise InvalidInput("An order by retention needs `now`, the moment to compute it at.")
             return sorted(by_id, key=lambda one: retention_of(one.strength, now))
 
 
@@ -116,7 +116,7 @@ def closest(held: MemoryEntry, query: NDArray[np.float64]) -> Scored:
 
 
 def _passes(held: MemoryEntry, where: Filter, access: Access) -> bool:
-    """Whether a memory is what is asked for, or was when the store knew it so."""
+    """Whether a memory matches, now or at `known_at`."""
     if where.known_at is None:
         return passes(held.memory, where, access)
     known = held.known_at(where.known_at)
@@ -161,7 +161,7 @@ def neighbours(every: Iterable[Thread]) -> dict[str, tuple[str | None, str | Non
 
 
 def _place(memory: Memory) -> Hashable | None:
-    """What the members of a thread have in common; None outside any."""
+    """The key that the members of a thread share; None outside any."""
     if memory.suppression_count > 0 or memory.archived_at is not None:
         return None
     visible = (memory.scope, frozenset(memory.domains), memory.valid_from, memory.valid_until)
@@ -173,7 +173,7 @@ def _place(memory: Memory) -> Hashable | None:
 
 
 def _by_source(members: Sequence[MemoryEntry]) -> list[list[MemoryEntry]]:
-    """The members apart by source, where sources have at least two members on average."""
+    """The members grouped by source, where sources have at least two members on average."""
     parts: dict[str | None, list[MemoryEntry]] = defaultdict(list)
     for held in members:
         parts[held.memory.source].append(held)

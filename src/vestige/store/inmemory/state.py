@@ -1,7 +1,7 @@
-"""Everything an in-memory store knows, as one value that is copied before it is changed.
+"""The state of an in-memory store, as one value that is copied before it is changed.
 
-A published `StoreState` is never written to again: a commit changes a copy and publishes it when every
-change has succeeded. That makes a commit all-or-nothing, and a read consistent without a lock.
+A published `StoreState` is never written to again: a commit changes a copy and publishes it when every change
+has succeeded. That makes a commit all-or-nothing, and a read consistent without a lock.
 """
 
 from collections import Counter
@@ -42,8 +42,8 @@ DocumentKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryEntry:
-    """One memory with all that belongs to it. `arrival` is its place in the order of adding, `beside` are its
-    vectors of signatures that are not in use."""
+    """One memory with everything that belongs to it. `arrival` is its number in the order of adding, `beside`
+    are its vectors of signatures that are not in use."""
 
     arrival: int
     memory: Memory
@@ -59,7 +59,7 @@ class MemoryEntry:
         return Record(memory=apart(self.memory), strength=self.strength, embedded=bool(self.pieces))
 
     def known_at(self, moment: datetime) -> Memory | None:
-        """The memory as the store knew it then; None before it was there."""
+        """The state of the memory at a moment; None before it existed."""
         return None if self.memory.created_at > moment else self.version_at(moment)
 
     def version_at(self, moment: datetime) -> Memory:
@@ -68,12 +68,13 @@ class MemoryEntry:
         return next((one for one in reversed(versions) if one.updated_at <= moment), versions[0])
 
     def tokens(self) -> Tokens | None:
-        """The tokens of all its pieces, or None when they were given none."""
-        told = [piece.tokens for piece in self.pieces if piece.tokens is not None]
-        if not told:
+        """The tokens of all its pieces, or None without any."""
+        given = [piece.tokens for piece in self.pieces if piece.tokens is not None]
+        if not given:
             return None
         return Tokens(
-            bits=np.concatenate([one.bits for one in told]), asked=np.concatenate([one.asked for one in told])
+            bits=np.concatenate([one.bits for one in given]),
+            asked=np.concatenate([one.asked for one in given]),
         )
 
     def wordings(self) -> set[str]:
@@ -84,7 +85,7 @@ class MemoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TombstoneEntry:
-    """A tombstone, and the scope that decides who may see it."""
+    """A tombstone, and the scope that decides who may read it."""
 
     tombstone: Tombstone
     scope: str
@@ -122,7 +123,7 @@ class StoreState:
     log: list[LogEvent] = field(default_factory=list)
     keys: dict[str, ApiKey] = field(default_factory=dict)
     ended_logins: dict[str, datetime] = field(default_factory=dict)
-    told: int = 0
+    noticed: int = 0
     notices: tuple[Notice, ...] = ()
 
     def copy(self) -> "StoreState":
@@ -141,21 +142,21 @@ class StoreState:
         )
 
     def within(self, access: Access) -> list[MemoryEntry]:
-        """What the access reaches, in the order of arrival."""
-        reached = (held for held in self.held.values() if access.allows(held.memory))
-        return sorted(reached, key=lambda held: held.arrival)
+        """The accessible memories, in the order of arrival."""
+        visible = (held for held in self.held.values() if access.allows(held.memory))
+        return sorted(visible, key=lambda held: held.arrival)
 
-    def reach(self, memory_id: str, access: Access) -> MemoryEntry | None:
-        """One memory, or None when it does not exist or is out of reach."""
+    def accessible(self, memory_id: str, access: Access) -> MemoryEntry | None:
+        """One memory, or None when it does not exist or is not accessible."""
         held = self.held.get(memory_id)
         return held if held is not None and access.allows(held.memory) else None
 
     def edges_within(self, access: Access) -> list[Edge]:
-        """The edges with both ends in reach, sorted by (source, target, kind)."""
+        """The edges with both ends accessible, sorted by (source, target, kind)."""
         return [
             edge
             for _, edge in sorted(self.edges.items())
-            if self.reach(edge.source_id, access) and self.reach(edge.target_id, access)
+            if self.accessible(edge.source_id, access) and self.accessible(edge.target_id, access)
         ]
 
     def log_within(self, access: Access) -> list[LogEvent]:
@@ -163,11 +164,11 @@ class StoreState:
         return [event for event in self.log if access == EVERYTHING or self._may_read(event, access)]
 
     def remarked_after(self, position: int) -> set[str | None]:
-        """The memories of which something was logged after a position that their strength is folded from."""
+        """The memories with an event after a position that their strength is folded from."""
         return {one.memory_id for one in self.log if one.position > position and one.kind in FOLDED_FROM}
 
     def end(self, held: MemoryEntry) -> None:
-        """Take a memory away, with its edges and what cites or quotes it."""
+        """Remove a memory, with its edges and everything that cites or quotes it."""
         gone = held.memory.id
         del self.held[gone]
         self.edges = {key: edge for key, edge in self.edges.items() if gone not in key[:2]}
@@ -179,42 +180,42 @@ class StoreState:
             for key, kept in self.claims.items()
             if gone not in kept.memory_ids or not quotes(kept.claim.answer, held.wordings())
         }
-        self.notices = ()  # they may speak of it
+        self.notices = ()  # they may quote it
 
     def lose(self, kind: str, name: str) -> None:
-        """Take a document away, with the stamp of its last put."""
+        """Remove a document, with the stamp of its last put."""
         del self.documents[kind, name], self.stamps[kind, name]
 
     def _may_read(self, event: LogEvent, access: Access) -> bool:
         if access.scopes is not None and not any(covers(scope, event.scope) for scope in access.scopes):
             return False
-        if event.kind in (LINKED, UNLINKED) and self.reach(event.payload["target"], access) is None:
+        if event.kind in (LINKED, UNLINKED) and self.accessible(event.payload["target"], access) is None:
             return False
-        if event.kind in (PUT, DROPPED) and not self._reaches(event, access):
+        if event.kind in (PUT, DROPPED) and not self._may_read_document(event, access):
             return False
         held = self.held.get(event.memory_id or "")
         return access.domains is None if held is None else access.allows(held.memory)
 
-    def reaches(self, document: Document, access: Access) -> bool:
+    def may_read(self, document: Document, access: Access) -> bool:
         """Whether a document and every memory it cites are within the access."""
-        cited = (self.reach(memory_id, access) for memory_id in document.cites)
+        cited = (self.accessible(memory_id, access) for memory_id in document.cites)
         return may_hold(document, access) and all(held is not None for held in cited)
 
-    def _reaches(self, event: LogEvent, access: Access) -> bool:
-        """Whether the document that an event is about is there and in reach."""
+    def _may_read_document(self, event: LogEvent, access: Access) -> bool:
+        """Whether the document of an event exists and is accessible."""
         document = self.documents.get((event.payload["kind"], event.payload["id"]))
-        return document is not None and self.reaches(document, access)
+        return document is not None and self.may_read(document, access)
 
 
 def may_hold(document: Document, access: Access) -> bool:
-    """Whether an access can have such a document; domains come from the memories it cites."""
+    """Whether an access can include such a document; domains come from the memories it cites."""
     if access.scopes is not None and not any(covers(scope, document.scope) for scope in access.scopes):
         return False
     return access.domains is None or bool(document.cites)
 
 
 def words_of(memory: Memory) -> Mapping[str, int]:
-    """How often each index term occurs in a memory."""
+    """The occurrences of each index term in a memory."""
     return Counter(analyser.memory_terms(memory))
 
 
@@ -229,7 +230,7 @@ def quotes(answer: str, wordings: set[str]) -> bool:
 
 
 def apart(memory: Memory) -> Memory:
-    """The memory with metadata of its own, so that nobody outside can change what is stored."""
+    """A copy of the memory with its own metadata, so that callers cannot change what is stored."""
     if not memory.metadata and not memory.domain_scores:
         return memory
     return replace(

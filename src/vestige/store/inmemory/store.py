@@ -33,20 +33,19 @@ from vestige.store.contract.changes import Change, Claim, Embedded, check_claim
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Trouble, about, no_repair
 from vestige.store.filter_rule import in_scope
-from vestige.store.inmemory import documents, profiles, search
-from vestige.store.inmemory import merge as telling
+from vestige.store.inmemory import documents, merge, profiles, search
 from vestige.store.inmemory.changes import apply, touched
 from vestige.store.inmemory.gather import InMemorySearch
 from vestige.store.inmemory.keys import Keys
 from vestige.store.inmemory.processes import InMemoryPeers
 from vestige.store.inmemory.state import Claimed, StoreState, apart, as_json, words_of
-from vestige.store.merge.histories import Absorbed, Life
+from vestige.store.merge.histories import Absorbed, EntityHistory
 
-# -- What an in-memory store finds wrong in itself.
+# -- checks
 
 
 def examine(state: StoreState) -> list[Trouble]:
-    """What is derived is compared with what it was derived from."""
+    """Compare derived data with its sources."""
     worded = [name for name, held in state.held.items() if held.words != words_of(held.memory)]
     loose = {
         end
@@ -57,36 +56,36 @@ def examine(state: StoreState) -> list[Trouble]:
     return [
         *about(
             "texts",
-            "The words that memories are found by are not those of their text.",
+            "The words in the index are not those of the text.",
             worded,
             repair="words",
         ),
-        *about("references", "Edges lead to memories that are not here.", sorted(loose)),
+        *about("references", "Edges lead to memories that do not exist.", sorted(loose)),
     ]
 
 
-# -- Counts over what an access reaches.
+# -- counts
 
 
 def stats(state: StoreState, access: Access, now: datetime) -> StoreStats:
-    """Counts of what is in reach and not archived."""
+    """Counts of the accessible memories that are not archived."""
     every = state.within(access)
-    reached = [held for held in every if held.memory.archived_at is None]
-    memories = [held.memory for held in reached]
+    visible = [held for held in every if held.memory.archived_at is None]
+    memories = [held.memory for held in visible]
     created = [memory.created_at for memory in memories]
-    retentions = [retention_of(held.strength, now) for held in reached]
+    retentions = [retention_of(held.strength, now) for held in visible]
     suppressions = [memory.suppression_count for memory in memories]
     return StoreStats(
         memories=len(memories),
-        embedded=sum(bool(held.pieces) for held in reached),
+        embedded=sum(bool(held.pieces) for held in visible),
         pinned=sum(memory.pinned for memory in memories),
         suppressed=sum(memory.suppression_count > 0 for memory in memories),
-        archived=len(every) - len(reached),
+        archived=len(every) - len(visible),
         superseded=sum(memory.superseded_by is not None for memory in memories),
         edges=len(state.edges_within(access)),
-        due=sum(held.strength.due_at <= now and held.memory.valid_at(now) for held in reached),
+        due=sum(held.strength.due_at <= now and held.memory.valid_at(now) for held in visible),
         retentions=tuple(sorted(retentions)),
-        retrievals=tuple(sorted(retrieval_of(held.strength, now) for held in reached)),
+        retrievals=tuple(sorted(retrieval_of(held.strength, now) for held in visible)),
         accessibilities=tuple(sorted(accessibility(retentions, suppressions).tolist())),
         oldest=min(created, default=None),
         newest=max(created, default=None),
@@ -99,10 +98,10 @@ def stats(state: StoreState, access: Access, now: datetime) -> StoreStats:
 
 
 class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
-    """A `MemoryStore` of dicts and lists, scanned whole on every question.
+    """A `MemoryStore` of dicts and lists, scanned whole for every query.
 
-    It is the oracle the other stores are compared with, and a fast double for tests of programs that
-    use Vestige. Nothing survives the process. What each method promises is said in `MemoryStore`.
+    It is the oracle the other stores are compared with, and a fast double for tests of programs that use
+    Vestige. Nothing survives the process. `MemoryStore` has the contract.
     """
 
     def __init__(self, *, node: str, who: Who | None = None) -> None:
@@ -113,12 +112,10 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
 
     @property
     def node(self) -> str:
-        """The id given when this store was made."""
         return self._node
 
     @property
     def read_only(self) -> bool:
-        """Never: memory can always be written."""
         return False
 
     # -- canonical writes ------------------------------------------------------------------------
@@ -129,9 +126,8 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         *,
         access: Access,
         claim: Claim | None = None,
-        patience_seconds: float | None = None,  # nobody here writes for long
+        patience_seconds: float | None = None,  # no writer here takes long
     ) -> list[LogEvent]:
-        """Apply all changes in order, or none; the events logged for them."""
         with self._writing() as state:
             signature = state.signature
             check_claim(claim)
@@ -146,26 +142,23 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
 
     # -- the whole -------------------------------------------------------------------------------
 
-    def lives(
+    def histories(
         self, where: Filter | None = None, *, access: Access, vectors: bool = False, batch: int = 500
-    ) -> Iterator[list[Life]]:
-        """Everything canonical, of one moment, `batch` at a time."""
+    ) -> Iterator[list[EntityHistory]]:
         _check_batch(batch)
-        told = telling.tell(self._state(), where, access, vectors=vectors)
-        while some := list(islice(told, batch)):
+        every = merge.export(self._state(), where, access, vectors=vectors)
+        while some := list(islice(every, batch)):
             yield some
 
-    def absorb(self, lives: Sequence[Life], *, access: Access) -> Absorbed:
-        """Unite these lives with what is here; doing it again changes nothing."""
+    def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
         with self._writing() as state:
-            return telling.absorb(state, lives, self._node, access)
+            return merge.absorb(state, histories, self._node, access)
 
     # -- reading ---------------------------------------------------------------------------------
 
     def get_many(self, memory_ids: Sequence[str], *, access: Access) -> list[Record]:
-        """The records in the order asked for, each once, without the unknown ones."""
         state = self._state()
-        found = (state.reach(memory_id, access) for memory_id in dict.fromkeys(memory_ids))
+        found = (state.accessible(memory_id, access) for memory_id in dict.fromkeys(memory_ids))
         return [held.record() for held in found if held is not None]
 
     def find(
@@ -177,14 +170,12 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         limit: int,
         offset: int = 0,
     ) -> list[Record]:
-        """A page of the records that match."""
         start = search.at_least_none(offset)
         stop = start + search.at_least_none(limit)
         matching = search.sort(search.select(self._state(), where, access), where, order)
         return [held.record() for held in matching[start:stop]]
 
     def stream(self, where: Filter = ANYTHING, *, access: Access, batch: int = 500) -> Iterator[list[Record]]:
-        """Every matching record in the order of arrival, `batch` at a time."""
         _check_batch(batch)
         seen = 0
         while True:
@@ -195,39 +186,33 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
             yield [held.record() for held in later]
 
     def count(self, where: Filter, *, access: Access) -> int:
-        """How many records match."""
         return len(search.select(self._state(), where, access))
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
-        """Counts over what the access reaches."""
         return stats(self._state(), access, now)
 
     def tag_counts(self, *, access: Access) -> dict[str, int]:
-        """Every tag with the number of memories that carry it."""
         held = search.select(self._state(), Filter(), access)
         return dict(Counter(tag for one in held for tag in set(one.memory.tags)))
 
     def history(self, memory_id: str, *, access: Access) -> list[Revision]:
-        """A memory's earlier revisions, oldest first."""
-        held = self._state().reach(memory_id, access)
+        held = self._state().accessible(memory_id, access)
         if held is None:
             raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
         seen = (revision for revision in held.past if access.allows(revision.memory))
         return [replace(revision, memory=apart(revision.memory)) for revision in seen]
 
     def earlier(self, memory_ids: Sequence[str], moment: datetime, *, access: Access) -> dict[str, Memory]:
-        """Those of these memories that were revised after a moment, as they were then."""
         state = self._state()
-        reached = (state.reach(memory_id, access) for memory_id in memory_ids)
+        visible = (state.accessible(memory_id, access) for memory_id in memory_ids)
         then = (
             held.version_at(moment)
-            for held in reached
+            for held in visible
             if held is not None and held.past and held.memory.updated_at > moment
         )
         return {memory.id: apart(memory) for memory in then if access.allows(memory)}
 
     def tombstone(self, memory_id: str, *, access: Access) -> Tombstone | None:
-        """What is left of a deleted memory, or None. It has no domains: limited ones never reach it."""
         buried = self._state().buried.get(memory_id)
         if buried is None or access.domains is not None:
             return None
@@ -242,7 +227,6 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         after: int = 0,
         limit: int = 1000,
     ) -> list[LogEvent]:
-        """Logged events with position > `after`, in commit order."""
         events = [
             event
             for event in self._state().log_within(access)
@@ -251,14 +235,12 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         return [_handed_out(event) for event in events[: search.at_least_none(limit)]]
 
     def latest(self, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
-        """The events asked for, the last one first."""
         events = [event for event in reversed(self._state().log_within(access)) if asked.takes(event)]
         return [_handed_out(event) for event in events[: search.at_least_none(limit)]]
 
     def edges(
         self, memory_ids: Sequence[str], *, access: Access, among: bool = False, heaviest: int | None = None
     ) -> list[Edge]:
-        """Edges that touch any of the ids, with both ends in reach."""
         asked, least = set(memory_ids), 2 if among else 1
         found = [
             edge
@@ -272,7 +254,6 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
     def stream_edges(
         self, kinds: Sequence[str] | None = None, *, access: Access, batch: int = 1000
     ) -> Iterator[list[Edge]]:
-        """Every edge of these kinds, `batch` at a time."""
         _check_batch(batch)
         found = [edge for edge in self._state().edges_within(access) if kinds is None or edge.kind in kinds]
         for start in range(0, len(found), batch):
@@ -291,7 +272,6 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         limit: int,
         offset: int = 0,
     ) -> list[Document]:
-        """The documents of a kind, the one changed last first."""
         start = search.at_least_none(offset)
         stop = start + search.at_least_none(limit)
         found = documents.of_kind(self._state(), kind, access=access, ids=ids, citing=citing, terms=terms)
@@ -299,14 +279,12 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         return here[start:stop]
 
     def claimed(self, key: str) -> Claim | None:
-        """The claim made under this key, or None."""
         kept = self._state().claims.get(key)
         return None if kept is None else kept.claim
 
     def same_text(
         self, fingerprints: Sequence[str], *, scope: str, valid_at: datetime, access: Access
     ) -> dict[str, str]:
-        """For each fingerprint known in exactly this scope, the oldest memory true then that carries it."""
         state = self._state()
         oldest_first = search.sort(search.select(state, Filter(), access), ANYTHING, Order.OLDEST)
         here = [one for one in oldest_first if one.memory.scope == scope and one.memory.valid_at(valid_at)]
@@ -319,39 +297,32 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
     # -- derived data ----------------------------------------------------------------------------
 
     def signature(self) -> Signature | None:
-        """The signature of the vectors held here; None before the first one."""
         return self._state().signature
 
     def profiles(self) -> list[ProfileStatus]:
-        """The signatures there are vectors of, the one in use first."""
         return profiles.profiles(self._state())
 
     def adopt(self, signature: Signature) -> bool:
-        """Put a signature in use if every memory has vectors of it; whether it is."""
         with self._writing() as state:
             return profiles.adopt(state, signature)
 
     def drop_vectors(self, signature: Signature) -> None:
-        """Forget the vectors of a signature that is not in use."""
         with self._writing() as state:
             profiles.drop(state, signature)
 
     def unembedded(self, signature: Signature, *, limit: int, tokens: bool = False) -> list[Memory]:
-        """Memories without vectors of their present text, or without their tokens; oldest first."""
         state = self._state()
         bare = [held for held in state.held.values() if profiles.lacks(state, held, signature, tokens=tokens)]
         first = search.sort(bare, ANYTHING, Order.OLDEST)[: search.at_least_none(limit)]
         return [apart(held.memory) for held in first]
 
     def put_vectors(self, embedded: Mapping[str, Embedded], *, coming: Signature | None = None) -> int:
-        """Add vectors made after the fact; how many memories took them."""
         with self._writing() as state:
             if coming is None or state.signature in (None, coming):
                 return sum(profiles.take_vectors(state, name, one) for name, one in embedded.items())
             return sum(profiles.stage_vectors(state, name, one, coming) for name, one in embedded.items())
 
     def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
-        """Overwrite strengths with replayed ones, except where there is later evidence; how many."""
         with self._writing() as state:
             taking = (strengths.keys() & state.held.keys()) - state.remarked_after(after)
             for memory_id in taking:
@@ -360,24 +331,21 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
             return len(taking)
 
     def rebuild_words(self) -> int:
-        """Derive all term counts again from the text; how many memories."""
         with self._writing() as state:
             for memory_id, held in state.held.items():
                 state.held[memory_id] = replace(held, words=words_of(held.memory))
             return len(state.held)
 
     def index_status(self) -> IndexStatus:
-        """The vectors are in memory: no files are needed."""
         return IndexStatus(vectors=sum(len(one.pieces) for one in self._state().held.values()))
 
     def rebuild_index(self) -> IndexStatus:
-        """Nothing to write."""
         return self.index_status()
 
     # -- care ------------------------------------------------------------------------------------
 
     def backup(self, destination: Path) -> None:
-        """Refuse: an in-memory store has no file to copy. InvalidInput."""
+        """InvalidInput: a store in memory has no file to copy."""
         self._state()
         raise InvalidInput(
             "An in-memory store cannot be backed up.",
@@ -386,17 +354,14 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         )
 
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
-        """What is wrong here: memory does not rot, but it would be told."""
         return examine(self._state())
 
-    def mend(self, repair: str, now: datetime) -> None:
-        """Derive the words again; nothing else can go wrong here."""
+    def repair(self, repair: str, now: datetime) -> None:
         if repair != "words":
             raise no_repair(repair)
         self.rebuild_words()
 
     def close(self) -> None:
-        """Drop everything. Safe to call twice."""
         self._ended.set()
         with self._lock:
             self._published = None

@@ -1,4 +1,4 @@
-"""What taking lives in comes to: decided here for every store, before anything is written."""
+"""Plans how histories from another store are merged into this one. Pure, and the same for every store."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,15 @@ from vestige.store.contract.changes import (
     check_memory,
 )
 from vestige.store.hybrid_clock import LAST_READING
-from vestige.store.merge.histories import Absorbed, CurveLife, DocumentLife, EdgeLife, Life, MemoryLife, stamp
+from vestige.store.merge.histories import (
+    Absorbed,
+    CurveHistory,
+    DocumentHistory,
+    EdgeHistory,
+    EntityHistory,
+    MemoryHistory,
+    stamp,
+)
 from vestige.store.merge.strength_log import EVIDENCE, FOLDED_FROM, sighting, w20_of
 from vestige.store.merge.union import (
     Key,
@@ -34,118 +42,119 @@ from vestige.store.merge.union import (
     folded,
     key_of,
     last,
+    merged,
     name,
     present,
     subject,
     two_events,
-    united,
     versions_of,
     without,
     writes,
 )
 
-# -- Whether a life can be true: what comes from elsewhere is refused whole before anything is written.
+# -- Validation: a history that contradicts itself is refused before anything is written.
 
 
-def check(life: Life) -> None:
-    """Refuse a life that contradicts itself: InvalidInput."""
+def check(history: EntityHistory) -> None:
+    """Refuse a history that contradicts itself: InvalidInput."""
     try:
-        _check_events(life)
-        match life:
-            case MemoryLife():
-                _check_memory(life)
-            case EdgeLife():
-                _check_edge(life)
-            case DocumentLife():
-                _check_document(life)
-            case CurveLife():
+        _check_events(history)
+        match history:
+            case MemoryHistory():
+                _check_memory(history)
+            case EdgeHistory():
+                _check_edge(history)
+            case DocumentHistory():
+                _check_document(history)
+            case CurveHistory():
                 pass
             case _:
-                assert_never(life)
+                assert_never(history)
     except (KeyError, TypeError, ValueError) as exc:
-        raise _refused(life, f"it cannot be read ({exc!r})") from exc
+        raise _refused(history, f"it cannot be read ({exc!r})") from exc
 
 
-def _check_events(life: Life) -> None:
-    for event in life.events:
+def _check_events(history: EntityHistory) -> None:
+    for event in history.events:
         check_name("node", event.node)
         check_moment("at", event.at)
-        _check_payload(life, event)
+        _check_payload(history, event)
         if event.scope != normal_scope(event.scope):
-            raise _refused(life, f"the scope {event.scope!r} is not in normal form")
+            raise _refused(history, f"the scope {event.scope!r} is not in normal form")
         if not (0 < event.clock <= LAST_READING and 0 < event.seq <= LAST_READING):
-            raise _refused(life, f"event {event.seq} of {event.node} has an impossible number or time")
+            raise _refused(history, f"event {event.seq} of {event.node} has an impossible number or time")
         if event.kind not in CHECKS:
             raise _refused(
-                life, f"nothing is known here of events called {event.kind!r}: it is from a newer Vestige"
+                history, f"events of the kind {event.kind!r} are unknown: the history is from a newer Vestige"
             )
-        if subject(event) != key_of(life):
-            raise _refused(life, f"event {event.seq} of {event.node} is about something else")
+        if subject(event) != key_of(history):
+            raise _refused(history, f"event {event.seq} of {event.node} is about something else")
         CHECKS[event.kind](event)
-    if not all(stamp(one) < stamp(two) for one, two in pairwise(life.events)):
-        raise _refused(life, "its events are not in order")
-    if len({name(event) for event in life.events}) < len(life.events):
-        raise _refused(life, "an event is told twice")
+    if not all(stamp(one) < stamp(two) for one, two in pairwise(history.events)):
+        raise _refused(history, "its events are not in order")
+    if len({name(event) for event in history.events}) < len(history.events):
+        raise _refused(history, "an event occurs twice")
 
 
-def _check_payload(life: Life, event: LogEvent) -> None:
-    """It can be written again: JSON may be nested deeper than what is written may."""
+def _check_payload(history: EntityHistory, event: LogEvent) -> None:
+    """Refuse a payload that could not be written again: JSON that was read may be nested deeper than JSON
+    that is written."""
     try:
         check_json("payload", event.payload)
     except InvalidInput as exc:
-        raise _refused(life, f"an event cannot be kept ({exc.message})") from exc
+        raise _refused(history, f"an event cannot be kept ({exc.message})") from exc
 
 
-def _check_memory(life: MemoryLife) -> None:
-    check_name("id", life.memory_id)
-    written = writes(life.events)
+def _check_memory(history: MemoryHistory) -> None:
+    check_name("id", history.memory_id)
+    written = writes(history.events)
     if not written or written[0].kind != CREATED:
-        raise _refused(life, "it was never created")
-    if any(event.kind == DELETED for event in life.events):
-        if life.versions:
-            raise _refused(life, "it was deleted, and its text is still told")
+        raise _refused(history, "it was never created")
+    if any(event.kind == DELETED for event in history.events):
+        if history.versions:
+            raise _refused(history, "it was deleted, and its text is still there")
         return
-    if len(life.versions) != len(written) or any(one.id != life.memory_id for one in life.versions):
-        raise _refused(life, "its versions are not those of its events")
-    for version in life.versions:
+    if len(history.versions) != len(written) or any(one.id != history.memory_id for one in history.versions):
+        raise _refused(history, "its versions are not those of its events")
+    for version in history.versions:
         check_memory(version)
-    if folded(written, versions_of(life)) != life.versions:
-        raise _refused(life, "a version differs from the one before in more than its event says")
+    if folded(written, versions_of(history)) != history.versions:
+        raise _refused(history, "a version differs from the one before in more than its event says")
 
 
-def _check_edge(life: EdgeLife) -> None:
-    check_name("source", life.source_id)
-    check_name("target", life.target_id)
-    check_name("kind", life.kind)
-    if not life.events:
-        raise _refused(life, "nothing ever happened to it")
-    if life.source_id == life.target_id:
-        raise _refused(life, "a memory cannot be linked to itself")
+def _check_edge(history: EdgeHistory) -> None:
+    check_name("source", history.source_id)
+    check_name("target", history.target_id)
+    check_name("kind", history.kind)
+    if not history.events:
+        raise _refused(history, "it has no events")
+    if history.source_id == history.target_id:
+        raise _refused(history, "a memory cannot be linked to itself")
 
 
-def _check_document(life: DocumentLife) -> None:
-    if life.kind in LOCAL:
-        raise _refused(life, "it belongs to one installation")
-    held = filed(life)
+def _check_document(history: DocumentHistory) -> None:
+    if history.kind in LOCAL:
+        raise _refused(history, "it belongs to one installation")
+    held = filed(history)
     if held is None:
-        if not life.events:
-            raise _refused(life, "nothing ever happened to it")
+        if not history.events:
+            raise _refused(history, "it has no events")
         return
     put, document = held
     check_document(document)
-    check_name("node", life.node)
-    if (document.kind, document.id) != (life.kind, life.id):
-        raise _refused(life, "its document is another one")
-    if not 0 < life.clock <= LAST_READING:
-        raise _refused(life, "it was put at an impossible time")
-    if put < last(life.events, PUT) or put <= last(life.events, DROPPED):
-        raise _refused(life, "it is older than its own events")
+    check_name("node", history.node)
+    if (document.kind, document.id) != (history.kind, history.id):
+        raise _refused(history, "its document has another kind or id")
+    if not 0 < history.clock <= LAST_READING:
+        raise _refused(history, "it was put at an impossible time")
+    if put < last(history.events, PUT) or put <= last(history.events, DROPPED):
+        raise _refused(history, "it is older than its own events")
 
 
 def _check_revised(event: LogEvent) -> None:
     _check_reason(event)
     if not all(isinstance(field, str) for field in event.payload["fields"]):
-        raise InvalidInput("A revision tells the names of the fields that it changed.")
+        raise InvalidInput("A revision names the fields that it changed.")
 
 
 def _check_reason(event: LogEvent) -> None:
@@ -169,7 +178,7 @@ def _check_evidence(event: LogEvent) -> None:
 
 
 def _check_nothing(event: LogEvent) -> None:
-    """What it tells is looked at elsewhere, or by nobody."""
+    """Accept any payload: it is checked elsewhere or not used."""
 
 
 CHECKS: Mapping[str, Callable[[LogEvent], object]] = {
@@ -183,59 +192,58 @@ CHECKS: Mapping[str, Callable[[LogEvent], object]] = {
     DROPPED: _check_nothing,
     TUNED: w20_of,
 }
-"""Every kind of event there is, with what its payload must hold."""
+"""Every kind of event, with the check of its payload."""
 
 
-def _refused(life: Life, why: str) -> InvalidInput:
-    entity = " ".join(key_of(life))
+def _refused(history: EntityHistory, why: str) -> InvalidInput:
+    entity = " ".join(key_of(history))
     return InvalidInput(
-        f"What is told of {entity} cannot be true: {why}.",
-        hint="Nothing was taken in. The file is damaged or was edited; write it again where it comes from.",
+        f"The history of {entity} is invalid: {why}.",
+        hint="Nothing was imported. The file is damaged or was edited; export it again at its source.",
         details={"entity": entity},
     )
 
 
-# -- absorbing
+# -- planning
 
 EdgeKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meeting:
-    """A memory of which something new is told: its whole life, what it was here, and what is new."""
+    """A memory whose history grew: the whole history, the memory before, and the new events."""
 
-    life: MemoryLife
+    history: MemoryHistory
     before: Memory | None
     fresh: tuple[LogEvent, ...]
 
     @property
     def after(self) -> Memory | None:
-        """What it is now; None when it is deleted."""
-        return present(self.life)
+        """The memory after the merge; None when it is deleted."""
+        return present(self.history)
 
     @property
     def weighed(self) -> bool:
-        """Whether its strength may be another one."""
+        """Whether its strength may have changed."""
         return self.after is not None and any(event.kind in FOLDED_FROM for event in self.fresh)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsorbPlan:
-    """What must be written: events that are new here, by stamp; memories, edges (None: gone) and documents
-    that are another than before; the curve's whole story where it has grown. `reading` is the highest that
-    was seen of the clock."""
+    """The rows to write: events that are new here, by stamp; memories, edges (None: gone) and documents that
+    changed; all events of the curve where it changed. `reading` is the highest clock reading seen."""
 
     events: tuple[LogEvent, ...]
     memories: tuple[Meeting, ...]
     edges: Mapping[EdgeKey, Edge | None]
-    documents: tuple[DocumentLife, ...]
-    curve: CurveLife | None
+    documents: tuple[DocumentHistory, ...]
+    curve: CurveHistory | None
     embedded: Mapping[str, Embedded]
     reading: int
     waiting: tuple[str, ...]
 
     def absorbed(self) -> Absorbed:
-        """What to tell of it."""
+        """The counts for the caller."""
         stood = [one for one in self.memories if one.before != one.after]
         return Absorbed(
             events=len(self.events),
@@ -248,65 +256,70 @@ class AbsorbPlan:
         )
 
 
-def gathered(lives: Iterable[Life], access: Access) -> dict[Key, Life]:
-    """One life for each entity; InvalidInput for one that cannot be true, Forbidden for whoever does not
-    reach the whole store."""
+def gathered(histories: Iterable[EntityHistory], access: Access) -> dict[Key, EntityHistory]:
+    """One history for each entity. InvalidInput for an invalid one, Forbidden for a caller without access to
+    the whole store."""
     if access != EVERYTHING:
-        raise Forbidden("Only a caller who reaches the whole store may take lives in.")
-    found: dict[Key, Life] = {}
-    for life in lives:
-        check(life)
-        key = key_of(life)
-        found[key] = united(found[key], life) if key in found else life
+        raise Forbidden("Only a caller with access to the whole store may merge histories into it.")
+    found: dict[Key, EntityHistory] = {}
+    for history in histories:
+        check(history)
+        key = key_of(history)
+        found[key] = merged(found[key], history) if key in found else history
     return found
 
 
-def mentioned(given: Mapping[Key, Life]) -> set[str]:
-    """The memories that these lives are of, link or cite."""
+def mentioned(given: Mapping[Key, EntityHistory]) -> set[str]:
+    """The memories that these histories are of, link to or cite."""
     found: set[str] = set()
-    for life in given.values():
-        match life:
-            case MemoryLife():
-                found.add(life.memory_id)
-            case EdgeLife():
-                found.update((life.source_id, life.target_id))
-            case DocumentLife(document=document) if document is not None:
+    for history in given.values():
+        match history:
+            case MemoryHistory():
+                found.add(history.memory_id)
+            case EdgeHistory():
+                found.update((history.source_id, history.target_id))
+            case DocumentHistory(document=document) if document is not None:
                 found.update(document.cites)
     return found
 
 
 def plan(
-    given: Mapping[Key, Life], mine: Mapping[Key, Life], held: Collection[str], buried: Collection[str]
+    given: Mapping[Key, EntityHistory],
+    mine: Mapping[Key, EntityHistory],
+    held: Collection[str],
+    buried: Collection[str],
 ) -> AbsorbPlan:
-    """What these lives make with what is here.
+    """Plan the merge of histories with those of this store.
 
-    `mine` are the lives here of the same entities, and of all edges at memories that come in. Of the
-    memories that any of these lives mention, `held` are here and `buried` were.
+    `mine` are the histories here of the same entities, and of all edges at memories that come in. Of the
+    memories that any of these mention, `held` are here and `buried` were deleted here.
     """
-    together = {key: united(mine[key], life) if key in mine else life for key, life in given.items()}
-    memories = [life for life in together.values() if isinstance(life, MemoryLife)]
-    ended = {life.memory_id for life in memories if not life.versions}
-    here = ({life.memory_id for life in memories} | set(held)) - ended
+    together = {key: merged(mine[key], history) if key in mine else history for key, history in given.items()}
+    memories = [history for history in together.values() if isinstance(history, MemoryHistory)]
+    ended = {history.memory_id for history in memories if not history.versions}
+    here = ({history.memory_id for history in memories} | set(held)) - ended
     known = {*here, *ended, *buried}
-    waiting = [key for key, life in together.items() if _waits(life, known)]
+    waiting = [key for key, history in together.items() if _waits(history, known)]
     for key in waiting:
         del together[key]
-    fresh = {key: _fresh(life, mine.get(key)) for key, life in together.items()}
-    documents = [_standing(life, here) for life in together.values() if isinstance(life, DocumentLife)]
+    fresh = {key: _fresh(history, mine.get(key)) for key, history in together.items()}
+    documents = [
+        _cited_here(history, here) for history in together.values() if isinstance(history, DocumentHistory)
+    ]
     return AbsorbPlan(
         events=_in_order(fresh.values()),
         memories=tuple(
-            Meeting(life=life, before=_before(mine.get(key_of(life))), fresh=fresh[key_of(life)])
-            for life in memories
-            if fresh[key_of(life)]
+            Meeting(history=history, before=_before(mine.get(key_of(history))), fresh=fresh[key_of(history)])
+            for history in memories
+            if fresh[key_of(history)]
         ),
         edges=_rewired({**mine, **together}, mine, here, held),
-        documents=tuple(life for life in documents if _differs(life, mine.get(key_of(life)))),
+        documents=tuple(history for history in documents if _differs(history, mine.get(key_of(history)))),
         curve=next(
-            (one for one in together.values() if isinstance(one, CurveLife) and fresh[key_of(one)]), None
+            (one for one in together.values() if isinstance(one, CurveHistory) and fresh[key_of(one)]), None
         ),
         embedded=_vectors(given.values(), here),
-        reading=max((_reading(life) for life in together.values()), default=0),
+        reading=max((_reading(history) for history in together.values()), default=0),
         waiting=tuple(f"{kind}/{document_id}" for _, kind, document_id in waiting),
     )
 
@@ -320,63 +333,66 @@ def _in_order(fresh: Iterable[Sequence[LogEvent]]) -> tuple[LogEvent, ...]:
 
 
 def _rewired(
-    lives: Mapping[Key, Life], mine: Mapping[Key, Life], here: Collection[str], held: Collection[str]
+    histories: Mapping[Key, EntityHistory],
+    mine: Mapping[Key, EntityHistory],
+    here: Collection[str],
+    held: Collection[str],
 ) -> dict[EdgeKey, Edge | None]:
-    """The edges that are another than before. One is there when both its ends are, and goes with them."""
+    """The edges that changed. An edge exists while both its ends do."""
     found: dict[EdgeKey, Edge | None] = {}
-    for key, life in lives.items():
-        if isinstance(life, EdgeLife) and life.source_id in here and life.target_id in here:
-            after = edge(life)
+    for key, history in histories.items():
+        if isinstance(history, EdgeHistory) and history.source_id in here and history.target_id in here:
+            after = edge(history)
             if after != _linking(mine.get(key), held):
-                found[life.source_id, life.target_id, life.kind] = after
+                found[history.source_id, history.target_id, history.kind] = after
     return found
 
 
-def _vectors(lives: Iterable[Life], here: Collection[str]) -> dict[str, Embedded]:
+def _vectors(histories: Iterable[EntityHistory], here: Collection[str]) -> dict[str, Embedded]:
     return {
-        life.memory_id: life.embedded
-        for life in lives
-        if isinstance(life, MemoryLife) and life.embedded is not None and life.memory_id in here
+        history.memory_id: history.embedded
+        for history in histories
+        if isinstance(history, MemoryHistory) and history.embedded is not None and history.memory_id in here
     }
 
 
-def _waits(life: Life, known: Collection[str]) -> bool:
-    """Whether it is a document that cites a memory nobody has told of yet."""
-    if not isinstance(life, DocumentLife) or life.document is None:
+def _waits(history: EntityHistory, known: Collection[str]) -> bool:
+    """Whether it is a document that cites a memory unknown here."""
+    if not isinstance(history, DocumentHistory) or history.document is None:
         return False
-    return not set(life.document.cites).issubset(known)
+    return not set(history.document.cites).issubset(known)
 
 
-def _standing(life: DocumentLife, here: Collection[str]) -> DocumentLife:
-    """The document, unless it cites a memory that is deleted."""
-    if life.document is None or set(life.document.cites).issubset(here):
-        return life
-    return without(life)
+def _cited_here(history: DocumentHistory, here: Collection[str]) -> DocumentHistory:
+    """The document, or its history without it where it cites a deleted memory."""
+    if history.document is None or set(history.document.cites).issubset(here):
+        return history
+    return without(history)
 
 
-def _differs(life: DocumentLife, known: Life | None) -> bool:
-    if not isinstance(known, DocumentLife):
-        return life.document is not None
-    return (life.document, life.clock, life.node) != (known.document, known.clock, known.node)
+def _differs(history: DocumentHistory, known: EntityHistory | None) -> bool:
+    if not isinstance(known, DocumentHistory):
+        return history.document is not None
+    return (history.document, history.clock, history.node) != (known.document, known.clock, known.node)
 
 
-def _linking(life: Life | None, here: Collection[str]) -> Edge | None:
-    if not isinstance(life, EdgeLife) or life.source_id not in here or life.target_id not in here:
+def _linking(history: EntityHistory | None, here: Collection[str]) -> Edge | None:
+    if not isinstance(history, EdgeHistory) or history.source_id not in here or history.target_id not in here:
         return None
-    return edge(life)
+    return edge(history)
 
 
-def _before(known: Life | None) -> Memory | None:
-    return present(known) if isinstance(known, MemoryLife) else None
+def _before(known: EntityHistory | None) -> Memory | None:
+    return present(known) if isinstance(known, MemoryHistory) else None
 
 
-def _fresh(life: Life, known: Life | None) -> tuple[LogEvent, ...]:
+def _fresh(history: EntityHistory, known: EntityHistory | None) -> tuple[LogEvent, ...]:
     if known is None:
-        return life.events
+        return history.events
     names = {name(event) for event in known.events}
-    return tuple(event for event in life.events if name(event) not in names)
+    return tuple(event for event in history.events if name(event) not in names)
 
 
-def _reading(life: Life) -> int:
-    latest = max((event.clock for event in life.events), default=0)
-    return max(latest, life.clock) if isinstance(life, DocumentLife) else latest
+def _reading(history: EntityHistory) -> int:
+    latest = max((event.clock for event in history.events), default=0)
+    return max(latest, history.clock) if isinstance(history, DocumentHistory) else latest

@@ -1,7 +1,8 @@
-"""Everything canonical, entity by entity: what a store gives away and takes in, and how two tellings unite.
+"""The histories of entities: what stores export, exchange and merge.
 
-A life is an entity with every event about it. Lives of the same entity unite: the union of the events, in the
-order of their stamps, decides what the entity is. So the order in which stores meet does not matter.
+A history is an entity with every event about it. Two histories of one entity are merged by the union of their
+events; the order of the stamps decides what the entity is. So it does not matter in which order stores
+exchange.
 """
 
 from dataclasses import dataclass
@@ -11,21 +12,20 @@ from vestige.core.models import Access, LogEvent, Memory, covers
 from vestige.store.contract.changes import Embedded
 
 Stamp = tuple[int, str, int]
-"""When something happened, on every store alike: (clock, node, seq)."""
+"""The time of an event, the same on every store: (clock, node, seq)."""
 
 
 def stamp(event: LogEvent) -> Stamp:
-    """An event's place in the order that all stores share."""
+    """The position of an event in the order that all stores share."""
     return (event.clock, event.node, event.seq)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryLife:
-    """A memory from its creation on. All events about it but those of its edges, by stamp; their positions
-    are 0.
+class MemoryHistory:
+    """The history of a memory: all its events but those of its edges, by stamp; their positions are 0.
 
-    `versions` are its states after each `memory.created` and `memory.revised` among them, in the order of
-    `uniting.writes`; the last one is the present. A deleted memory has none.
+    `versions` are the states after each `memory.created` and `memory.revised`, in the order of
+    `union.writes`; the last one is the present state. A deleted memory has none.
     """
 
     memory_id: str
@@ -35,8 +35,8 @@ class MemoryLife:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeLife:
-    """All events about one edge, by stamp; the last one says whether it is there, and how heavy."""
+class EdgeHistory:
+    """All events of one edge, by stamp; the last one says whether it exists, and its weight."""
 
     source_id: str
     target_id: str
@@ -45,10 +45,11 @@ class EdgeLife:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentLife:
-    """A document as it was last put, with the stamp of that (`clock`, `node`), and the events about it.
+class DocumentHistory:
+    """A document as it was last written, with the stamp of that write (`clock`, `node`), and its events.
 
-    None was dropped, or went with a memory it cited; then clock and node are 0 and empty.
+    Without a `document`, it was dropped, or deleted with a memory it cited; then clock and node are 0 and
+    empty.
     """
 
     kind: str
@@ -60,33 +61,32 @@ class DocumentLife:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CurveLife:
+class CurveHistory:
     """Every change of the curve of forgetting, by stamp."""
 
     events: tuple[LogEvent, ...]
 
 
-Life = MemoryLife | EdgeLife | DocumentLife | CurveLife
+EntityHistory = MemoryHistory | EdgeHistory | DocumentHistory | CurveHistory
 
 
-def ever_within(life: MemoryLife, access: Access) -> bool:
-    """Whether a memory was always within this access. A life cannot be told in part, so one that was
-    elsewhere before is not told at all to who may not read there."""
-    scopes, been = access.scopes, {event.scope for event in life.events}
+def ever_within(history: MemoryHistory, access: Access) -> bool:
+    """Whether a memory was always accessible to a caller. A history is exported whole or not at all, so one
+    with a past in a scope that the caller may not read is left out."""
+    scopes, been = access.scopes, {event.scope for event in history.events}
     seen = scopes is None or all(any(covers(one, scope) for one in scopes) for scope in been)
-    return seen and all(access.allows(version) for version in life.versions)
+    return seen and all(access.allows(version) for version in history.versions)
 
 
-def successors(life: MemoryLife) -> set[str]:
-    """The memories that this one was ever superseded by: whoever is told its life is told of them."""
-    return {version.superseded_by for version in life.versions if version.superseded_by is not None}
+def successors(history: MemoryHistory) -> set[str]:
+    """The memories that ever superseded this one: its history names them."""
+    return {version.superseded_by for version in history.versions if version.superseded_by is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absorbed:
-    """What came of taking lives in. `events` were new here; of the entities, those that are another than
-    before count as added, changed or ended. `waiting` are documents left out because a memory they cite is
-    not here."""
+    """The result of a merge. `events` were new here. Entities count as added, changed or ended if they differ
+    from before. `waiting` are documents left out because a memory they cite is not here."""
 
     events: int = 0
     memories_added: int = 0

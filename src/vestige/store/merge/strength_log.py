@@ -1,4 +1,4 @@
-"""What the log tells about strength, there and back: remarks, looks, and strengths brought along."""
+"""Strength and the log: evidence events and imported strengths as payloads, and the fold over them."""
 
 from bisect import bisect
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ EVIDENCE = (REMARKED, STATE, CARRIED)
 """The kinds of event that strength is folded from."""
 
 FOLDED_FROM = (CREATED, *EVIDENCE)
-"""All that strength depends on, but for the curve."""
+"""Everything that strength depends on, except the curve."""
 
 TIMES = ("decay_from", "due_at", "last_accessed", "retention_at", "exposed_at")
 COUNTS = ("reps", "lapses", "times_retrieved", "times_useful")
@@ -37,32 +37,32 @@ RANGES = {
     "retrieval": (0.0, 1.0),
     "storage": (0.0, MAX_STORAGE),
 }
-"""What the numbers of a strength may be, whoever brings it."""
+"""The valid ranges of the numbers of a strength."""
 
 
 def carried(strength: Strength) -> dict[str, Any]:
-    """The payload that tells a strength: numbers, and times as text. The curve is the store's."""
-    told = {one.name: getattr(strength, one.name) for one in fields(Strength) if one.name != "curve"}
+    """The payload of an imported strength: numbers, and times as text. The curve belongs to the store."""
+    stated = {one.name: getattr(strength, one.name) for one in fields(Strength) if one.name != "curve"}
     for name in TIMES:
-        if told[name] is not None:
-            told[name] = utc(told[name]).isoformat(timespec="microseconds")
-    return {"strength": told | {"learning_state": strength.learning_state.value}}
+        if stated[name] is not None:
+            stated[name] = utc(stated[name]).isoformat(timespec="microseconds")
+    return {"strength": stated | {"learning_state": strength.learning_state.value}}
 
 
 def carried_strength(payload: Mapping[str, Any]) -> Strength:
-    """The strength back from its payload; InvalidInput for what is none."""
+    """The strength of a payload; InvalidInput for an invalid one."""
     try:
-        told = payload["strength"]
-        given: dict[str, Any] = {name: _moment(told[name]) for name in TIMES if told[name] is not None}
-        given |= {name: _within(name, float(told[name])) for name in RANGES}
-        given |= {name: _counted(name, int(told[name])) for name in COUNTS}
-        return Strength(**given, learning_state=LearningState(told["learning_state"]))
+        stated = payload["strength"]
+        given: dict[str, Any] = {name: _moment(stated[name]) for name in TIMES if stated[name] is not None}
+        given |= {name: _within(name, float(stated[name])) for name in RANGES}
+        given |= {name: _counted(name, int(stated[name])) for name in COUNTS}
+        return Strength(**given, learning_state=LearningState(stated["learning_state"]))
     except (KeyError, TypeError, ValueError) as exc:
-        raise InvalidInput(f"A strength is told with numbers and times; this one is not: {exc}.") from exc
+        raise InvalidInput(f"A strength consists of numbers and times; this one does not: {exc}.") from exc
 
 
 def sighting(event: LogEvent, curve: float) -> StrengthLine:
-    """One of the events in EVIDENCE, as the fold takes it; InvalidInput for what cannot be folded."""
+    """An event of a kind in EVIDENCE, as the fold takes it; InvalidInput for one that cannot be folded."""
     if event.kind == CARRIED:
         given = carried_strength(event.payload)
         return StrengthLine(evidence=None, at=event.at, curve=curve, carried=given)
@@ -72,32 +72,36 @@ def sighting(event: LogEvent, curve: float) -> StrengthLine:
         evidence = Evidence(event.payload["evidence"])
         amount = float(event.payload.get("amount", 1.0))
     except (KeyError, TypeError, ValueError) as exc:
-        raise InvalidInput(f"A remark tells its evidence and its amount; this one does not: {exc}.") from exc
+        raise InvalidInput(
+            f"An evidence event has an evidence and an amount; this one does not: {exc}."
+        ) from exc
     if evidence is Evidence.ENCODED or not 0.0 <= amount <= 1.0:
-        raise InvalidInput("A remark is about a memory that exists, and its amount is between 0 and 1.")
+        raise InvalidInput(
+            "An evidence event is about a memory that exists, and its amount is between 0 and 1."
+        )
     return StrengthLine(evidence=evidence, at=event.at, amount=amount, curve=curve)
 
 
 def evident(events: Iterable[LogEvent]) -> list[LogEvent]:
-    """Those of a memory's events that its strength is folded from, by stamp.
+    """The events of a memory that its strength is folded from, by stamp.
 
-    A strength that was brought along with the memory (its event is the next one of that node) counts only
-    where the memory was made first: brought along once more, it would undo what happened since.
+    A strength that was imported with the memory (its event is the next one of that node) counts only where
+    the memory was created first: imported once more, it would undo what happened since.
     """
-    told = sorted((event for event in events if event.kind == CREATED or event.kind in EVIDENCE), key=stamp)
-    made = [event for event in told if event.kind == CREATED]
+    stated = sorted((event for event in events if event.kind == CREATED or event.kind in EVIDENCE), key=stamp)
+    made = [event for event in stated if event.kind == CREATED]
     again = {(event.node, event.seq + 1) for event in made[1:]}
     return [
         event
-        for event in told
+        for event in stated
         if event.kind in EVIDENCE and not (event.kind == CARRIED and (event.node, event.seq) in again)
     ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """The strength that all evidence makes, and what it was before and after each remark, by the node and
-    number of its event."""
+    """The strength after all evidence, and the strengths before and after each evidence event, by node and
+    number."""
 
     strength: Strength
     around: Mapping[tuple[str, int], tuple[Strength, Strength]]
@@ -111,18 +115,18 @@ class Curves:
     w20: tuple[float, ...] = (W20,)
 
     @classmethod
-    def told(cls, tuned: Iterable[LogEvent]) -> "Curves":
-        """What the `curve.tuned` events tell."""
+    def from_events(cls, tuned: Iterable[LogEvent]) -> "Curves":
+        """The curves of `curve.tuned` events."""
         ordered = sorted(tuned, key=stamp)
         return cls(since=tuple(map(stamp, ordered)), w20=(W20, *map(w20_of, ordered)))
 
     @property
     def present(self) -> float:
-        """The one in force now."""
+        """The curve in force now."""
         return self.w20[-1]
 
     def at(self, moment: Stamp) -> float:
-        """The one in force when something happened."""
+        """The curve in force at a stamp."""
         return self.w20[bisect(self.since, moment)]
 
     def sightings(self, events: Iterable[LogEvent]) -> list[StrengthLine]:
@@ -141,7 +145,7 @@ class Curves:
 
 
 def w20_of(event: LogEvent) -> float:
-    """The curve that a `curve.tuned` event tells; InvalidInput for what is none."""
+    """The curve of a `curve.tuned` event; InvalidInput for an invalid one."""
     w20 = event.payload.get("w20")
     if not isinstance(w20, int | float) or not (isfinite(w20) and w20 > 0):
         raise InvalidInput("The w20 of a curve is a finite number above 0.", details={"w20": w20})

@@ -1,6 +1,7 @@
-"""What two tellings of a life make together, and what a life comes to. Pure, and the same for every store.
+"""Merges two histories of one entity, and derives the entity from a history. Pure, and the same for every
+store.
 
-Uniting is a union of events, so it does not matter who tells what first, how often, or in which order.
+Merging is a union of events, so it does not matter which store sends first, how often, or in which order.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +12,14 @@ from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Edge, LogEvent, Memory, Revision
 from vestige.store.contract.changes import CREATED, DELETED, DROPPED, LINKED, PUT, REVISED, TUNED, UNLINKED
-from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife, stamp
+from vestige.store.merge.histories import (
+    CurveHistory,
+    DocumentHistory,
+    EdgeHistory,
+    EntityHistory,
+    MemoryHistory,
+    stamp,
+)
 
 GROUPS = (
     ("content",),
@@ -28,7 +36,7 @@ GROUPS = (
         *("occurred_at", "metadata"),
     ),
 )
-"""Fields of a memory that belong together: whoever changes one of them last decides all of a group."""
+"""Groups of fields of a memory: the last change of any field decides the whole group."""
 GROUPED = frozenset(name for group in GROUPS for name in group)
 
 Name = tuple[str, int]
@@ -38,12 +46,12 @@ Filed = tuple[tuple[int, str], Document]
 
 
 def name(event: LogEvent) -> Name:
-    """What an event is called everywhere."""
+    """The name of an event, the same on every store."""
     return (event.node, event.seq)
 
 
 def subject(event: LogEvent) -> Key:
-    """Which entity an event is about."""
+    """The entity of an event."""
     if event.kind in (LINKED, UNLINKED):
         return ("edge", event.memory_id or "", str(event.payload["target"]), str(event.payload["kind"]))
     if event.kind in (PUT, DROPPED):
@@ -51,29 +59,29 @@ def subject(event: LogEvent) -> Key:
     return ("curve",) if event.kind == TUNED else ("memory", event.memory_id or "")
 
 
-def key_of(life: Life) -> Key:
-    """Which entity a life is of."""
-    match life:
-        case MemoryLife():
-            return ("memory", life.memory_id)
-        case EdgeLife():
-            return ("edge", life.source_id, life.target_id, life.kind)
-        case DocumentLife():
-            return ("document", life.kind, life.id)
-        case CurveLife():
+def key_of(history: EntityHistory) -> Key:
+    """The entity of a history."""
+    match history:
+        case MemoryHistory():
+            return ("memory", history.memory_id)
+        case EdgeHistory():
+            return ("edge", history.source_id, history.target_id, history.kind)
+        case DocumentHistory():
+            return ("document", history.kind, history.id)
+        case CurveHistory():
             return ("curve",)
         case _:
-            assert_never(life)
+            assert_never(history)
 
 
-def united(mine: Life, theirs: Life) -> Life:
-    """The life that both tell of, without vectors; InvalidInput where they cannot both be true."""
+def merged(mine: EntityHistory, theirs: EntityHistory) -> EntityHistory:
+    """The merge of two histories, without vectors; InvalidInput where they contradict each other."""
     events = _union(mine.events, theirs.events)
     match mine, theirs:
-        case MemoryLife(), MemoryLife():
-            return _united_memory(events, mine, theirs)
-        case DocumentLife(), DocumentLife():
-            return _united_document(events, mine, theirs)
+        case MemoryHistory(), MemoryHistory():
+            return _merged_memory(events, mine, theirs)
+        case DocumentHistory(), DocumentHistory():
+            return _merged_document(events, mine, theirs)
         case _:
             return replace(mine, events=events)
 
@@ -82,29 +90,29 @@ def united(mine: Life, theirs: Life) -> Life:
 
 
 def writes(events: Iterable[LogEvent]) -> list[LogEvent]:
-    """Those of the events, by stamp, that made a memory what it is, in the order in which they count.
+    """The events, given by stamp, that made a memory what it is, in the order in which they count.
 
-    Where a memory was made in several places, the first time counts: the others are put before it, so that
-    what they told is in the past and undoes nothing that was done since.
+    Where a memory was created in several stores, the first creation counts: the others are put before it, so
+    that their states are in the past and undo no later change.
     """
-    told = list(events)
-    made = [event for event in told if event.kind == CREATED]
-    return [*reversed(made), *(event for event in told if event.kind == REVISED)]
+    ordered = list(events)
+    made = [event for event in ordered if event.kind == CREATED]
+    return [*reversed(made), *(event for event in ordered if event.kind == REVISED)]
 
 
-def ending(life: MemoryLife) -> LogEvent | None:
-    """The event that ended a memory: the first of its deletions."""
-    return next((event for event in life.events if event.kind == DELETED), None)
+def ending(history: MemoryHistory) -> LogEvent | None:
+    """The first deletion of a memory, if any."""
+    return next((event for event in history.events if event.kind == DELETED), None)
 
 
-def present(life: MemoryLife) -> Memory | None:
-    """A memory as it is; None when it was deleted."""
-    return life.versions[-1] if life.versions else None
+def present(history: MemoryHistory) -> Memory | None:
+    """The present state of a memory; None when it was deleted."""
+    return history.versions[-1] if history.versions else None
 
 
-def revisions(life: MemoryLife) -> list[Revision]:
-    """What a memory was before, oldest first."""
-    ended = zip(life.versions, life.versions[1:], writes(life.events)[1:], strict=False)
+def revisions(history: MemoryHistory) -> list[Revision]:
+    """The earlier states of a memory, oldest first."""
+    ended = zip(history.versions, history.versions[1:], writes(history.events)[1:], strict=False)
     return [
         Revision(
             memory=old,
@@ -116,13 +124,13 @@ def revisions(life: MemoryLife) -> list[Revision]:
     ]
 
 
-def folded(events: Sequence[LogEvent], told: Mapping[Name, Memory]) -> tuple[Memory, ...]:
-    """The versions that these writes make one after the other: each takes over the groups that it changed
-    from what is told of it, and leaves the others as they were."""
-    made = [told[name(event)] for event in events if event.kind == CREATED]
+def folded(events: Sequence[LogEvent], states: Mapping[Name, Memory]) -> tuple[Memory, ...]:
+    """The versions that these writes make one after the other. Each takes the groups it changed from its own
+    `states`, and leaves the others as they were."""
+    made = [states[name(event)] for event in events if event.kind == CREATED]
     versions = [replace(made[0], created_at=made[-1].created_at)]
     for event in events[1:]:
-        version = told[name(event)]
+        version = states[name(event)]
         changed = {field: getattr(version, field) for field in _touched(event)}
         before = versions[-1]
         versions.append(
@@ -138,29 +146,30 @@ def _touched(event: LogEvent) -> Iterable[str]:
     return [field for group in GROUPS if not changed.isdisjoint(group) for field in group]
 
 
-def _united_memory(events: tuple[LogEvent, ...], mine: MemoryLife, theirs: MemoryLife) -> MemoryLife:
+def _merged_memory(events: tuple[LogEvent, ...], mine: MemoryHistory, theirs: MemoryHistory) -> MemoryHistory:
     if any(event.kind == DELETED for event in events):
-        return MemoryLife(memory_id=mine.memory_id, events=events, versions=())
+        return MemoryHistory(memory_id=mine.memory_id, events=events, versions=())
     written = writes(events)
     for one in (mine, theirs):
         if len(one.versions) == len(written):  # the other one wrote nothing of its own
-            return MemoryLife(memory_id=mine.memory_id, events=events, versions=one.versions)
-    told = versions_of(theirs) | versions_of(mine)
-    return MemoryLife(memory_id=mine.memory_id, events=events, versions=folded(written, told))
+            return MemoryHistory(memory_id=mine.memory_id, events=events, versions=one.versions)
+    states = versions_of(theirs) | versions_of(mine)
+    return MemoryHistory(memory_id=mine.memory_id, events=events, versions=folded(written, states))
 
 
-def versions_of(life: MemoryLife) -> dict[Name, Memory]:
-    """What a life tells of each of its writes."""
-    return {name(event): one for event, one in zip(writes(life.events), life.versions, strict=True)}
+def versions_of(history: MemoryHistory) -> dict[Name, Memory]:
+    """The state after each write of a history."""
+    return {name(event): one for event, one in zip(writes(history.events), history.versions, strict=True)}
 
 
 # -- edges ---------------------------------------------------------------------------------------------
 
 
-def edge(life: EdgeLife) -> Edge | None:
-    """An edge as it is, if it is there. It was made when it was first linked since it was last unlinked."""
+def edge(history: EdgeHistory) -> Edge | None:
+    """The edge of a history, if it exists. It was created when it was first linked since it was last
+    unlinked."""
     found: Edge | None = None
-    for event in life.events:
+    for event in history.events:
         if event.kind == UNLINKED:
             found = None
             continue
@@ -169,9 +178,9 @@ def edge(life: EdgeLife) -> Edge | None:
             replace(found, weight=weight)
             if found is not None
             else Edge(
-                source_id=life.source_id,
-                target_id=life.target_id,
-                kind=life.kind,
+                source_id=history.source_id,
+                target_id=history.target_id,
+                kind=history.kind,
                 weight=weight,
                 created_at=event.at,
             )
@@ -182,28 +191,30 @@ def edge(life: EdgeLife) -> Edge | None:
 # -- documents -----------------------------------------------------------------------------------------
 
 
-def filed(life: DocumentLife) -> Filed | None:
-    """The document of a life with its stamp, if there is one."""
-    return None if life.document is None else ((life.clock, life.node), life.document)
+def filed(history: DocumentHistory) -> Filed | None:
+    """The document of a history with its stamp, if there is one."""
+    return None if history.document is None else ((history.clock, history.node), history.document)
 
 
 def last(events: Iterable[LogEvent], kind: str) -> tuple[int, str]:
-    """When an event of a kind was last logged; before everything if never."""
+    """The stamp of the last event of a kind; before everything without one."""
     return max(((event.clock, event.node) for event in events if event.kind == kind), default=(0, ""))
 
 
-def without(life: DocumentLife) -> DocumentLife:
-    """The life of a document that is gone."""
-    return replace(life, document=None, clock=0, node="")
+def without(history: DocumentHistory) -> DocumentHistory:
+    """The history of a document without the document."""
+    return replace(history, document=None, clock=0, node="")
 
 
-def _united_document(events: tuple[LogEvent, ...], mine: DocumentLife, theirs: DocumentLife) -> DocumentLife:
+def _merged_document(
+    events: tuple[LogEvent, ...], mine: DocumentHistory, theirs: DocumentHistory
+) -> DocumentHistory:
     dropped = last(events, DROPPED)
-    told = [one for one in (filed(mine), filed(theirs)) if one is not None and one[0] > dropped]
+    candidates = [one for one in (filed(mine), filed(theirs)) if one is not None and one[0] > dropped]
     bare = without(replace(mine, events=events))
-    if not told:
+    if not candidates:
         return bare
-    put, document = max(told, key=lambda one: one[0])
+    put, document = max(candidates, key=lambda one: one[0])
     if put < last(events, PUT):  # a later one was here: it went with a memory that it cited
         return bare
     return replace(bare, document=document, clock=put[0], node=put[1])
@@ -223,7 +234,7 @@ def _union(mine: Sequence[LogEvent], theirs: Sequence[LogEvent]) -> tuple[LogEve
 def two_events(event: LogEvent) -> InvalidInput:
     """The error for two events of one name: two installations wrote under one node id."""
     return InvalidInput(
-        f"Event {event.seq} of the installation {event.node} is told in two ways.",
+        f"Event {event.seq} of the installation {event.node} has two different contents.",
         hint="One of the two stores is a copy that kept the other's identity. Open it once where it is now.",
         details={"node": event.node, "seq": event.seq},
     )

@@ -2,10 +2,10 @@
 
 All write transactions of a store take one lock first, in the order in which they ask for it. So they come one
 after the other, as they do in SQLite: no deadlock, no lost update, and positions of the log in the order of
-commits. What is slow (embedding, analysing) is done before.
+commits. Embedding and analysing, which are slow, are done before.
 
 Sessions hold settings, locks and subscriptions, so a proxy that shares a session among clients (pgbouncer in
-transaction mode) does not do. One that keeps sessions apart (session mode) does.
+transaction mode) does not work. One that keeps sessions apart (session mode) does.
 """
 
 import logging
@@ -32,7 +32,7 @@ from vestige.store.sql.database import Params, Rows
 
 T = TypeVar("T")
 
-# The driver warns of what it ignores when a session ends in the middle of something; we say what it was.
+# The driver warns of what it ignores when a session ends in the middle of something; we report the cause.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -48,14 +48,14 @@ KEPT_ALIVE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-"""A server that vanished without a word is noticed within a minute, not within two hours."""
+"""The keep-alive settings: a server that vanished is noticed within a minute, not within two hours."""
 REFUSALS = re.compile(r'authentication failed|no password supplied|pg_hba\.conf|role ".*" does not exist')
-"""What a server says to a user it does not let in: before a session there is no code to tell it by. What one
-says in another language is told as any other trouble with connecting."""
+"""Messages of a server that refuses a login: before a session there is no error code. In other languages they
+are reported like any other connection error."""
 
 
 def is_lost(exc: psycopg.Error, db: Connection[Any]) -> bool:
-    """Whether the server ended the session, so that another one may go better."""
+    """Whether the server ended the session, so that a new one may succeed."""
     gone = (errors.AdminShutdown, errors.CrashShutdown, errors.IdleInTransactionSessionTimeout)
     return db.broken or db.closed or isinstance(exc, gone)
 
@@ -63,7 +63,7 @@ def is_lost(exc: psycopg.Error, db: Connection[Any]) -> bool:
 class PostgresSession:
     """A connection lent from the pool, as a `Database`.
 
-    The first statement finds out whether its session still lives: the server may have been restarted since it
+    The first statement shows whether the session is still alive: the server may have been restarted since it
     was last used. Then another one is tried, before anything has been done.
     """
 
@@ -79,7 +79,7 @@ class PostgresSession:
     def connection(self) -> Connection[Any]:
         """The driver's connection."""
         if self._db is None:
-            raise Lost("the session was lost, and no other could be made")
+            raise Lost("the session was lost, and no other could be opened")
         return self._db
 
     def execute(self, sql: str, parameters: Params = (), /) -> Rows:
@@ -88,7 +88,7 @@ class PostgresSession:
         try:
             rows: Rows = self._run(lambda db: db.execute(spelled, parameters, binary=True))
         except (psycopg.DataError, UnicodeEncodeError) as exc:
-            # Told by the driver: nothing was sent yet.
+            # Raised by the driver: nothing was sent yet.
             if getattr(exc, "sqlstate", None) is not None or not asks(sql):
                 raise
             rows = self._run(lambda db: db.execute(spelled, askable(parameters), binary=True))
@@ -111,7 +111,7 @@ class PostgresSession:
 
     @contextmanager
     def piped(self) -> Iterator[None]:
-        """Send statements one after the other, without waiting for an answer that nobody reads."""
+        """Send statements one after the other, without waiting for answers that are not read."""
         db = self.connection
         try:
             with db.pipeline():
@@ -126,7 +126,7 @@ class PostgresSession:
         self._run(lambda db: db.execute(sql.encode()))
 
     def asked(self, sql: str) -> Any:  # whatever the column holds
-        """Run statements without values, in one trip; what the last one selects."""
+        """Run statements without values, in one trip; the value that the last one selects."""
         answers: psycopg.Cursor[Any] = self._run(lambda db: db.execute(sql.encode()))
         while answers.nextset():
             pass
@@ -142,7 +142,7 @@ class PostgresSession:
             if is_lost(exc, db):
                 raise _unanswered(place) from exc
             raise
-        if answer != "COMMIT":  # a statement failed before, and nobody said so
+        if answer != "COMMIT":  # a statement failed before, unnoticed
             raise errors.InFailedSqlTransaction("the transaction was rolled back")
 
     def roll_back(self) -> None:
@@ -177,7 +177,7 @@ class PostgresSession:
 
     @contextmanager
     def _opened(self, db: Connection[Any]) -> Iterator[None]:
-        """Within the transaction that was to begin."""
+        """Inside the transaction that is to begin."""
         if self._opening is None or db.info.transaction_status != TransactionStatus.IDLE:
             yield
             return
@@ -214,7 +214,7 @@ class PostgresConnections:
             session.finish()
 
     def read(self, work: Callable[[PostgresSession], T], *, snapshot: bool = True) -> T:
-        """What `work` answers, read by such a session."""
+        """The result of `work`, with such a session."""
 
         def reading() -> T:
             with self.reading(snapshot=snapshot) as session:
@@ -223,8 +223,8 @@ class PostgresConnections:
         return self.repeated(reading)
 
     def repeated(self, read: Callable[[], T]) -> T:
-        """What is read, once more if the server ended the session before all of it was there. Not oftener: it
-        may be what is asked for that ends it."""
+        """The result of `read`, repeated once if the server ended the session in the middle. Not more often:
+        the query itself may be what ends it."""
         try:
             return read()
         except StoreUnavailable as exc:
@@ -239,8 +239,8 @@ class PostgresConnections:
             yield session
 
     def written(self, work: Callable[[PostgresSession], T], patience_seconds: float | None = None) -> T:
-        """What `work` answers, done in the one write transaction. It is done again when the server undid it:
-        for another transaction's sake, or because it was restarted before the commit was asked for."""
+        """The result of `work` in the one write transaction. It is repeated when the server rolled it back:
+        because of another transaction, or because it was restarted before the commit was requested."""
         again = self.pool.waiting.turns(self._patience(patience_seconds))
         with translated(self.place):
             while True:
@@ -253,18 +253,18 @@ class PostgresConnections:
 
     @contextmanager
     def unhurried(self) -> Iterator[PostgresSession]:
-        """A session outside any transaction whose statements may take as long as they take."""
+        """A session outside any transaction whose statements have no time limit."""
         with translated(self.place), self._lent(self.wait_seconds) as session:
             session.command("SET statement_timeout TO 0")
             try:
                 yield session
             finally:
-                with suppress(psycopg.Error):  # of a session that died: nobody gets it again
+                with suppress(psycopg.Error):  # of a dead session, which is not used again
                     session.roll_back()
                     session.command(f"SET statement_timeout TO {round(1000 * self.statement_seconds)}")
 
     def apart(self, patience_seconds: float | None = None) -> Connection[Any]:
-        """A connection of its own, for what lasts; whoever asked for it closes it."""
+        """A separate connection for long use; the caller closes it."""
         self.check_open()
         with translated(self.place):
             again = self.pool.waiting.turns(self._patience(patience_seconds))
@@ -276,7 +276,7 @@ class PostgresConnections:
                         raise
 
     def close(self) -> None:
-        """Close what is idle now, and what is lent out when it comes back. Safe to call twice."""
+        """Close idle connections now, and lent ones when they come back. Safe to call twice."""
         self.pool.close()
 
     def check_open(self) -> None:
@@ -308,7 +308,7 @@ class PostgresConnections:
     def _take_turn(self, session: PostgresSession, patience_seconds: float) -> None:
         lock = f"{Lock.WRITERS}, {signed(self.schema_oid)}"
         try:
-            # In one trip. A lock timeout of 0 would wait for ever.
+            # In one trip. A lock timeout of 0 would never end.
             present = session.asked(
                 "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0;"
                 f" SET LOCAL lock_timeout = {max(1, round(1000 * patience_seconds))};"
@@ -327,9 +327,7 @@ class PostgresConnections:
         details: dict[str, Any] = {"store": str(self.place), "waited_seconds": waited_seconds}
         stayed = f"The store stayed busy for {waited_seconds:.1f} s"
         if found is None:
-            return StoreBusy(
-                f"{stayed}: others were writing all the time.", hint="Try again.", details=details
-            )
+            return StoreBusy(f"{stayed}: other processes kept writing.", hint="Try again.", details=details)
         program, address, pid = found
         where = f" at {address}" if address else ""
         return StoreBusy(
@@ -341,8 +339,8 @@ class PostgresConnections:
 
 
 def connect(place: ServerAddress, *, program: str, wait_seconds: float) -> Connection[Any]:
-    """A connection in autocommit mode: transactions are always explicit here. Unreachable without one,
-    Refused if it is the user who is not let in."""
+    """A connection in autocommit mode: transactions are always explicit here. ServerUnreachable without one,
+    LoginRefused if the server refuses the user."""
     waiting = {"connect_timeout": max(2, round(wait_seconds)), **KEPT_ALIVE}
     wanted = {"application_name": program, **{name: str(value) for name, value in waiting.items()}}
     ours = {name: value for name, value in wanted.items() if name not in place.options}
@@ -357,7 +355,7 @@ def connect(place: ServerAddress, *, program: str, wait_seconds: float) -> Conne
 def connector(
     place: ServerAddress, *, program: str, wait_seconds: float, statement_seconds: float, vector_oid: int
 ) -> Callable[[], Connection[Any]]:
-    """What makes connections that see the store's schema and know its types."""
+    """A function that makes connections with the store's schema and types."""
 
     def make() -> Connection[Any]:
         db = connect(place, program=program, wait_seconds=wait_seconds)
@@ -372,15 +370,15 @@ def connector(
 
 
 def prepare(db: Connection[Any], place: ServerAddress, statement_seconds: float, vector_oid: int) -> None:
-    """Make a connection one of the store's."""
+    """Prepare a connection for the store."""
     db.execute(place.settings(statement_seconds).encode())
     register(db, vector_oid)
 
 
 def _unanswered(place: ServerAddress) -> StoreUnavailable:
     return StoreUnavailable(
-        f"The server did not answer when a write was to be kept: it may have been kept or not. ({place})",
-        hint="Look whether it is there before you write it again; with an idempotency key just repeat it.",
+        f"The server did not answer a commit: the write may have been kept or not. ({place})",
+        hint="Check whether it is there before you write it again; with an idempotency key just repeat it.",
         details={"store": str(place), "outcome": "unknown"},
     )
 

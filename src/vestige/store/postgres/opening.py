@@ -1,4 +1,4 @@
-"""Opening a store: the server is looked at, the schema is made or brought up to date, the node is settled."""
+"""Opens a store: checks the server, creates or upgrades the schema, and determines the node."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -31,10 +31,10 @@ from vestige.store.sql.database import Database
 from vestige.store.sql.merge import arrivals
 
 MIGRATION_WAITS = 12
-"""How many times longer than for a write one waits for another process that upgrades the store."""
+"""The factor of the patience for another process that upgrades the store, over that for a write."""
 HOPELESS = ("could not translate host name", "failed to resolve host", "does not exist", "invalid ")
-"""What is said of a host nobody knows, of a database or a certificate that is not there, and of a parameter
-that cannot be. Whoever says it in another language is waited for in vain."""
+"""Errors that waiting does not cure: an unknown host, a missing database or certificate, an invalid
+parameter. In other languages they are not recognised, and the wait is in vain."""
 
 NOT_MADE = "Run `vestige db init` as a user who may write, on the primary server."
 
@@ -70,7 +70,7 @@ WRITE_LOCK = "SELECT pg_advisory_xact_lock(%s::int4, %s::int4)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresDependencies:
-    """What a store needs from outside itself."""
+    """The dependencies of a store."""
 
     sleep: Callable[[float], None]
     monotonic: Callable[[], float]
@@ -83,7 +83,7 @@ class PostgresDependencies:
 
     @property
     def waiting(self) -> ServerWait:
-        """How to wait."""
+        """The wait for a server."""
         return ServerWait(sleep=self.sleep, monotonic=self.monotonic)
 
 
@@ -94,12 +94,12 @@ def schema() -> tuple[Migration, ...]:
 
 
 def pending(done: Sequence[AppliedMigration]) -> list[Migration]:
-    """What is still to do of those; StoreTooNew and StoreError as `migrate.pending` says."""
+    """The pending ones of those; StoreTooNew and StoreError as in `migrations.pending`."""
     return migrations.pending(schema(), done, elsewhere="storage.postgres.schema")
 
 
 def open_connections(place: ServerAddress, around: PostgresDependencies) -> tuple[PostgresConnections, str]:
-    """The connections to a store, brought to the present schema, and its node id."""
+    """The connections to a store, upgraded to the present schema, and its node id."""
     with translated(place), ExitStack() as undo:
         db = undo.enter_context(_connected(place, around))
         check_server(db, place)
@@ -138,7 +138,7 @@ def open_connections(place: ServerAddress, around: PostgresDependencies) -> tupl
 
 @contextmanager
 def upgrading(connections: PostgresConnections) -> Iterator[None]:
-    """Be the one process that brings a store up to date; another is waited for, but not for ever."""
+    """Get the exclusive right to upgrade a store; waits for another process, but not for ever."""
     patience = max(1, round(1000 * MIGRATION_WAITS * connections.wait_seconds))
     lock = f"{Lock.UPGRADES}, {signed(connections.schema_oid)}"
     with closing(connections.apart()) as db:  # the lock ends with the session
@@ -151,7 +151,7 @@ def upgrading(connections: PostgresConnections) -> Iterator[None]:
 
 
 def applied(db: Connection[Any]) -> list[AppliedMigration]:
-    """The migrations the schema of this session has seen; none for an empty one."""
+    """The applied migrations of the session's schema; none for an empty one."""
     if not _one(db, RECORDED):
         return []
     rows = db.execute("SELECT version, name, checksum, written_by FROM schema_migrations ORDER BY version")
@@ -159,7 +159,7 @@ def applied(db: Connection[Any]) -> list[AppliedMigration]:
 
 
 def _connected(place: ServerAddress, around: PostgresDependencies) -> Connection[Any]:
-    """The first connection. A server that is away or starting is waited for, as when it goes away later."""
+    """The first connection. It waits for a server that is away or starting."""
     again = around.waiting.turns(around.wait_seconds)
     while True:
         try:
@@ -188,7 +188,7 @@ def _schema_oid(db: Connection[Any], place: ServerAddress, *, read_only: bool) -
 def _create_schema(db: Connection[Any], place: ServerAddress, *, read_only: bool) -> None:
     if read_only:
         raise StoreReadOnly(
-            f"There is no store here, and none can be made: the server only reads. ({place})",
+            f"There is no store here, and none can be created: the server is read-only. ({place})",
             hint=NOT_MADE,
             details={"store": str(place)},
         )
@@ -203,11 +203,11 @@ def _create_schema(db: Connection[Any], place: ServerAddress, *, read_only: bool
 def _bring_up_to_date(
     db: Connection[Any], place: ServerAddress, oid: int, around: PostgresDependencies, *, read_only: bool
 ) -> None:
-    """Apply what is missing, each step in one transaction with its record."""
+    """Apply the pending migrations, each in one transaction with its record."""
     todo = pending(applied(db))
     if todo and read_only:
         raise StoreReadOnly(
-            f"There is no store of this version here, and none can be made: the server only reads. ({place})",
+            f"There is no store of this version, and none can be created: the server is read-only. ({place})",
             hint=NOT_MADE,
             details={"store": str(place)},
         )
@@ -227,7 +227,7 @@ def _bring_up_to_date(
 
 def _upgraded_elsewhere(place: ServerAddress) -> StoreBusy:
     return StoreBusy(
-        f"Another process upgrades the store and did not finish in time. ({place})",
+        f"Another process is upgrading the store and did not finish in time. ({place})",
         hint="Wait until it is done, then try again. Nothing was changed.",
         details={"store": str(place)},
     )
@@ -284,16 +284,17 @@ def _settle(db: Connection[Any], oid: int, around: PostgresDependencies, *, read
 
 
 def _fingerprint(db: Connection[Any], oid: int) -> str:
-    """What a copy of the database has otherwise: a restored dump has other numbers, and so has a copy within
-    the server; a standby that was promoted, or an archive restored up to some moment, has another timeline.
+    """A fingerprint that a copy of the database does not share: a restored dump has other numbers, and so has
+    a copy within the server; a promoted standby, or an archive restored up to some moment, has another
+    timeline.
 
-    A copy of the server's files that is started as if it were the original has nothing otherwise: it is not
-    noticed. A user who may not ask for some of it is content with the rest.
+    A copy of the server's files that is started in place of the original has the same fingerprint and is not
+    noticed. A user without the right to read some of the parts uses the rest.
     """
     database = _one(db, "SELECT oid FROM pg_database WHERE datname = current_database()")
     allowed = _one(db, "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')")
     server = _one(db, "SELECT system_identifier FROM pg_control_system()") if allowed else 0
-    # Not the timeline of the last checkpoint: that comes some time after a standby was promoted.
+    # Not the timeline of the last checkpoint: that follows some time after a promotion.
     timeline = _one(db, TIMELINE) if _one(db, MAY_ASK_TIMELINE) else 0
     return f"{server}-{timeline}-{database}-{oid}"
 
@@ -314,9 +315,9 @@ __all__ = [
 ]
 
 
-# -- Whether a store that is being carried into this schema is there whole.
+# -- Incomplete transfers into this schema.
 
-# Who may read the tables of a store, but not this one, works with it all the same.
+# A user who may read the tables of a store, but not this one, can use the store all the same.
 HAS_RECEIPT = (
     f"SELECT EXISTS (SELECT 1 FROM pg_class c WHERE c.relname = '{arrivals.TABLE}'"
     " AND c.relnamespace = current_schema()::regnamespace AND has_table_privilege(c.oid, 'SELECT'))"
@@ -324,11 +325,11 @@ HAS_RECEIPT = (
 
 
 def has_receipt(db: Database) -> bool:
-    """Whether there is room for the receipt of a transfer."""
+    """Whether the table for receipts exists."""
     return bool(db.execute(HAS_RECEIPT).fetchone()[0])
 
 
 def require_complete(db: Database, place: ServerAddress) -> None:
-    """StoreError for a part of a store."""
+    """StoreError for an incomplete store."""
     if has_receipt(db) and not arrivals.is_complete(db):
         raise arrivals.incomplete(str(place))

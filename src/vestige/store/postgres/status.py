@@ -1,4 +1,4 @@
-"""How a database in PostgreSQL is, without opening it as a store: nothing is made or changed."""
+"""The status of a database in PostgreSQL, without opening it as a store: nothing is changed."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,11 +8,12 @@ from psycopg import Connection, sql
 
 from vestige.core.errors import StoreTooNew
 from vestige.store.contract.trouble import Connected, DatabaseStatus, TableStatus, Upgrade, of_newer
-from vestige.store.postgres.check import schema as blueprint
+from vestige.store.postgres.check.schema import OBJECTS, expected, objects
 from vestige.store.postgres.connection import connect, translated
 from vestige.store.postgres.opening import applied, check_server, pending, schema
 from vestige.store.postgres.processes.locks import Lock
 from vestige.store.postgres.server.address import ServerAddress
+from vestige.store.sql.check.schema import differences
 from vestige.store.sql.merge import arrivals
 
 CONNECT_SECONDS = 10
@@ -29,7 +30,7 @@ TABLES = (
     "SELECT relname, reltuples::bigint, pg_total_relation_size(oid) FROM pg_class"
     " WHERE relnamespace = %s AND relkind = 'r' ORDER BY relname"
 )
-# Another program may have a table of this name in a schema that is looked through after ours.
+# Another program may have a table of this name in a schema that is searched after ours.
 RECORDED = "SELECT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = %s AND relname = 'schema_migrations')"
 SESSIONS = (
     "SELECT a.pid, coalesce(a.usename, ''), a.application_name, host(a.client_addr), coalesce(a.state, ''),"
@@ -41,7 +42,7 @@ SESSIONS = (
 
 
 def status(place: ServerAddress) -> DatabaseStatus:
-    """What can be said of a database and of the store in it. StoreError as when it is opened."""
+    """The status of a database and of the store in it. StoreError as when it is opened."""
     with translated(place), _looking(place) as db:
         version, size, read_only, extension, oid = _row(db, SERVER, (place.schema,))
         sessions, tables = _sessions(db, oid), _tables(db, place.schema, oid)
@@ -62,8 +63,8 @@ def status(place: ServerAddress) -> DatabaseStatus:
 
 
 def plan(place: ServerAddress) -> Upgrade:
-    """What a store still needs; StoreTooNew for one of a newer Vestige. The server's own backups are not ours
-    to make, so none comes first."""
+    """The pending upgrade of a store; StoreTooNew for one of a newer Vestige. Backups of the server are not
+    ours to make, so none comes first."""
     with translated(place), _looking(place) as db:
         return _upgrade(db, _row(db, SERVER, (place.schema,))[4])
 
@@ -113,8 +114,8 @@ def _complete(db: Connection[Any], tables: Sequence[TableStatus]) -> bool:
 def _missing(db: Connection[Any], upgrade: Upgrade) -> tuple[str, ...]:
     if not upgrade.schema or upgrade.steps or upgrade.newer is not None:
         return ()
-    names = [name for (name,) in db.execute(blueprint.NAMES.encode())]
-    return tuple(map(str, blueprint.lacking(names, db.execute(blueprint.HELD_RULES.encode()).fetchall())))
+    found = differences(expected(db).objects, objects(db.execute(OBJECTS.encode())))
+    return tuple(str(one.expected) for one in found if one.missing)
 
 
 def _rows(db: Connection[Any], schema_name: str, table: str) -> int:
@@ -134,5 +135,5 @@ def _connected(row: Sequence[Any]) -> Connected:  # Any: whatever the columns ho
 
 def _row(db: Connection[Any], query: str | sql.Composed, params: Sequence[object] = ()) -> tuple[Any, ...]:
     row = db.execute(query.encode() if isinstance(query, str) else query, params).fetchone()
-    assert row is not None, "every question here has one answer"
+    assert row is not None, "every query here returns one row"
     return tuple(row)

@@ -1,5 +1,5 @@
-"""PostgresStore: the store contract on PostgreSQL with pgvector. A method is a transaction around a sibling
-module; most of them are those of every relational database (`store.sql.tables`)."""
+"""PostgresStore: the store contract on PostgreSQL with pgvector. A method is a transaction around a function
+of a sibling module; most of them are those of every relational database (`store.sql.tables`)."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -12,10 +12,10 @@ from vestige.embed.protocol import Signature
 from vestige.store.contract.changes import Change, Claim
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Trouble
-from vestige.store.merge.histories import Absorbed, Life
+from vestige.store.merge.histories import Absorbed, EntityHistory
 from vestige.store.postgres import opening
 from vestige.store.postgres.check import checks
-from vestige.store.postgres.check import repair as mending
+from vestige.store.postgres.check.repair import repair_store
 from vestige.store.postgres.connection import PostgresConnections
 from vestige.store.postgres.opening import PostgresDependencies, open_connections, upgrading
 from vestige.store.postgres.processes.processes import PostgresPeers
@@ -38,7 +38,7 @@ Copy = Callable[["PostgresStore", Path], None]
 class PostgresStore(Tables, PostgresSearch, PostgresPeers):
     """A `MemoryStore` in a schema of a PostgreSQL database, which any number of processes may share.
 
-    What each method promises is said in `MemoryStore`. Made by `open`.
+    `MemoryStore` has the contract. Made by `open`.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
         statement_seconds: float = STATEMENT_SECONDS,
         max_connections: int = MOST_CONNECTIONS,
     ) -> "PostgresStore":
-        """Open the store in a schema of the database at `url`, making or upgrading it where needed.
+        """Open the store in a schema of the database at `url`, creating or upgrading it where needed.
 
         `copy` writes everything into a file, for `backup`. A call waits up to `busy_seconds` for other
         writers, for a connection and for a server that is restarting; no statement takes longer than
@@ -97,17 +97,14 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
 
     @property
     def node(self) -> str:
-        """This installation's id."""
         return self._node
 
     @property
     def read_only(self) -> bool:
-        """Whether writes are impossible here."""
         return self._connections.read_only
 
     @property
     def software(self) -> dict[str, str]:
-        """The server and its extension."""
         with self._connections.reading(snapshot=False) as db:
             return dict(db.execute(SOFTWARE).fetchall())
 
@@ -119,37 +116,31 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
         claim: Claim | None = None,
         patience_seconds: float | None = None,
     ) -> list[LogEvent]:
-        """Apply all changes in order, or none; the events logged for them."""
         steps = [committing.analyse(change) for change in changes]
         return self._connections.written(
             lambda db: self._commit(db, self._node, steps, changes, access, claim), patience_seconds
         )
 
-    def absorb(self, lives: Sequence[Life], *, access: Access) -> Absorbed:
-        """Unite these lives with what is here; doing it again changes nothing."""
-        return absorb.absorb(self._connections, lives, access, self._surfaces)
+    def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
+        return absorb.absorb(self._connections, histories, access, self._surfaces)
 
     def drop_vectors(self, signature: Signature) -> None:
-        """Remove the vectors of a signature that is not in use, and their index."""
         super().drop_vectors(signature)
         self.rebuild_index()
 
     def backup(self, destination: Path) -> None:
-        """Write a complete, verified copy to a path that does not exist yet, while others write."""
         if self._copy is None:
-            raise StoreError("This store was opened without a way to copy it into a file.")
+            raise StoreError("This store was opened without a function that copies it into a file.")
         self._copy(self, destination)
 
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
-        """What is wrong in the tables."""
         return checks.examine(self._connections, now, deep=deep)
 
-    def mend(self, repair: str, now: datetime) -> None:
-        """Do a repair that `examine` named."""
+    def repair(self, repair: str, now: datetime) -> None:
         if repair == "index":
             self.rebuild_index()
         else:
-            mending.mend(self._connections, repair)
+            repair_store(self._connections, repair)
 
     @property
     def closed(self) -> bool:
@@ -157,13 +148,12 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
         return self._connections.pool.closed
 
     def close(self) -> None:
-        """Let go of every connection. Safe to call twice."""
-        self._tending.close()
+        self._hnsw.close()
         self._leave()
         self._connections.close()
 
 
 def _program(who: Who) -> str:
-    """What an administrator of the server reads about our sessions; it keeps 63 bytes."""
+    """The name of our sessions for an administrator of the server; it keeps 63 bytes."""
     where = f"@{who.host}" if who.host else ""
     return f"{who.command or 'vestige'} ({who.pid}{where})"[:63]

@@ -35,10 +35,11 @@ from vestige.store.transfer.ends import DestinationState, UnfitRow
 
 READ_ONLY = "-c default_transaction_read_only=on"
 ROWS = (psycopg.DataError, psycopg.IntegrityError, errors.ProgramLimitExceeded, errors.DatatypeMismatch)
-"""What the server or the driver raises for a row that does not fit; a text too long for an index is one."""
+"""The errors of the server and the driver for a row that does not fit; a text too long for an index is
+one."""
 
 NUMBERED = {"documents": "key", "profiles": "id", "vectors": "id"}
-"""The columns that the server numbers, of the tables whose rows come with their numbers."""
+"""The columns that the server numbers, in tables whose rows are copied with their numbers."""
 NUMBER_ON = (
     "SELECT setval(pg_get_serial_sequence('{table}', '{column}'), max({column})) FROM {table}"
     " HAVING count(*) > 0"
@@ -59,8 +60,8 @@ SEEN = (
     " AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e'))"
     " FROM (SELECT %s AS name) asked LEFT JOIN pg_namespace n ON n.nspname = asked.name"
 )
-"""Whether there is the schema, the right to make tables in it, the extension in the database and on the
-server, whether that only reads, and a table of the schema if it has any."""
+"""Facts about the destination: the schema, the right to create tables in it, the extension in the database
+and on the server, whether the server is read-only, and a table of the schema if it has any."""
 
 
 class PostgresSide:
@@ -73,19 +74,16 @@ class PostgresSide:
 
     @contextmanager
     def reading(self) -> Iterator[Database]:
-        """A session that sees one moment."""
         with self._connections.reading() as db:
             yield db
 
     @contextmanager
     def writing(self) -> Iterator[Database]:
-        """A session inside the one write transaction."""
         with self._connections.writing() as db:
             yield db
 
     @contextmanager
     def attempt(self, db: Database) -> Iterator[None]:
-        """Write some rows, or none."""
         db.execute("SAVEPOINT a_batch")
         try:
             yield
@@ -100,12 +98,11 @@ class PostgresSide:
         db.execute("RELEASE a_batch")
 
     def has_receipt(self, db: Database) -> bool:
-        """Whether there is room for the receipt of a transfer."""
         return opening.has_receipt(db)
 
     def number_on(self, db: Database) -> None:
-        """Numbers that were given by hand do not count for the server. After so many rows it also needs to
-        know again how common values are."""
+        """Set the identity sequences, which do not count explicit numbers, and analyse the tables after the
+        bulk load."""
         for table, column in NUMBERED.items():
             db.execute(NUMBER_ON.format(table=table, column=column))
         db.execute(f"ANALYZE {', '.join(GROWN)}")
@@ -122,24 +119,21 @@ class PostgresEnd:
 
     @property
     def name(self) -> str:
-        """The server, without a password."""
         return str(self.place)
 
     def now(self) -> datetime:
-        """The time."""
         return self.around.now()
 
     def seal(self) -> str | None:
-        """A server's files are not seen; its transactions are read-only."""
+        """None: the files of a server are not visible, and the transactions on a source are read-only."""
         return None
 
     @contextmanager
     def source(self) -> Iterator[PostgresSide]:
-        """The store that is there, in sessions that cannot write."""
         if not self._has_store():
             raise InvalidInput(
                 f"There is no store of the present schema in {self.place}.",
-                hint="Check the URL and storage.postgres.schema; `vestige db status` tells what is there.",
+                hint="Check the URL and storage.postgres.schema; `vestige db status` shows what is there.",
                 details={"store": str(self.place)},
             )
         connections, node = open_connections(self._for_reading(), self.around)
@@ -150,7 +144,6 @@ class PostgresEnd:
 
     @contextmanager
     def destination(self) -> Iterator[PostgresSide]:
-        """A store to write to."""
         connections, node = open_connections(self.place, self.around)
         with closing(connections):
             side = PostgresSide(connections, node=node, who=self.who)
@@ -158,7 +151,6 @@ class PostgresEnd:
                 yield side
 
     def look(self) -> DestinationState:
-        """Whether a store could be written here: the server, the extension and the rights."""
         with translated(self.place), self._connected() as db:
             check_server(db, self.place)
             row = db.execute(SEEN, (self.place.schema,)).fetchone()
@@ -170,7 +162,7 @@ class PostgresEnd:
             version = str(db.info.parameter_status("server_version"))
         if reads_only:
             raise StoreReadOnly(
-                f"The server only reads. ({self.place})",
+                f"The server is read-only. ({self.place})",
                 hint="Connect to the primary server.",
                 details={"store": str(self.place)},
             )
@@ -191,7 +183,7 @@ class PostgresEnd:
 
     def _try_extension(self) -> None:
         """StoreError where the extension cannot be created. Trying is the only way to know: some servers let
-        others than superusers create it. It is undone at once."""
+        others than superusers create it. It is rolled back at once."""
         waiting = self.around.wait_seconds
         with (
             translated(self.place),
@@ -211,9 +203,9 @@ class PostgresEnd:
         return applied(db)
 
     def _for_reading(self) -> ServerAddress:
-        """The same place, in sessions whose transactions can only read."""
-        told = conninfo_to_dict(self.place.url)
-        options = f"{told.get('options') or ''} {READ_ONLY}".strip()
+        """The same store, in sessions whose transactions can only read."""
+        parts = conninfo_to_dict(self.place.url)
+        options = f"{parts.get('options') or ''} {READ_ONLY}".strip()
         return replace(self.place, url=make_conninfo(self.place.url, options=options))
 
     def _connected(self) -> psycopg.Connection[tuple[object, ...]]:

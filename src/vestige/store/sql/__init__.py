@@ -1,1 +1,1 @@
-"""What every store on a relational database does alike. ADR 0019 says how one SQL serves two engines."""
+"""The part that all relational stores share. ADR 0019 says how one SQL serves two engines."""

@@ -1,4 +1,4 @@
-"""How values are written into columns and read back: times, JSON, float32 vectors."""
+"""Converts values to columns and back: times, JSON, float32 vectors."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 MAX_INTEGER = 2**63 - 1
 NOBODY = "\u2028\u205f\u2028"
-"""Blank, so it is no label of anything."""
+"""Blank, so it is never a label."""
 
 
 def moment_text(moment: datetime) -> str:
@@ -77,14 +77,14 @@ class SqlList(list[Any]):
 
 
 def askable(values: Sequence[Any]) -> list[Any]:
-    """The values of a question, with a name that nothing has in place of text that no store can hold."""
+    """The values of a query, with a name that nothing has in place of text that no store can hold."""
     return [
         SqlList(askable(one)) if isinstance(one, list) else NOBODY if _unfit(one) else one for one in values
     ]
 
 
 def asks(sql: str) -> bool:
-    """Whether a statement only asks."""
+    """Whether a statement only reads."""
     return sql.startswith(("SELECT", "WITH"))
 
 

@@ -22,7 +22,7 @@ class Rows(Protocol):
 
     @property
     def rowcount(self) -> int:
-        """How many rows it changed; only where statements are waited for, which `written` does not do."""
+        """The number of rows it changed; only where statements are awaited, which `written` does not do."""
 
     def __iter__(self) -> Iterator[Any]:
         """Its rows."""
@@ -35,8 +35,8 @@ class Rows(Protocol):
 
 
 class Database(Protocol):
-    """A connection inside a transaction. A statement that fails may tell so only when its rows are read, when
-    a later one is run, or when the transaction ends."""
+    """A connection inside a transaction. The error of a statement may be raised only when its rows are read,
+    when a later one is run, or when the transaction ends."""
 
     def execute(self, sql: str, parameters: Params = (), /) -> Rows:
         """Run one statement."""
@@ -46,39 +46,39 @@ class Database(Protocol):
 
 
 class Transactions(Protocol):
-    """Where connections come from."""
+    """The source of connections."""
 
     def reading(self, *, snapshot: bool = True) -> AbstractContextManager[Database]:
         """A connection for reading; with `snapshot` all statements see the same moment."""
 
     def read(self, work: Callable[[Database], T], *, snapshot: bool = True) -> T:
-        """What `work` answers, read by such a connection; read again where the database ended that."""
+        """The result of `work`, with such a connection; run again where the database ended the session."""
 
     def writing(self, patience_seconds: float | None = None) -> AbstractContextManager[Database]:
         """A connection inside the one write transaction: committed at the end, undone on any error."""
 
     def written(self, work: Callable[[Database], T], patience_seconds: float | None = None) -> T:
-        """What `work` answers, done in such a transaction; done again where the database undid it for no
-        fault of ours."""
+        """The result of `work` in such a transaction; run again where the database rolled it back for its own
+        reasons."""
 
 
 class Surfaces(Protocol):
-    """What a store keeps in its own way: the keys of memories, the index of their words, and whatever else
-    holds their text."""
+    """What each database does its own way: the keys of memories, the index of their words, and anything else
+    that holds their text."""
 
     def next_key(self, db: Database) -> int:
-        """The key a new memory gets; keys are never used again."""
+        """The key of a new memory; keys are never used again."""
 
     def put_words(self, db: Database, analysed: "Mapping[int, Analysis]") -> None:
         """Write the terms of memories, replacing what is there."""
 
     def delete_words(self, db: Database, keys: Sequence[int]) -> None:
-        """Remove the terms of memories, wherever they are."""
+        """Remove the terms of memories from every place that holds them."""
 
     def empty_words(self, db: Database) -> None:
-        """Make the index of words anew and empty, whatever state it is in. What comes next in the transaction
-        fills it again, however long that takes."""
+        """Create the index of words anew and empty, whatever its state. The same transaction then fills it,
+        however long that takes."""
 
     def erase(self, db: Database, keys: Sequence[int] = ()) -> None:
-        """Before text is deleted: see to it that it leaves the files too, and with these memories' vectors
-        what was made of them."""
+        """Prepare a deletion of text: see that it leaves the files too, and with the vectors of these
+        memories what was made of them."""

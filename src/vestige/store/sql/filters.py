@@ -19,7 +19,7 @@ Param = str | int | float | SqlList
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
     """One condition. `excluded` is its negation, where that names few rows and an index finds them. `keys` is
-    what selects the keys it lets through, where that takes no look at the memories themselves."""
+    SQL that selects the keys it lets through, where that needs no access to the memories themselves."""
 
     sql: str
     params: tuple[Param, ...] = ()
@@ -29,7 +29,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retained:
-    """Bounds on retention at `now`: judged by numpy, not by SQL."""
+    """Bounds on retention at `now`: applied by numpy, not by SQL."""
 
     now: datetime
     low: float
@@ -54,7 +54,7 @@ class SqlConditions:
         return tuple(param for one in self.conditions for param in one.params)
 
     def parted(self) -> tuple["SqlConditions", tuple[Condition, ...]]:
-        """The conditions that say what is let through, and those that leave out few."""
+        """The conditions that select, and those that exclude only a few."""
         few = tuple(one for one in self.conditions if one.excluded is not None)
         rest = tuple(one for one in self.conditions if one.excluded is None)
         return SqlConditions(conditions=rest, retained=self.retained), few
@@ -63,19 +63,19 @@ class SqlConditions:
 def clause(where: Filter, access: Access, *, then: Sequence[int] = ()) -> SqlConditions:
     """The SQL of a filter within an access.
 
-    With `known_at`, `then` are the keys of memories that were revised since and passed as they were known
-    then; the others are judged by their present row. `history.clause_at` finds them.
+    With `known_at`, `then` are the keys of memories that were revised since and passed in their state at that
+    time; the others are filtered by their present row. `history.clause_at` finds them.
     """
     asked = (*_placed(where), *_labelled(where), *_timed(where))
     if where.known_at is not None:
         asked = tuple(_known(where.known_at, asked, then))
-    conditions = (*_reached(access), *asked, *_standing(where), *_due(where))
+    conditions = (*_accessible(access), *asked, *_visible(where), *_due(where))
     return SqlConditions(conditions=conditions, retained=_retained(where))
 
 
 def within(column: str, scopes: Sequence[str]) -> Condition:
-    """That a scope column is one of `scopes` or below one. Scopes compare as byte strings and `0` is the
-    character after `/`, so this is one range of the index, less siblings such as /a-b beside /a."""
+    """A condition that a scope column is one of `scopes` or below one. Scopes compare as byte strings and `0`
+    is the character after `/`, so this is one range of the index, without siblings such as /a-b beside /a."""
     if ROOT_SCOPE in scopes:
         return Condition(sql="TRUE")
     one = f"({column} >= ? AND {column} < ? AND ({column} = ? OR {column} >= ?))"
@@ -84,11 +84,11 @@ def within(column: str, scopes: Sequence[str]) -> Condition:
 
 
 def shares_domain(domains: Sequence[str]) -> Condition:
-    """That a memory has one of the domains."""
+    """A condition that a memory has one of the domains."""
     return Condition(sql=SHARES_DOMAIN, params=(listed(domains),))
 
 
-def _reached(access: Access) -> Iterator[Condition]:
+def _accessible(access: Access) -> Iterator[Condition]:
     if access.scopes is not None and ROOT_SCOPE not in access.scopes:
         yield within("m.scope", access.scopes)
     if access.domains is not None:
@@ -112,7 +112,8 @@ def _tagged(which: str, param: Param) -> Condition:
 
 
 def in_scope(column: str, scope: str, *, inherited: bool, only: bool = False) -> Condition:
-    """That a scope column is `scope`, or (unless `only`) below it, or with `inherited` holds there."""
+    """A condition that a scope column is `scope`, or (unless `only`) below it, or (with `inherited`) above
+    it."""
     own = Condition(sql=f"{column} = ?", params=(scope,)) if only else within(column, (scope,))
     if not inherited:
         return own
@@ -158,7 +159,7 @@ def _timed(where: Filter) -> Iterator[Condition]:
 
 
 def _known(known_at: datetime, asked: Iterable[Condition], then: Sequence[int]) -> Iterator[Condition]:
-    """That a memory was there at a moment and was then what is asked for."""
+    """Conditions that a memory existed at a moment and matched then."""
     moment = moment_text(known_at)
     yield Condition(sql="m.created_at <= ?", params=(moment,))
     present = SqlConditions(conditions=(Condition(sql="m.updated_at <= ?", params=(moment,)), *asked))
@@ -168,8 +169,8 @@ def _known(known_at: datetime, asked: Iterable[Condition], then: Sequence[int]) 
     )
 
 
-def _standing(where: Filter) -> Iterator[Condition]:
-    """What may come to mind: judged as it is now, whatever `known_at`."""
+def _visible(where: Filter) -> Iterator[Condition]:
+    """Conditions on suppression and archive, for the present state whatever `known_at`."""
     if not where.include_suppressed:
         yield Condition(sql="m.suppression_count = 0", excluded="m.suppression_count > 0")
     if where.suppressed_by is not None:
@@ -196,7 +197,7 @@ def _retained(where: Filter) -> Retained | None:
 
 
 def moment_of(where: Filter) -> datetime:
-    """The moment at which retention is judged."""
+    """The moment at which retention is computed."""
     if where.now is None:
         raise InvalidInput("A filter or an order by retention needs `now`.")
     return where.now

@@ -1,5 +1,5 @@
 """The part of a store that is the same on every relational database. A method is a transaction around a
-sibling module; what it promises is said in `MemoryStore`."""
+function of a sibling module; `MemoryStore` has the contract."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -29,12 +29,12 @@ from vestige.core.models import (
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import LogQuery, ProfileStatus
 from vestige.store.contract.changes import Change, Claim, Embedded
-from vestige.store.merge.histories import Life
+from vestige.store.merge.histories import EntityHistory
 from vestige.store.sql.columns import natural
 from vestige.store.sql.commit import commit as committing
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.filters import clause
-from vestige.store.sql.merge import histories as telling
+from vestige.store.sql.merge import histories as history_export
 from vestige.store.sql.rows import (
     documents,
     history,
@@ -57,26 +57,25 @@ ANALYSED_AT_ONCE = 500
 
 
 class Tables(KeyTable):
-    """Reading and writing rows through `connections`; `surfaces` is what the database does its own way."""
+    """Reads and writes rows through `connections`; `surfaces` is what the database does its own way."""
 
     def __init__(self, connections: Transactions, surfaces: Surfaces) -> None:
         self._tables = connections
         self._surfaces = surfaces
 
-    def lives(
+    def histories(
         self, where: Filter | None = None, *, access: Access, vectors: bool = False, batch: int = 500
-    ) -> Iterator[list[Life]]:
-        """Everything canonical, `batch` at a time, all in one read transaction."""
+    ) -> Iterator[list[EntityHistory]]:
+        """All batches are read in one transaction."""
         _check_batch(batch)
         with self._tables.reading() as db:
-            told = telling.tell(db, where, access, vectors=vectors)
-            while some := list(islice(told, batch)):
+            every = history_export.export(db, where, access, vectors=vectors)
+            while some := list(islice(every, batch)):
                 yield some
 
     # -- reading ---------------------------------------------------------------------------------
 
     def get_many(self, memory_ids: Sequence[str], *, access: Access) -> list[Record]:
-        """The records in the order asked for, each once, without the unknown ones."""
         asked = dict.fromkeys(memory_ids)
         with self._tables.reading(snapshot=False) as db:
             found = memories.by_id(db, asked, access)
@@ -85,7 +84,6 @@ class Tables(KeyTable):
     def find(
         self, where: Filter, *, access: Access, order: Order = Order.NEWEST, limit: int, offset: int = 0
     ) -> list[Record]:
-        """A page of the records that match."""
         first, most = natural(offset), natural(limit)
 
         def page(db: Database) -> list[Record]:
@@ -95,56 +93,47 @@ class Tables(KeyTable):
         return self._tables.read(page)
 
     def stream(self, where: Filter = ANYTHING, *, access: Access, batch: int = 500) -> Iterator[list[Record]]:
-        """Every matching record in the order of arrival, `batch` at a time, each batch in a transaction
-        of its own: a slow reader holds nothing up."""
+        """Each batch is a transaction of its own, so that a slow reader blocks nothing."""
         _check_batch(batch)
 
         def some(db: Database, after: int) -> tuple[list[Record], int | None]:
             return memories.after_key(db, history.clause_at(db, where, access), after, batch)
 
-        reached: int | None = 0
-        while reached is not None:
-            records, reached = self._tables.read(partial(some, after=reached))
+        last: int | None = 0
+        while last is not None:
+            records, last = self._tables.read(partial(some, after=last))
             if records:
                 yield records
 
     def count(self, where: Filter, *, access: Access) -> int:
-        """How many records match."""
         return self._tables.read(lambda db: memories.count(db, history.clause_at(db, where, access)))
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
-        """Counts over what the access reaches."""
         return self._tables.read(lambda db: counting.stats(db, access, now))
 
     def tag_counts(self, *, access: Access) -> dict[str, int]:
-        """Every tag with the number of memories that carry it."""
         with self._tables.reading(snapshot=False) as db:
             return memories.tag_counts(db, access)
 
     def history(self, memory_id: str, *, access: Access) -> list[Revision]:
-        """A memory's earlier revisions, oldest first."""
         return self._tables.read(lambda db: history.of(db, memory_id, access))
 
     def earlier(self, memory_ids: Sequence[str], moment: datetime, *, access: Access) -> dict[str, Memory]:
-        """Those of these memories that were revised after a moment, as they were then."""
         with self._tables.reading(snapshot=False) as db:
             return history.earlier(db, memory_ids, moment, access)
 
     def tombstone(self, memory_id: str, *, access: Access) -> Tombstone | None:
-        """What is left of a deleted memory, or None."""
         with self._tables.reading(snapshot=False) as db:
             return history.tombstone(db, memory_id, access)
 
     def log(
         self, *, access: Access, memory_id: str | None = None, after: int = 0, limit: int = 1000
     ) -> list[LogEvent]:
-        """Logged events with position > `after`, in commit order."""
         most = natural(limit)
         with self._tables.reading(snapshot=False) as db:
             return log.read(db, access=access, memory_id=memory_id, after=after, limit=most)
 
     def latest(self, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
-        """The events asked for, the last one first."""
         most = natural(limit)
         with self._tables.reading(snapshot=False) as db:
             return log.latest(db, asked, access=access, limit=most)
@@ -152,7 +141,6 @@ class Tables(KeyTable):
     def edges(
         self, memory_ids: Sequence[str], *, access: Access, among: bool = False, heaviest: int | None = None
     ) -> list[Edge]:
-        """Edges that touch any of the ids, with both ends in reach."""
         most = None if heaviest is None else natural(heaviest)
         with self._tables.reading(snapshot=False) as db:
             return graph.touching(db, memory_ids, access, among=among, heaviest=most)
@@ -160,12 +148,12 @@ class Tables(KeyTable):
     def stream_edges(
         self, kinds: Sequence[str] | None = None, *, access: Access, batch: int = 1000
     ) -> Iterator[list[Edge]]:
-        """Every edge of these kinds, `batch` at a time, each batch in a transaction of its own."""
+        """Each batch is a transaction of its own."""
         _check_batch(batch)
-        reached: graph.EdgeKey | None = graph.FIRST
-        while reached is not None:
+        last: graph.EdgeKey | None = graph.FIRST
+        while last is not None:
             with self._tables.reading(snapshot=False) as db:
-                edges, reached = graph.after_key(db, kinds, access, reached, batch)
+                edges, last = graph.after_key(db, kinds, access, last, batch)
             if edges:
                 yield edges
 
@@ -182,7 +170,6 @@ class Tables(KeyTable):
         limit: int,
         offset: int = 0,
     ) -> list[Document]:
-        """The documents of a kind, the one changed last first."""
         first, most = natural(offset), natural(limit)
         wanted = documents.DocumentQuery(
             kind=kind, ids=ids, citing=citing, terms=terms, scope=scope, inherited=inherited
@@ -191,33 +178,28 @@ class Tables(KeyTable):
             return documents.page(db, wanted, access, most, first)
 
     def claimed(self, key: str) -> Claim | None:
-        """The claim made under this key, or None."""
         with self._tables.reading(snapshot=False) as db:
             return store_facts.claimed(db, key)
 
     def same_text(
         self, fingerprints: Sequence[str], *, scope: str, valid_at: datetime, access: Access
     ) -> dict[str, str]:
-        """For each fingerprint known in exactly this scope, the oldest memory true then that carries it."""
         with self._tables.reading(snapshot=False) as db:
             return memories.same_text(db, fingerprints, scope, clause(Filter(valid_at=valid_at), access))
 
     # -- derived data ----------------------------------------------------------------------------
 
     def signature(self) -> Signature | None:
-        """The signature of the vectors held here; None before the first one."""
         with self._tables.reading(snapshot=False) as db:
             profile = store_facts.profile(db)
         return None if profile is None else profile.signature
 
     def profiles(self) -> list[ProfileStatus]:
-        """The signatures there are vectors of, the one in use first."""
         return self._tables.read(dense.profiles)
 
     def vectors(
         self, memory_ids: Sequence[str], signature: Signature, *, access: Access
     ) -> dict[str, NDArray[np.float32]]:
-        """The vectors of these memories, a row for each piece."""
 
         def held(db: Database) -> dict[str, NDArray[np.float32]]:
             profile = store_facts.profile(db)
@@ -227,21 +209,18 @@ class Tables(KeyTable):
         return self._tables.read(held)
 
     def unembedded(self, signature: Signature, *, limit: int, tokens: bool = False) -> list[Memory]:
-        """Memories without vectors of their present text, or without their tokens; oldest first."""
         most = natural(limit)
 
-        def lacking(db: Database) -> list[Memory]:
+        def missing(db: Database) -> list[Memory]:
             profile = store_facts.of_signature(db, signature)
             return memories.unembedded(db, profile.id if profile else None, most, tokens=tokens)
 
-        return self._tables.read(lacking, snapshot=False)
+        return self._tables.read(missing, snapshot=False)
 
     def put_vectors(self, embedded: Mapping[str, Embedded], *, coming: Signature | None = None) -> int:
-        """Add vectors made after the fact; how many memories took them."""
         return self._tables.written(lambda db: dense.put_by_id(db, embedded, coming))
 
     def adopt(self, signature: Signature) -> bool:
-        """Put a signature in use if every memory has vectors of it; whether it is."""
 
         def put_in_use(db: Database) -> bool:
             if not dense.adopt(db, signature):
@@ -251,38 +230,35 @@ class Tables(KeyTable):
 
         if not self._tables.written(put_in_use):
             return False
-        # What is in use now is not undone because others write: the rest is left for the next time.
+        # The signature stays in use if others write now: the rest is removed the next time.
         with suppress(StoreBusy):
             self._drop_unkept()
         return True
 
     def drop_vectors(self, signature: Signature) -> None:
-        """Remove the vectors of a signature that is not in use."""
         while self._tables.written(lambda db: dense.drop_some(db, signature)):
             pass
         self._drop_unkept()
 
     def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
-        """Overwrite strengths with replayed ones, except where there is later evidence; how many."""
         return self._tables.written(lambda db: reviews.put_by_id(db, strengths, after))
 
     def rebuild_words(self) -> int:
-        """Derive all lexical rows, places and fingerprints again from the text; how many memories. The slow
-        part is done before the write lock is taken."""
+        """The slow part is done before the write lock is taken."""
         analysed: dict[int, word_rows.Analysis] = {}
-        reached: int | None = 0
-        while reached is not None:
+        last: int | None = 0
+        while last is not None:
             with self._tables.reading() as db:
-                texts, reached = memories.texts_after(db, reached, ANALYSED_AT_ONCE)
+                texts, last = memories.texts_after(db, last, ANALYSED_AT_ONCE)
             analysed.update((key, word_rows.analyse(memory)) for key, memory in texts)
         return self._tables.written(lambda db: word_rows.rebuild(db, analysed, self._surfaces))
 
     def _put_out_of_use(self, db: Database) -> None:
-        """Let go of what a store made of vectors that are not in use any more, in the transaction that put
-        others in use."""
+        """Release what a store made of vectors that are no longer in use, in the transaction that put others
+        in use."""
 
     def _drop_unkept(self) -> None:
-        """Remove vectors that nobody waits for, some in each transaction."""
+        """Remove vectors of abandoned profiles, some in each transaction."""
         while self._tables.written(dense.drop_unkept):
             pass
 
@@ -299,15 +275,15 @@ class Tables(KeyTable):
         access: Access,
         claim: Claim | None,
     ) -> list[LogEvent]:
-        """Apply changes that were analysed before, in the transaction that is under way."""
+        """Apply analysed changes in the present transaction."""
         if claim is not None:
             store_facts.claim(db, claim)
-        work = committing.CommitDraft.begin(db, node, changes, access, self._surfaces)
+        work = committing.PendingCommit.begin(db, node, changes, access, self._surfaces)
         for step in steps:
             work.apply(step)
         events = work.write(db)
         if claim is not None:
-            store_facts.attach(db, claim.key, [draft.key for draft in work.drafts.values()])
+            store_facts.attach(db, claim.key, [draft.key for draft in work.pending_memories.values()])
         return events
 
 

@@ -32,13 +32,13 @@ WRITE_DEADLINE_SECONDS = 5.0
 BUSY_TIMEOUT_SECONDS = 0.01
 RETRY_SECONDS = (0.001, 0.010)
 IDLE_READERS = 8
-"""Readers that are kept. A connection holds up to `cache_size` of pages: these, the writer and the one for
-notices 160 MB in all, of a store so large. A reader lets go of its pages when somebody has written."""
+"""The number of readers that are kept. A connection holds up to `cache_size` of pages: these, the writer and
+the one for notices 160 MB in all for a very large store. A reader drops its pages after a write."""
 
 T = TypeVar("T")
 Synchronous = Literal["normal", "full"]
 
-# foreign_keys: deleting a memory deletes what hangs on it. secure_delete: deleted text is overwritten.
+# foreign_keys: deleting a memory deletes what refers to it. secure_delete: deleted text is overwritten.
 # No mmap: it saved nothing measurable, and an I/O error on a mapped page kills the process.
 PRAGMAS = (
     "PRAGMA foreign_keys = ON",
@@ -48,7 +48,7 @@ PRAGMAS = (
     "PRAGMA cache_size = -16000",
     f"PRAGMA journal_size_limit = {JOURNAL_BYTES}",
 )
-# Both words only say something on macOS, where the disk keeps what it was told to write until it is forced.
+# Both have an effect only on macOS, where the disk buffers writes until it is forced to flush.
 DURABLE = ("PRAGMA synchronous = FULL", "PRAGMA fullfsync = ON", "PRAGMA checkpoint_fullfsync = ON")
 
 HINTS = {
@@ -76,7 +76,7 @@ FILE_CODES: dict[int, type[StoreError]] = {
 
 
 class Randomness(Protocol):
-    """The one thing needed of a random source: jitter."""
+    """A random source for jitter."""
 
     def random(self) -> float:
         """A number in [0, 1)."""
@@ -84,7 +84,7 @@ class Randomness(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterWait:
-    """How to wait for another writer: all of it given, so that tests need not."""
+    """How to wait for another writer; injected so that tests need not wait."""
 
     rng: Randomness
     sleep: Callable[[float], None]
@@ -92,9 +92,9 @@ class WriterWait:
     deadline_seconds: float = WRITE_DEADLINE_SECONDS
 
     def turns(self, seconds: float) -> Callable[[], bool]:
-        """Asked between two tries: naps and says yes, until so many seconds have passed.
+        """A function to call between two attempts: it sleeps and returns True, until the seconds have passed.
 
-        Naps differ, so that those who wait for the same thing do not come back at the same moment.
+        The naps vary, so that waiting processes do not retry at the same moment.
         """
         low, high = RETRY_SECONDS
         deadline = self.monotonic() + seconds
@@ -110,7 +110,7 @@ class WriterWait:
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Turn the driver's errors into ours, in this one place."""
+    """Translate the driver's errors into ours."""
     try:
         yield
     except sqlite3.Error as exc:
@@ -119,7 +119,7 @@ def translated(path: Path) -> Iterator[None]:
         raise file_error(exc, path) from exc
     except (UnicodeEncodeError, OverflowError) as exc:
         raise InvalidInput(f"A value cannot be stored: {exc}.") from exc
-    except ValueError as exc:  # a date, a number or JSON that was written whole and is none any more
+    except ValueError as exc:  # a damaged date, number or JSON
         raise StoreCorrupt(
             f"A stored value cannot be read: it is damaged. ({path.name}: {type(exc).__name__})",
             hint=HINTS[StoreCorrupt],
@@ -128,8 +128,8 @@ def translated(path: Path) -> Iterator[None]:
 
 
 def store_error(exc: sqlite3.Error, path: Path, waited_seconds: float | None = None) -> StoreError:
-    """Our error for one of the driver's, with what to do about it."""
-    # The driver has no code for text that is no text any more.
+    """Our error for an error of the driver, with its remedy."""
+    # The driver has no code for text that is not UTF-8.
     undecodable = str(exc).startswith("Could not decode to UTF-8")
     kind = StoreCorrupt if undecodable else CODES.get(primary_code(exc), StoreError)
     if kind is StoreBusy:
@@ -149,11 +149,11 @@ def store_error(exc: sqlite3.Error, path: Path, waited_seconds: float | None = N
 
 
 def file_error(exc: OSError, path: Path) -> StoreError:
-    """Our error for a file or directory that cannot be used."""
+    """Our error for an unusable file or directory."""
     kind = FILE_CODES.get(exc.errno or 0, StoreError)
     return kind(
         f"{exc.filename or path} cannot be used: {exc.strerror or exc}.",
-        hint="Check the data directory: its owner, its permissions and the room on its disk.",
+        hint="Check the data directory: its owner, its permissions and the space on its disk.",
         details={"path": str(path), "cause": str(exc)},
     )
 
@@ -182,7 +182,7 @@ def patiently(action: Callable[[], object], waiting: WriterWait, path: Path) -> 
 
 
 class CheckedConnection(sqlite3.Connection):
-    """A connection that can be asked for any text: nothing is found by one that it cannot hold."""
+    """A connection that accepts any text in a query: one that SQLite cannot store matches nothing."""
 
     def execute(self, sql: str, parameters: Params = (), /) -> sqlite3.Cursor:  # type: ignore[override]  # no mapping
         """Run one statement."""
@@ -203,8 +203,8 @@ def connect(
 ) -> sqlite3.Connection:
     """A connection in autocommit mode: transactions are always explicit here.
 
-    SQLite waits for locks up to `timeout`, and up to `patience`, where it is given, for the file to be read
-    for the first time: that fails only while somebody has it locked against all others.
+    SQLite waits for locks up to `timeout`, and up to `patience`, where given, for the first read of the file:
+    that fails only while another process has it locked exclusively.
     """
     db = sqlite3.connect(
         uri or str(path),
@@ -256,7 +256,7 @@ class SqliteConnections:
 
     @property
     def read_only(self) -> bool:
-        """Whether there is no writer here."""
+        """Whether the store can only be read."""
         return self.uri is not None
 
     @contextmanager
@@ -278,14 +278,14 @@ class SqliteConnections:
                 self._give_back(db)
 
     def read(self, work: Callable[[sqlite3.Connection], T], *, snapshot: bool = True) -> T:
-        """What `work` answers, read by such a connection."""
+        """The result of `work`, with such a connection."""
         with self.reading(snapshot=snapshot) as db:
             return work(db)
 
     @contextmanager
     def writing(self, patience_seconds: float | None = None) -> Iterator[sqlite3.Connection]:
-        """The writer inside one transaction: committed at the end, undone on any error. Others are waited for
-        as long as is set, or `patience_seconds` where that is less."""
+        """The writer inside one transaction: committed at the end, rolled back on any error. It waits for
+        other writers for the configured time, or for `patience_seconds` where that is less."""
         if self.read_only:
             raise StoreReadOnly(hint=HINTS[StoreReadOnly], details={"path": str(self.path)})
         waiting = self.waiting
@@ -299,22 +299,22 @@ class SqliteConnections:
             except BaseException:
                 roll_back(db)
                 raise
-            self.journal.tend(db)
+            self.journal.maintain(db)
 
     def written(self, work: Callable[[sqlite3.Connection], T], patience_seconds: float | None = None) -> T:
-        """What `work` answers, done in the one write transaction."""
+        """The result of `work` in the one write transaction."""
         with self.writing(patience_seconds) as db:
             return work(db)
 
     def empty_journal(self) -> None:
-        """Wait for a moment for those who keep deleted text in the write-ahead log, if any is there. What was
-        committed stays committed whatever happens here."""
+        """Truncate the write-ahead log if it holds deleted text, waiting a moment for its readers. Committed
+        data is safe whatever happens here."""
         if self.journal.owed:
             with suppress(StoreError), translated(self.path), self._writer_lent() as db:
                 self.journal.pay(db)
 
     def close(self) -> None:
-        """Close what is idle now, and what is lent out when it comes back."""
+        """Close idle connections now, and lent ones when they come back."""
         with self._pool_lock:
             if self._closed:
                 return
@@ -324,7 +324,7 @@ class SqliteConnections:
             db.close()
         with self._write_lock:
             writer, self._writer = self._writer, None
-            with suppress(sqlite3.Error, OSError):  # upkeep: never worth an error
+            with suppress(sqlite3.Error, OSError):  # maintenance, never worth an error
                 if writer is not None:
                     # What SQLite asks for at the end of a connection; it is cheap.
                     writer.execute("PRAGMA analysis_limit = 400").fetchall()

@@ -1,4 +1,4 @@
-"""Opening a store: its file and permissions, its schema, its node."""
+"""Opens a store: its file and permissions, its schema, its node."""
 
 import logging
 import os
@@ -39,11 +39,11 @@ logger = logging.getLogger(__name__)
 
 OLDEST_SQLITE = (3, 35, 0)
 BACKUPS = "backups"
-"""The folder beside a store in which copies of it are kept."""
+"""The folder beside a store for its backups."""
 MIGRATION_WAITS = 12
-"""How many times longer than for a write one waits for other processes before the store can be upgraded."""
+"""The factor of the patience for other processes before an upgrade, over that for a write."""
 OPENINGS = 5
-"""How many times a file is opened that is replaced by another one each time."""
+"""The attempts to open a file that is replaced each time."""
 RECORDS = (
     "CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
     " applied_at TEXT NOT NULL, checksum TEXT NOT NULL, written_by TEXT NOT NULL)"
@@ -52,7 +52,7 @@ RECORDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqliteDependencies:
-    """What a store needs from outside itself: time, ids, patience, the machine's name, and who opens it."""
+    """The dependencies of a store: time, ids, patience, the machine's name, and the process."""
 
     waiting: WriterWait
     new_id: Callable[[], str]
@@ -69,7 +69,7 @@ def open_file(
     read_only: bool = False,
     migrations: Sequence[Migration] | None = None,
 ) -> tuple[SqliteConnections, str]:
-    """The connections to a store, brought to the present schema, and its node id."""
+    """The connections to a store, upgraded to the present schema, and its node id."""
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise StoreError(
             f"This Python has SQLite {sqlite3.sqlite_version}; 3.35 or later is needed.",
@@ -83,15 +83,13 @@ def open_file(
             opened = _open_for_writing(path, around, steps)
             if opened is not None:
                 return opened
-    raise StoreBusy(
-        f"{path.name} is replaced again and again.", hint="Try again.", details={"path": str(path)}
-    )
+    raise StoreBusy(f"{path.name} keeps being replaced.", hint="Try again.", details={"path": str(path)})
 
 
 def _open_for_writing(
     path: Path, around: SqliteDependencies, steps: Sequence[Migration]
 ) -> tuple[SqliteConnections, str] | None:
-    """Open a store; None if another file was put in its place meanwhile, as a restore does."""
+    """Open a store; None if its file was replaced in the meantime, as a restore does."""
     lost_files.check(path)
     _make_private(path)
     file = identity.file_at(path)
@@ -102,11 +100,11 @@ def _open_for_writing(
             patiently(lambda: db.execute("PRAGMA journal_mode = WAL").fetchall(), around.waiting, path)
             upgrade(db, path, steps, around)
             node = _settle(db, path, around)
-            # From here on a reader is there, by which a restore sees that the file is in use.
+            # From here on there is a reader, by which a restore sees that the file is in use.
             with connections.reading(snapshot=False) as reader:
                 applied(reader)
     except sqlite3.OperationalError as exc:
-        # SQLite refuses to write to a file that is at its place no more.
+        # SQLite refuses to write to a file that is no longer at its path.
         if getattr(exc, "sqlite_errorcode", None) != sqlite3.SQLITE_READONLY_DBMOVED:
             raise
         return None
@@ -124,7 +122,7 @@ def schema() -> tuple[Migration, ...]:
 
 @contextmanager
 def upgrading(path: Path, around: SqliteDependencies) -> Iterator[None]:
-    """Be the one process that brings a store up to date; another is waited for, but not for ever."""
+    """Get the exclusive right to upgrade a store; waits for another process, but not for ever."""
     again = around.waiting.turns(MIGRATION_WAITS * around.waiting.deadline_seconds)
     with locks.alone(path, "migration", around.who, again=lambda holder: again()):
         yield
@@ -133,7 +131,7 @@ def upgrading(path: Path, around: SqliteDependencies) -> Iterator[None]:
 def upgrade(
     db: sqlite3.Connection, path: Path, steps: Sequence[Migration], around: SqliteDependencies
 ) -> None:
-    """Apply what is missing, each step in one transaction with its record; a backup comes first."""
+    """Apply the pending migrations, each in one transaction with its record; a backup comes first."""
     if migrate.pending(steps, applied(db)):
         with upgrading(path, around):
             _upgrade(db, path, steps, around)
@@ -145,7 +143,7 @@ def _upgrade(
     done = applied(db)
     todo = migrate.pending(steps, done)  # none, if another process was faster
     if todo and done:
-        _require_nobody(path, around)
+        _require_no_peers(path, around)
         _back_up(db, path, done[-1].version, around)
     for step in todo:
         with _immediately(db, path, around.waiting):
@@ -161,14 +159,14 @@ def _upgrade(
             )
 
 
-def _require_nobody(path: Path, around: SqliteDependencies) -> None:
-    """Wait until no other process has the store open: it knows the old schema only. StoreBusy, with their
-    names, if they stay."""
+def _require_no_peers(path: Path, around: SqliteDependencies) -> None:
+    """Wait until no other process has the store open, because they know only the old schema. StoreBusy, with
+    their names, if they stay."""
     again = around.waiting.turns(MIGRATION_WAITS * around.waiting.deadline_seconds)
     while others := presence.present(path):
         if not again():
             raise StoreBusy(
-                "The store must be upgraded, and other processes have it open as it is:"
+                "The store must be upgraded, but other processes have it open:"
                 f" {', '.join(str(who) for who in others)}.",
                 hint="Stop these first, then try again. Nothing was changed.",
                 details={"path": str(path), "pids": [who.pid for who in others]},
@@ -183,7 +181,7 @@ def _open_for_reading(
         refuse_strangers(db, path)
         if migrate.pending(steps, applied(db)):
             raise StoreReadOnly(
-                "The database has an older schema and cannot be brought up to date here.",
+                "The database has an older schema and cannot be upgraded here.",
                 hint="Open it once where it can be written, or copy it to a writable place.",
                 details={"path": str(path)},
             )
@@ -192,8 +190,8 @@ def _open_for_reading(
 
 
 def readable_uri(path: Path) -> str:
-    """How to open a file that cannot be written. Where SQLite cannot make the shared memory a write-ahead
-    log needs, the file is taken as one that nobody changes."""
+    """The URI of a file that cannot be written. Where SQLite cannot create the shared memory that a
+    write-ahead log needs, the file is taken as immutable."""
     path.stat()  # a missing file is a clearer error than what SQLite would say
     uri = f"{path.absolute().as_uri()}?mode=ro"
     try:
@@ -210,29 +208,29 @@ def readable_uri(path: Path) -> str:
 
 
 def _writable(path: Path) -> bool:
-    """Whether the file, and the journals beside it, can be written. What does not exist yet can be made."""
+    """Whether the file and the journals beside it can be written or created."""
     if path.exists():
         return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
     return True
 
 
 def _make_private(path: Path) -> None:
-    """Make directory and file for their owner only, whatever the umask; SQLite gives the journals the
+    """Make directory and file private to their owner, whatever the umask; SQLite gives the journals the
     file's permissions."""
     if not path.parent.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.parent.chmod(0o700)
-    # Only where there is none: closing a file gives up all locks that this process has on it, also those by
-    # which a store it has open already is seen to be in use.
+    # Only where there is none: closing a file gives up all locks that this process has on it, also those
+    # that mark an open store as in use.
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     if path.stat().st_mode & 0o777 != 0o600:
-        with suppress(PermissionError):  # somebody else's file, shared on purpose
+        with suppress(PermissionError):  # another user's file, shared on purpose
             path.chmod(0o600)
 
 
 def refuse_strangers(db: sqlite3.Connection, path: Path) -> None:
-    """StoreError for a database that is not ours."""
+    """StoreError for a database of another program."""
     tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}
     if tables and "schema_migrations" not in tables:
         raise StoreError(
@@ -243,7 +241,7 @@ def refuse_strangers(db: sqlite3.Connection, path: Path) -> None:
 
 
 def applied(db: sqlite3.Connection) -> list[AppliedMigration]:
-    """The migrations this database has seen; none for an empty one."""
+    """The applied migrations of a database; none for an empty one."""
     if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_migrations'").fetchone():
         return []
     rows = db.execute("SELECT version, name, checksum, written_by FROM schema_migrations ORDER BY version")
@@ -280,11 +278,11 @@ def _immediately(db: sqlite3.Connection, path: Path, waiting: WriterWait) -> Ite
         roll_back(db)
 
 
-# -- What opening a store would do to its schema, said without doing it.
+# -- The plan of an upgrade.
 
 
 def plan(database: Path) -> Upgrade:
-    """What a database still needs; StoreTooNew for one of a newer Vestige. Nothing is changed."""
+    """The pending upgrade of a database; StoreTooNew for one of a newer Vestige. Nothing is changed."""
     steps = schema()
     done: list[migrations.AppliedMigration] = []
     if database.exists():
@@ -300,17 +298,17 @@ def plan(database: Path) -> Upgrade:
     )
 
 
-# -- Whether a store that is being carried into this file is there whole.
+# -- Incomplete transfers into this file.
 
 HAS_RECEIPT = f"SELECT 1 FROM sqlite_master WHERE name = '{arrivals.TABLE}' AND type = 'table'"
 
 
 def has_receipt(db: Database) -> bool:
-    """Whether there is room for the receipt of a transfer."""
+    """Whether the table for receipts exists."""
     return db.execute(HAS_RECEIPT).fetchone() is not None
 
 
 def require_complete(db: Database, path: Path) -> None:
-    """StoreError for a part of a store."""
+    """StoreError for an incomplete store."""
     if has_receipt(db) and not arrivals.is_complete(db):
         raise arrivals.incomplete(str(path))

@@ -1,4 +1,5 @@
-"""SqliteStore: the store contract on one SQLite file. A method is a transaction around a sibling module."""
+"""SqliteStore: the store contract on one SQLite file. A method is a transaction around a function of a
+sibling module."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from vestige.store.contract.answers import IndexStatus
 from vestige.store.contract.changes import Change, Claim, Forget
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Trouble, file_software
-from vestige.store.merge.histories import Absorbed, Life
+from vestige.store.merge.histories import Absorbed, EntityHistory
 from vestige.store.sql.commit import commit as committing
 from vestige.store.sql.database import Database
 from vestige.store.sql.merge import absorb
@@ -20,7 +21,7 @@ from vestige.store.sql.tables import Tables
 from vestige.store.sqlite import opening
 from vestige.store.sqlite.backup import backup, proof
 from vestige.store.sqlite.check import checks
-from vestige.store.sqlite.check import repair as mending
+from vestige.store.sqlite.check.repair import repair_store
 from vestige.store.sqlite.connection import (
     WRITE_DEADLINE_SECONDS,
     Randomness,
@@ -40,7 +41,7 @@ from vestige.store.sqlite.search.words import SqliteSurfaces
 class SqliteStore(Tables, SqliteSearch, SqlitePeers):
     """A `MemoryStore` in one file, which any number of processes may share.
 
-    What each method promises is said in `MemoryStore`. Made by `open`.
+    `MemoryStore` has the contract. Made by `open`.
     """
 
     def __init__(self, connections: SqliteConnections, *, node: str, who: Who | None = None) -> None:
@@ -65,11 +66,11 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         synchronous: Synchronous = "normal",
         read_only: bool = False,
     ) -> "SqliteStore":
-        """Open the store at `path`, making or upgrading it where needed.
+        """Open the store at `path`, creating or upgrading it where needed.
 
         `machine` names this computer: a file that was copied from elsewhere gets a new node id. Other
-        processes see `who` is here. A write waits up to `busy_seconds` for other writers. Where the file
-        or its directory cannot be written the store is opened for reading.
+        processes see `who`. A write waits up to `busy_seconds` for other writers. Where the file or its
+        directory cannot be written the store is opened for reading.
         """
         waiting = WriterWait(rng=rng, sleep=sleep, monotonic=monotonic, deadline_seconds=busy_seconds)
         who = who or Who(pid=os.getpid(), command="", since=now())
@@ -92,17 +93,14 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
 
     @property
     def node(self) -> str:
-        """This installation's id."""
         return self._node
 
     @property
     def read_only(self) -> bool:
-        """Whether writes are impossible here."""
         return self._connections.read_only
 
     @property
     def software(self) -> dict[str, str]:
-        """The SQLite in this Python."""
         return file_software()
 
     # -- canonical writes ------------------------------------------------------------------------
@@ -115,11 +113,10 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         claim: Claim | None = None,
         patience_seconds: float | None = None,
     ) -> list[LogEvent]:
-        """Apply all changes in order, or none; the events logged for them."""
         steps = [committing.analyse(change) for change in changes]
         with self._connections.writing(patience_seconds) as db:
             identity.require_in_place(self._connections.path, self._file)
-            # Who opened the file after us may have seen that it needs another one.
+            # A process that opened the file after us may have given it a new node.
             self._node = identity.node_in(db)
             events = self._commit(db, self._node, steps, changes, access, claim)
         if events:
@@ -129,34 +126,31 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
 
     # -- the whole -------------------------------------------------------------------------------
 
-    def absorb(self, lives: Sequence[Life], *, access: Access) -> Absorbed:
-        """Unite these lives with what is here; doing it again changes nothing."""
+    def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
         identity.require_in_place(self._connections.path, self._file)
-        absorbed = absorb.absorb(self._connections, lives, access, self._surfaces)
+        absorbed = absorb.absorb(self._connections, histories, access, self._surfaces)
         self._tidy(ended=absorbed.memories_ended > 0)
         return absorbed
 
     # -- derived data ----------------------------------------------------------------------------
 
     def adopt(self, signature: Signature) -> bool:
-        """Put a signature in use if every memory has vectors of it; whether it is."""
         adopted = super().adopt(signature)
         if adopted:
             segments.sweep(self._connections)
         return adopted
 
     def index_status(self) -> IndexStatus:
-        """What the index files hold; they are read through and checked."""
+        """The index files are read through and their checksums verified."""
         with self._connections.reading() as db:
             return segments.status(db)
 
     def rebuild_index(self) -> IndexStatus:
-        """Write again the index files that are damaged or mostly dead, and those that are missing."""
         segments.rebuild(self._connections)
         return self.index_status()
 
     def _tidy(self, *, ended: bool) -> None:
-        """After a transaction that ended memories, remove what is left of them outside the tables."""
+        """Remove what deleted memories left outside the tables."""
         if ended:
             self._connections.empty_journal()
             segments.sweep(self._connections)
@@ -168,7 +162,6 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
     # -- care ------------------------------------------------------------------------------------
 
     def backup(self, destination: Path) -> None:
-        """Write a complete, verified copy to a path that does not exist yet, while others write."""
 
         def prove(copied: Path) -> None:
             connections = proof.lying(copied, self._connections.waiting)
@@ -179,14 +172,11 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
             backup.copy(db, destination, prove=prove)
 
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
-        """What is wrong in the file and around it."""
         return checks.examine(self._connections, now, deep=deep)
 
-    def mend(self, repair: str, now: datetime) -> None:
-        """Do a repair that `examine` named."""
-        mending.mend(self._connections, repair, now)
+    def repair(self, repair: str, now: datetime) -> None:
+        repair_store(self._connections, repair, now)
 
     def close(self) -> None:
-        """Let go of every connection. Safe to call twice."""
         self._connections.close()
         self._leave()

@@ -32,7 +32,7 @@ from vestige.store.transfer.ends import DestinationState, UnfitRow
 CHUNK = 1 << 20
 HEADER = b"SQLite format 3\0"
 ROWS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
-"""What the driver raises for a row that does not fit, whatever the state of the database."""
+"""The driver's errors for a row that does not fit, whatever the state of the database."""
 LENIENT_TEXT = partial(str, encoding="utf-8", errors="surrogateescape")
 LAST_KEY = "SELECT coalesce(max(key), 0) FROM places"
 
@@ -47,20 +47,17 @@ class SqliteSide:
 
     @contextmanager
     def reading(self) -> Iterator[Database]:
-        """A connection that sees one moment, and reads text that is none."""
         with self._connections.reading() as db:
             db.text_factory = LENIENT_TEXT
             yield db
 
     @contextmanager
     def writing(self) -> Iterator[Database]:
-        """The writer inside one transaction."""
         with self._connections.writing() as db:
             yield db
 
     @contextmanager
     def attempt(self, db: Database) -> Iterator[None]:
-        """Write some rows, or none."""
         db.execute("SAVEPOINT a_batch")
         try:
             yield
@@ -71,11 +68,10 @@ class SqliteSide:
         db.execute("RELEASE a_batch")
 
     def has_receipt(self, db: Database) -> bool:
-        """Whether there is room for the receipt of a transfer."""
         return opening.has_receipt(db)
 
     def number_on(self, db: Database) -> None:
-        """SQLite does so by itself, but for the keys of memories that were deleted before."""
+        """SQLite does so by itself, except for the keys of deleted memories."""
         (last,) = db.execute(LAST_KEY).fetchone()
         changed = db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'memories'", (last,))
         if not changed.rowcount:
@@ -93,18 +89,14 @@ class SqliteEnd:
 
     @property
     def name(self) -> str:
-        """The file."""
         return str(self.path)
 
     def now(self) -> datetime:
-        """The time."""
         return self.around.now()
 
     def seal(self) -> str | None:
-        """The hash of the file and of what waits in its write-ahead log.
-
-        Closing a file gives up the locks that this process has on it, so it must not be open here.
-        """
+        """The hash of the file and of its write-ahead log. Closing a file gives up the locks that this
+        process has on it, so it must not be open here."""
         digest = blake2b(digest_size=32)
         with translated(self.path):
             for path in (self.path, Path(f"{self.path}-wal")):
@@ -116,7 +108,6 @@ class SqliteEnd:
 
     @contextmanager
     def source(self) -> Iterator[SqliteSide]:
-        """The store that is there, opened for reading."""
         if not self.path.exists():
             raise InvalidInput(
                 f"There is no store at {self.path}.",
@@ -135,7 +126,6 @@ class SqliteEnd:
 
     @contextmanager
     def destination(self) -> Iterator[SqliteSide]:
-        """A store to write to; `prepare` makes its directory."""
         self.prepare(self.path.parent)
         connections, node = open_file(self.path, self.around)
         side = SqliteSide(connections, node=node, who=self.around.who)
@@ -143,7 +133,6 @@ class SqliteEnd:
             yield side
 
     def look(self) -> DestinationState:
-        """Whether a store could be written here."""
         if not self.path.exists():
             folder = next(one for one in self.path.parents if one.exists())
             self._require_writable(folder)
@@ -161,19 +150,19 @@ class SqliteEnd:
         if not os.access(path, os.W_OK):
             raise StoreError(
                 f"{path} cannot be written.",
-                hint="Give another place with --to PATH.",
+                hint="Give another path with --to PATH.",
                 details={"path": str(path)},
             )
 
     def _require_database(self) -> None:
-        """A look at the first bytes: SQLite would call any other file a damaged database."""
+        """Check the first bytes: SQLite would call any other file a damaged database."""
         with self.path.open("rb") as file:
             begun = file.read(len(HEADER))
         if begun and begun != HEADER:
             raise InvalidInput(
-                f"{self.path} is no store of Vestige.",
-                hint="`vestige import` takes exports and files of other programs. Was this a store, `vestige "
-                "doctor` says more.",
+                f"{self.path} is not a store of Vestige.",
+                hint="`vestige import` takes exports and files of other programs. If it was a store, "
+                "`vestige doctor` says more.",
                 details={"path": str(self.path)},
             )
 
@@ -181,7 +170,7 @@ class SqliteEnd:
         refuse_strangers(db, self.path)
         if migrations.pending(schema(), applied(db)):
             raise StoreError(
-                f"{self.path.name} has an older schema, and is not changed by carrying it.",
-                hint="Run `vestige migrate` on it first: it brings the store up to date, after a backup.",
+                f"{self.path.name} has an older schema, and a transfer does not change its source.",
+                hint="Run `vestige migrate` on it first: it upgrades the store, after a backup.",
                 details={"path": str(self.path)},
             )

@@ -1,1 +1,1 @@
-"""Carrying a whole store from one backend to another, row by row."""
+"""Copies a whole store from one backend to another, row by row."""

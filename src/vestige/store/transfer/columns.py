@@ -1,4 +1,4 @@
-"""What a column may hold, told before a database has to refuse it."""
+"""Validates the values of columns before a database has to refuse them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,24 +17,24 @@ Fault = str | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column and what its values must be."""
+    """A column and the kind of its values."""
 
     name: str
     kind: str
     optional: bool = False
 
     def fault(self, value: Any) -> Fault:  # whatever a driver gives
-        """What is wrong with a value."""
+        """The fault of a value, if any."""
         if value is None:
             return None if self.optional else f"{self.name} is missing"
         found = KINDS[self.kind](value)
         return None if found is None else f"{self.name} {found}"
 
 
-def columns(told: str) -> tuple[Column, ...]:
+def columns(spec: str) -> tuple[Column, ...]:
     """Columns from their names and kinds, such as `key:integer thread:text?`."""
     found = []
-    for one in told.split():
+    for one in spec.split():
         name, kind = one.split(":")
         found.append(Column(name=name, kind=kind.removesuffix("?"), optional=kind.endswith("?")))
     return tuple(found)
@@ -42,7 +42,7 @@ def columns(told: str) -> tuple[Column, ...]:
 
 def _text(value: object) -> Fault:
     if not isinstance(value, str):
-        return "is no text"
+        return "is not a text"
     if "\0" in value:
         return "contains a NUL character"
     try:
@@ -57,7 +57,7 @@ def _moment(value: object) -> Fault:
         same = isinstance(value, str) and moment_text(datetime.fromisoformat(value)) == value
     except (ValueError, OverflowError):
         same = False
-    return None if same else "is no time"
+    return None if same else "is not a time"
 
 
 def _json(value: object) -> Fault:
@@ -67,26 +67,26 @@ def _json(value: object) -> Fault:
     try:
         orjson.loads(str(value))
     except orjson.JSONDecodeError:
-        return "is no JSON"
+        return "is not JSON"
     return "contains a NUL character" if nul_in_json(str(value).encode()) else None
 
 
 def _integer(value: object) -> Fault:
     fits = isinstance(value, int) and -MAX_INTEGER - 1 <= value <= MAX_INTEGER
-    return None if fits else "is no whole number"
+    return None if fits else "is not an integer"
 
 
 def _number(value: object) -> Fault:
-    return None if isinstance(value, int | float) and isfinite(value) else "is no number"
+    return None if isinstance(value, int | float) and isfinite(value) else "is not a number"
 
 
 def _bytes(value: object) -> Fault:
-    return None if isinstance(value, bytes) else "are no bytes"
+    return None if isinstance(value, bytes) else "is not bytes"
 
 
 def _vector(value: object) -> Fault:
     if not isinstance(value, bytes) or not value or len(value) % 4:
-        return "is no vector"
+        return "is not a vector"
     return None if np.isfinite(np.frombuffer(value, dtype="<f4")).all() else "is not finite"
 
 

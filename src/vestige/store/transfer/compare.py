@@ -1,4 +1,4 @@
-"""Whether two stores hold the same: every row of every table, and the same answers to the same questions."""
+"""Compares two stores: every row of every table, and the answers to the same queries."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,12 +25,12 @@ ANSWERS = 10
 SCORE_TOLERANCE = 1e-6
 MOST_DIFFERENCES = 1_000
 OWNERS = {STRENGTHS.table: MEMORIES.table}
-"""Whose rows are carried with those of another table or not at all."""
+"""Tables whose rows are copied with those of another table or not at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Where two stores are not the same."""
+    """A difference between two stores."""
 
     table: str
     name: str
@@ -39,14 +39,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What was compared: the rows of each table that both have, and questions asked of both."""
+    """The result of a comparison: equal rows of each table, the number of queries, and the differences."""
 
     rows: dict[str, int]
     questions: int
     differences: tuple[Difference, ...]
 
     def of_rows(self) -> "Comparison":
-        """Without the questions: stores answer from what they hold now, which others may have changed."""
+        """The comparison without the queries: stores answer from their present rows, which others may have
+        changed."""
         kept = tuple(one for one in self.differences if one.table != SEARCH)
         return replace(self, questions=0, differences=kept)
 
@@ -58,7 +59,7 @@ def compare(
     refused: Sequence[RowRefusal],
     progress: Progress,
 ) -> Comparison:
-    """Compare two stores, each as one moment sees it. What was refused is not missed."""
+    """Compare two stores, each in one snapshot. Rows that were refused are not reported as missing."""
     total = sum(part.count(there) for part in COMPARED)
     rows: dict[str, int] = {}
     differences: list[Difference] = []
@@ -66,15 +67,15 @@ def compare(
         same = 0
         owner = OWNERS.get(part.table, part.table)
         left_out = frozenset(one.key for one in refused if one.table == owner)
-        for row, told in _both(part, _rows(part, there, left_out), _rows(part, here)):
-            if told is None:
+        for row, what_differs in _both(part, _rows(part, there, left_out), _rows(part, here)):
+            if what_differs is None:
                 same += 1
             else:
-                differences.append(Difference(table=part.table, name=_name(part, row), what=told))
+                differences.append(Difference(table=part.table, name=_name(part, row), what=what_differs))
         rows[part.table] = same
         progress(sum(rows.values()), total, f"Comparing {part.table}")
     questions = 0
-    # What is not there changes how rare words are, and what is damaged cannot be searched.
+    # Missing rows change the frequencies of words, and damaged ones cannot be searched.
     if not refused and not differences:
         questions, unlike = _asked(there, stores)
         differences += unlike
@@ -82,7 +83,7 @@ def compare(
 
 
 def _both(part: TableSpec, left: Iterator[Row], right: Iterator[Row]) -> Iterator[tuple[Row, str | None]]:
-    """Every row of either side, and how it differs; both come in the order of their keys."""
+    """Every row of either side with its difference, if any; both come in the order of their keys."""
     ours, theirs = next(left, None), next(right, None)
     while ours is not None or theirs is not None:
         if ours is not None and theirs is not None and part.key(ours) == part.key(theirs):
@@ -114,7 +115,7 @@ def _name(part: TableSpec, row: Row) -> str:
 
 
 def _asked(there: Database, stores: tuple[MemoryStore, MemoryStore]) -> tuple[int, list[Difference]]:
-    """Ask both for what some memories say; how many questions, and those that are answered otherwise."""
+    """Run the same queries on both stores; the number of queries, and the differing answers."""
     questions, unlike = 0, []
     for memory_id, terms in _questions(there):
         by_words = [_by_words(store, terms) for store in stores]
@@ -122,7 +123,7 @@ def _asked(there: Database, stores: tuple[MemoryStore, MemoryStore]) -> tuple[in
         questions += 1
         for arm, (ours, theirs) in (("words", by_words), ("vectors", by_meaning)):
             if not _alike(ours, theirs):
-                what = f"the best {ANSWERS} by {arm} for what it says are others"
+                what = f"the best {ANSWERS} by {arm} for its own text differ"
                 unlike.append(Difference(table=SEARCH, name=memory_id, what=what))
     return questions, unlike
 

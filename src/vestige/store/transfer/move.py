@@ -1,9 +1,12 @@
-"""Moving a store: looked at first, carried, compared, and the source seen to be as it was."""
+"""Copies a store: plan, copy, compare, and check that the source is unchanged."""
 
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from vestige.core.errors import InvalidInput, StoreCorrupt
 from vestige.store.contract.store import MemoryStore
 from vestige.store.sql.database import Database
 from vestige.store.sql.merge import arrivals
@@ -17,10 +20,11 @@ from vestige.store.transfer.tables import PARTS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferPlan:
-    """What a transfer would do: rows of each table, those that cannot be carried, and what is at its end.
+    """The plan of a transfer: rows of each table, rows that cannot be copied, and the state of the
+    destination.
 
-    `model` names the vectors that come along; `resumed` says that a part is there already, `done` that all
-    is.
+    `model` names the vectors that are copied; `resumed` says that a part is there already, `done` that
+    everything is.
     """
 
     rows: dict[str, int]
@@ -33,10 +37,10 @@ class TransferPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """What a transfer did. `added` rows were written by this run, which `resumed` an earlier one or not.
+    """The result of a transfer. `added` rows were written by this run, which `resumed` an earlier one or not.
 
-    `seal` is the hash of the source's bytes, if they can be seen, and `untouched` says that it is what it was
-    before. `overtaken` says that others wrote to the source meanwhile: what they wrote was not carried.
+    `seal` is the hash of the source's bytes, if they are visible, and `untouched` says that it did not
+    change. `overtaken` says that others wrote to the source in the meantime: their changes were not copied.
     """
 
     added: int
@@ -50,12 +54,12 @@ class Moved:
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything is there as it is in the source."""
+        """Whether the destination equals the source."""
         return not (self.refused or self.comparison.differences or self.overtaken)
 
 
 def plan(origin: End, goal: End, progress: Progress) -> TransferPlan:
-    """Look at both ends and at every row; nothing is changed."""
+    """Check both ends and every row; nothing is changed."""
     with _whole(origin) as source, source.reading() as there:
         carried = receipts.state(there)
         outlook = goal.look()
@@ -76,7 +80,7 @@ def plan(origin: End, goal: End, progress: Progress) -> TransferPlan:
 
 
 def move(origin: End, goal: End, progress: Progress, *, batch: int = BATCH) -> Moved:
-    """Carry what is not at the goal yet, then compare both. Doing it again goes on where it was."""
+    """Copy the rows that are not at the destination yet, then compare both. Running it again resumes."""
     before = origin.seal()
     with _whole(origin) as source, goal.destination() as taken:
         with source.reading() as there:
@@ -125,7 +129,7 @@ def verify(origin: End, goal: End, progress: Progress) -> Moved:
 
 @contextmanager
 def _whole(origin: End) -> Iterator[Side]:
-    """A store to carry away; StoreError where only a part of one has arrived."""
+    """The source store; StoreError where it is itself an incomplete destination."""
     with origin.source() as source:
         with source.reading() as db:
             if source.has_receipt(db) and not arrivals.is_complete(db):
@@ -151,3 +155,39 @@ def _is_past(source: Side, carried: CarriedState) -> bool:
 def _model(store: MemoryStore) -> str | None:
     signature = store.signature()
     return None if signature is None else signature.profile
+
+
+# -- backup into a file
+
+_NAME = "vestige.db"
+
+
+def copy_into_file(ends: Callable[[Path], tuple[End, End]], destination: Path) -> None:
+    """Write the state of a store at one moment into a new file.
+
+    `ends` names the store and a file to copy it to. The copy is made in a folder of its own, because an open
+    store has files beside it; its backup is verified before it gets its name.
+    """
+    if destination.exists():
+        raise InvalidInput(
+            f"{destination} exists already.", hint="Give the backup a new name; nothing is overwritten."
+        )
+    if not destination.parent.is_dir():
+        raise InvalidInput(f"The directory {destination.parent} does not exist.")
+    with tempfile.TemporaryDirectory(
+        prefix=f".{destination.name}.", suffix=".partial", dir=destination.parent
+    ) as folder:
+        origin, file = ends(Path(folder) / _NAME)
+        moved = move(origin, file, lambda done, total, what: None)
+        if moved.refused or moved.comparison.differences:
+            raise StoreCorrupt(
+                "The copy differs from the store, so it was discarded.",
+                hint="`vestige doctor` finds the damage. `vestige migrate --from postgres --to "
+                "PATH` copies what can be read.",
+                details={
+                    "rows": [f"{one.table} {one.name}: {one.reason}" for one in moved.refused[:20]],
+                    "differences": len(moved.comparison.differences),
+                },
+            )
+        with file.destination() as side:
+            side.store.backup(destination)

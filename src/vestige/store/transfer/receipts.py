@@ -1,7 +1,7 @@
-"""What a destination knows of the store that is carried into it: from where, in which state, and how far.
+"""The receipt of a transfer in its destination: the source, its state, and the progress.
 
-It is written in the same transaction as the rows it tells of, so whoever is killed leaves both or neither,
-and the next run goes on behind them. It stays when all is done: by it a second run knows that there is
+It is written in the same transaction as the rows it covers, so an interrupted run leaves both or neither, and
+the next run continues after them. It stays when the transfer is done: by it a second run knows that there is
 nothing to do.
 """
 
@@ -31,15 +31,15 @@ KEEP = (
 REFUSE = 'INSERT INTO transfer_refusals ("table", key, name, reason) VALUES (?, ?, ?, ?)'
 REFUSED = 'SELECT "table", key, name, reason FROM transfer_refusals ORDER BY "table", key'
 OWN = "SELECT 1 FROM events WHERE node = (SELECT node FROM installation) LIMIT 1"
-"""Whether a store has an event that it did not get from another."""
+"""Whether a store has an event of its own."""
 LOOKED_AT = 10_000
 GROWN = "SELECT coalesce(max(seq), 0) FROM places", "SELECT coalesce(max(position), 0) FROM dead_vectors"
-"""Numbers that grow with a change that leaves the number of rows as it was."""
+"""Numbers that grow with changes that keep the number of rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarriedState:
-    """Which store it is that is carried, and as of when. `position` is the last of its log."""
+    """The source of a transfer and its state. `position` is the last position of its log."""
 
     node: str
     digest: str
@@ -48,7 +48,7 @@ class CarriedState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """How far a store was carried: all parts before `part`, and of that the rows up to the key `after`."""
+    """The progress of a transfer: all parts before `part`, and of that the rows up to the key `after`."""
 
     node: str
     digest: str
@@ -58,48 +58,48 @@ class Receipt:
     finished: str | None = None
 
     def behind(self, part: TableSpec) -> bool:
-        """Whether all of a part is there."""
+        """Whether all of a part was copied."""
         tables = [one.table for one in PARTS]
         return self.finished is not None or tables.index(part.table) < tables.index(self.part)
 
     def reached(self, part: TableSpec, after: Key | None) -> "Receipt":
-        """The receipt when more is there."""
+        """The receipt after more rows."""
         return replace(self, part=part.table, after=after)
 
 
 def state(db: Database) -> CarriedState:
-    """The state of a store: it differs when anything was written to it.
+    """A digest of a store's state: it changes with every write.
 
-    Almost everything leaves an event, a row more or less, or a number that has grown. What is written over
-    without that is read whole: strengths that are made again from the log, which profile is in use,
-    what became of keys, and which logins are over.
+    Almost every write leaves an event, changes the number of rows, or increases a number. The exceptions are
+    read whole: strengths that are folded again from the log, the profile in use, the state of keys, and ended
+    logins.
     """
     (node,) = db.execute("SELECT node FROM installation").fetchone() or ("",)
     counts = [part.count(db) for part in PARTS]
     grown = [db.execute(sql).fetchone()[0] for sql in GROWN]
     (clock,) = db.execute("SELECT reading FROM clock").fetchone()
     last = db.execute("SELECT position, node, seq FROM events ORDER BY position DESC LIMIT 1").fetchone()
-    told = blake2b(row_keys.written([node, counts, grown, clock, *(last or ())]).encode(), digest_size=16)
+    digest = blake2b(row_keys.written([node, counts, grown, clock, *(last or ())]).encode(), digest_size=16)
     for part in (PROFILES, STRENGTHS, API_KEYS, ENDED_LOGINS):
         for rows in part.batches(db, None, LOOKED_AT):
-            told.update(repr(rows).encode())
-    return CarriedState(node=str(node), digest=told.hexdigest(), position=last[0] if last else 0)
+            digest.update(repr(rows).encode())
+    return CarriedState(node=str(node), digest=digest.hexdigest(), position=last[0] if last else 0)
 
 
 def make(db: Database) -> None:
-    """Make room for a receipt."""
+    """Create the table of the receipt."""
     for sql in MAKE:
         db.execute(sql)
 
 
 def found(db: Database) -> Receipt | None:
-    """The receipt in a store whose tables have room for one."""
+    """The receipt of a store that has the table for it."""
     row = db.execute(arrivals.RECEIPT).fetchone()
     if row is None:
         return None
-    told = orjson.loads(row[0])
-    after = told.pop("after")
-    return Receipt(**told, after=None if after is None else row_keys.read(after))
+    values = orjson.loads(row[0])
+    after = values.pop("after")
+    return Receipt(**values, after=None if after is None else row_keys.read(after))
 
 
 def keep(db: Database, receipt: Receipt) -> None:
@@ -109,12 +109,12 @@ def keep(db: Database, receipt: Receipt) -> None:
 
 
 def refuse(db: Database, refusals: list[RowRefusal]) -> None:
-    """Write down what was not carried."""
+    """Record rows that were not copied."""
     db.executemany(REFUSE, [(one.table, one.key, one.name, one.reason) for one in refusals])
 
 
 def refused(db: Database) -> list[RowRefusal]:
-    """What was not carried, by any run."""
+    """The rows that were not copied, by any run."""
     return [
         RowRefusal(table=row[0], key=row[1], name=row[2], reason=row[3])
         for row in db.execute(REFUSED).fetchall()
@@ -122,15 +122,15 @@ def refused(db: Database) -> list[RowRefusal]:
 
 
 def admitted(db: Database, name: str, carried: CarriedState, *, known: bool = True) -> Receipt | None:
-    """The receipt of the same store in the same state; None where nothing is yet. StoreError for a
-    destination that holds anything else. `known` says whether there is room for a receipt."""
+    """The receipt of the same store in the same state; None in an empty destination. StoreError for a
+    destination that holds anything else. `known` says whether the table of the receipt exists."""
     receipt = found(db) if known else None
     if receipt is None:
         _require_empty(db, name)
         return None
     if receipt.node != carried.node:
         raise StoreError(
-            f"{name} holds memories that were carried there from another store.",
+            f"{name} holds memories that were copied there from another store.",
             hint="Give an empty destination: another schema, database or file.",
             details={"destination": name, "begun": receipt.begun},
         )
@@ -139,14 +139,13 @@ def admitted(db: Database, name: str, carried: CarriedState, *, known: bool = Tr
         return receipt
     if receipt.finished is not None:
         raise StoreError(
-            f"The store was carried to {name} already, on {receipt.finished}, and was written to since.",
-            hint="Nothing was changed. `vestige sync` or `vestige export` brings what is new; an empty "
+            f"The store was already copied to {name} on {receipt.finished}, and was changed since.",
+            hint="Nothing was changed. `vestige sync` or `vestige export` brings the changes; an empty "
             "destination takes everything once more.",
             details={"destination": name, "finished": receipt.finished},
         )
     raise StoreError(
-        f"The store was written to since it began to be carried to {name}, which holds a part of what it"
-        " was.",
+        f"The store was changed since its transfer to {name} began, which holds a part of the earlier state.",
         hint="Nothing was changed. Empty the destination (drop its schema, or remove its file) and begin "
         "anew, with everything stopped that writes to the source.",
         details={"destination": name, "begun": receipt.begun},
@@ -154,24 +153,24 @@ def admitted(db: Database, name: str, carried: CarriedState, *, known: bool = Tr
 
 
 def _require_unused(db: Database, name: str, receipt: Receipt) -> None:
-    """StoreError for a destination that went its own way when all was there."""
+    """StoreError for a destination that was changed after the transfer."""
     if receipt.finished is None or not db.execute(OWN).fetchone():
         return
     raise StoreError(
-        f"The store was carried to {name} already, on {receipt.finished}, and that was used since: they are"
-        " two stores now.",
-        hint="Nothing was changed. Work with the destination, which has everything; `vestige sync` brings "
-        "both together again.",
+        f"The store was already copied to {name} on {receipt.finished}, and that one was changed since: they"
+        " are two stores now.",
+        hint="Nothing was changed. Work with the destination, which has everything; `vestige sync` merges "
+        "both.",
         details={"destination": name, "finished": receipt.finished},
     )
 
 
 def require_same(db: Database, name: str, node: str, expected: Receipt) -> None:
-    """StoreBusy when another process carries to the same destination, or anybody else writes to it."""
+    """StoreBusy when another process copies to the same destination, or anything else writes to it."""
     if found(db) != expected:
         raise StoreBusy(
-            f"Another process is carrying a store to {name}.",
-            hint="Let it finish; run the same command again to see that nothing is missing.",
+            f"Another process is copying a store to {name}.",
+            hint="Let it finish; then run the same command again to verify it.",
             details={"destination": name},
         )
     if db.execute("SELECT 1 FROM events WHERE node = ? LIMIT 1", (node,)).fetchone():
@@ -188,7 +187,7 @@ def _require_empty(db: Database, name: str) -> None:
         raise StoreError(
             f"{name} is not empty: it holds {held['memories']} memories, {held['events']} events and"
             f" {held[API_KEYS.table]} API keys.",
-            hint="Give an empty destination: another schema, database or file. `vestige import` unites "
+            hint="Give an empty destination: another schema, database or file. `vestige import` merges "
             "stores.",
             details={"destination": name, "held": {table: n for table, n in held.items() if n}},
         )

@@ -1,7 +1,7 @@
-"""The values a row is found by: how they are put in order, asked for and written down.
+"""The key of a row: its order, its use in statements, and its form as text.
 
-They are numbers and texts. In a damaged file of SQLite, which keeps anything in any column, they are also
-bytes, and texts that are no UTF-8: these come with a surrogate for each byte that is none, and go back so.
+Keys are numbers and texts. In a damaged SQLite file, which keeps anything in any column, they are also bytes,
+and texts that are not UTF-8: these are read with a surrogate for each invalid byte, and written back so.
 """
 
 import json
@@ -12,22 +12,22 @@ Key = tuple[Any, ...]
 
 
 def rank(key: Key) -> tuple[tuple[int, Any], ...]:
-    """What orders keys as the databases do: numbers, then texts, then bytes; texts by their bytes."""
+    """A sort key with the order of the databases: numbers, then texts, then bytes; texts by their bytes."""
     return tuple(_ranked(value) for value in key)
 
 
 def blanks(key: Key) -> str:
-    """The place of each value in a statement."""
+    """The placeholder of each value."""
     return ", ".join("?" if is_sound(value) else "CAST(? AS TEXT)" for value in key)
 
 
 def bound(key: Key) -> Sequence[Any]:
-    """The values for these places. A driver takes only texts that are some; others go as their bytes."""
+    """The values for the placeholders. Drivers take only valid texts; others are sent as bytes."""
     return [value if is_sound(value) else _bytes(value) for value in key]
 
 
 def is_sound(value: object) -> bool:
-    """Whether a value is other than a text that is no UTF-8."""
+    """Whether a value is anything but a text that is not UTF-8."""
     if not isinstance(value, str):
         return True
     try:
@@ -38,12 +38,12 @@ def is_sound(value: object) -> bool:
 
 
 def written(key: Sequence[Any]) -> str:
-    """A key in ASCII, from which it can be read again, whatever it holds."""
+    """A key as ASCII text, which `read` reverses."""
     return json.dumps(key, default=lambda value: {"bytes": value.hex()})
 
 
 def read(text: str) -> Key:
-    """A key that was written down."""
+    """The key of a text from `written`."""
     return tuple(bytes.fromhex(one["bytes"]) if isinstance(one, dict) else one for one in json.loads(text))
 
 

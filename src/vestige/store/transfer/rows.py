@@ -1,4 +1,4 @@
-"""Carrying the rows of a store into an empty one, in batches that are there whole or not at all."""
+"""Copies the rows of a store into an empty one, in batches that are written whole or not at all."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,15 +13,15 @@ from vestige.store.transfer.ends import Progress, RowRefusal, Side, UnfitRow
 from vestige.store.transfer.receipts import CarriedState, Receipt
 from vestige.store.transfer.tables import MEMORIES, PARTS, CarriedRow, TableSpec
 
-NO_MEMORY = "the memory it is about is not there"
+NO_MEMORY = "its memory does not exist"
 BATCH = 1_000
-"""Rows in one transaction: large enough that the transaction costs little, small enough that others can write
-between two of them and little is done twice after a kill."""
+"""Rows per transaction: enough that its cost is small, few enough that others can write in between and little
+is repeated after an interruption."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Carrier:
-    """Carries what `there` sees into a destination, and remembers how far it is."""
+    """Copies the rows that `there` sees into a destination, and records the progress."""
 
     there: Database
     into: Side
@@ -36,7 +36,7 @@ class Carrier:
     _receipt: Receipt = field(init=False)
 
     def carry(self, carried: CarriedState) -> None:
-        """Carry all that is not there yet."""
+        """Copy all rows that are not there yet."""
         self._begin(carried)
         self._total = sum(part.count(self.there) for part in PARTS)
         for part in PARTS:
@@ -54,7 +54,7 @@ class Carrier:
             if known is None:
                 word_rows.rebuild(
                     db, {}, self.into.surfaces
-                )  # nothing: it notes by which analyser words come
+                )  # no memory yet: this records the version of the analyser
                 begun = moment_text(self.now())
                 known = Receipt(node=carried.node, digest=carried.digest, begun=begun)
                 receipts.keep(db, known)
@@ -65,14 +65,14 @@ class Carrier:
     def _carry(self, part: TableSpec) -> None:
         after = self._receipt.after if self._receipt.part == part.table else None
         for rows in part.batches(self.there, after, self.batch):
-            # What is slow (analysing) is done before the lock is taken.
+            # Analysing is slow, so it is done before the lock is taken.
             items = part.items(self.there, rows)
             self._deliver(part, items, self._receipt.reached(part, part.key(rows[-1])))
             self._done += len(rows)
             self.progress(self._done, self._total, f"Carrying {part.table}")
 
     def _deliver(self, part: TableSpec, items: Sequence[CarriedRow], reached: Receipt) -> None:
-        """Write a batch, what of it cannot be written, and how far that is, all in one transaction."""
+        """Write a batch, its refused rows and the progress, all in one transaction."""
         with self.into.writing() as db:
             receipts.require_same(db, self.name, self.into.store.node, self._receipt)
             fit, refused = _parted(part, items, _present(db, part, items))
@@ -87,7 +87,7 @@ class Carrier:
     def _put(
         self, db: Database, part: TableSpec, items: Sequence[CarriedRow]
     ) -> Iterator[tuple[CarriedRow, str]]:
-        """Write rows; those that the database does not take are found by halves."""
+        """Write rows; those that the database refuses are found by bisection."""
         if not items:
             return
         try:
@@ -102,7 +102,7 @@ class Carrier:
             yield from self._put(db, part, items[middle:])
 
     def _finish(self) -> None:
-        """What is one for the whole store, and the end of the receipt."""
+        """Write the values that exist once per store, and complete the receipt."""
         with self.into.writing() as db:
             receipts.require_same(db, self.name, self.into.store.node, self._receipt)
             strengths.tune(db, strengths.curve(self.there))
@@ -113,7 +113,7 @@ class Carrier:
 
 
 def faulty(there: Database, total: int, progress: Progress) -> Iterator[RowRefusal]:
-    """What can be seen of the rows that would not be carried. Only the database itself knows all of them."""
+    """The rows that would be refused, as far as it can be checked without writing."""
     lost: set[int] = set()
     done = 0
     for part in PARTS:
@@ -124,24 +124,24 @@ def faulty(there: Database, total: int, progress: Progress) -> Iterator[RowRefus
                 lost.update(one.row[0] for one, _ in refused)
             yield from (refusal(there, part, one.row, reason) for one, reason in refused)
             done += len(rows)
-            progress(done, total, f"Looking at {part.table}")
+            progress(done, total, f"Checking {part.table}")
 
 
 def refusal(there: Database, part: TableSpec, row: Row, reason: str) -> RowRefusal:
-    """That a row is not carried, by the name it has in the source."""
+    """The refusal of a row, by its name in the source."""
     name, reason = _name(there, part, row), printable(reason)
     return RowRefusal(table=part.table, key=key_text(part, row), name=name, reason=reason)
 
 
 def key_text(part: TableSpec, row: Row) -> str:
-    """What a row is found by, as a text."""
+    """The key of a row as text."""
     return row_keys.written(part.key(row))
 
 
 def _parted(
     part: TableSpec, items: Sequence[CarriedRow], present: set[int]
 ) -> tuple[list[CarriedRow], list[tuple[CarriedRow, str]]]:
-    """The rows that can be carried, and the others with the reason."""
+    """The rows that can be copied, and the others with the reason."""
     fit: list[CarriedRow] = []
     refused: list[tuple[CarriedRow, str]] = []
     for one in items:
@@ -154,23 +154,23 @@ def _parted(
 
 
 def _present(db: Database, part: TableSpec, items: Sequence[CarriedRow]) -> set[int]:
-    """Which of the memories that rows are about are there."""
+    """The memories of these rows that exist."""
     asked = sorted({key for one in items if one.fault is None for key in part.memory_keys(one.row)})
     return set(memories.ids_of(db, asked)) if asked else set()
 
 
 def _name(there: Database, part: TableSpec, row: Row) -> str:
-    """What a row is called: the ids of its memories rather than their keys."""
+    """The name of a row: the ids of its memories instead of their keys."""
     ids = memories.ids_of(there, [key for key in part.memory_keys(row) if isinstance(key, int)])
     if part is MEMORIES:
         return printable(row[part.place("id")])
-    told = [
+    values = [
         str(ids.get(value, value)) if name in part.of_memories else str(value)
         for name, value in zip(part.order, part.key(row), strict=True)
     ]
-    return printable(", ".join(told))
+    return printable(", ".join(values))
 
 
 def printable(value: object) -> str:
-    """A text without what no text may hold."""
+    """A text without invalid characters."""
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\0")

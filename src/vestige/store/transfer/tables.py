@@ -1,8 +1,8 @@
-"""The tables that are carried, in the order in which they refer to each other.
+"""The tables that are copied, in the order of their references.
 
-What is derived (words, places, fingerprints, tags) is derived again with each memory, so that an index that
-is damaged or out of date stays behind. What an installation keeps for itself stays too: its node, who is at
-work, its last backup, notices, and the files and journals of its caches.
+Derived rows (words, places, fingerprints, tags) are derived again with each memory, so that a damaged or
+outdated index is not copied. What belongs to an installation is not copied either: its node, its processes,
+its last backup, notices, and the files and journals of its caches.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,12 +27,12 @@ from vestige.store.transfer.columns import Column, Fault, columns
 from vestige.store.transfer.row_keys import Key
 
 DAMAGED = (InvalidInput, ValueError, TypeError, KeyError, AttributeError, OverflowError)
-"""What reading a value from a damaged row raises."""
+"""The errors of reading a value from a damaged row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarriedRow:
-    """A row to be carried. `fault` says why it cannot be."""
+    """A row to copy. `fault` is the reason why it cannot be."""
 
     row: Row
     fault: Fault = None
@@ -40,7 +40,7 @@ class CarriedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryItem(CarriedRow):
-    """A memory with its strength, and what is derived from it."""
+    """A memory with its strength, and the rows derived from it."""
 
     strength: Row = ()
     memory: Memory | None = None
@@ -49,9 +49,10 @@ class MemoryItem(CarriedRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSpec:
-    """A table: its columns, a unique key that orders it, and which columns name memories by their key.
+    """A table: its columns, a unique key that orders it, and the columns that refer to memories.
 
-    `where` leaves out what is not carried; `value` makes the value of a row and fails if it is none.
+    `where` leaves out rows that are not copied; `value` makes the value of a row and fails for an invalid
+    one.
     """
 
     table: str
@@ -72,19 +73,19 @@ class TableSpec:
         return ", ".join(f'"{column.name}"' for column in self.columns)
 
     def key(self, row: Row) -> Key:
-        """What a row is found by."""
+        """The key of a row."""
         return self._values(row, self.order)
 
     def place(self, name: str) -> int:
-        """Where in a row a column is."""
+        """The index of a column."""
         return self._places[name]
 
     def memory_keys(self, row: Row) -> Key:
-        """The memories a row is about."""
+        """The memories of a row."""
         return self._values(row, self.of_memories)
 
     def count(self, db: Database) -> int:
-        """How many rows there are to carry."""
+        """The number of rows to copy."""
         return int(db.execute(f"SELECT count(*) FROM {self.table} WHERE {self.where}").fetchone()[0])
 
     def after(self, db: Database, key: Key | None, limit: int) -> list[Row]:
@@ -98,13 +99,13 @@ class TableSpec:
         return [tuple(row) for row in rows]
 
     def batches(self, db: Database, key: Key | None, limit: int) -> Iterator[list[Row]]:
-        """All rows after a key, so many at a time."""
+        """All rows after a key, in batches of `limit`."""
         while rows := self.after(db, key, limit):
             yield rows
             key = self.key(rows[-1])
 
     def items(self, db: Database, rows: Sequence[Row]) -> list[CarriedRow]:
-        """Rows that were read from `db`, looked at."""
+        """Rows that were read from `db`, with their faults."""
         return [CarriedRow(row=row, fault=self.fault(row)) for row in rows]
 
     def put(self, db: Database, items: Sequence[CarriedRow], surfaces: Surfaces) -> None:
@@ -116,7 +117,7 @@ class TableSpec:
         )
 
     def fault(self, row: Row) -> Fault:
-        """Why a row is not what it should be."""
+        """The fault of a row, if any."""
         for column, value in zip(self.columns, row, strict=True):
             found = column.fault(value)
             if found is not None:
@@ -140,10 +141,11 @@ class TableSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoriesTable(TableSpec):
-    """The memories, each with its strength, without which it is none."""
+    """The memories, each with its strength, which it must have."""
 
     def items(self, db: Database, rows: Sequence[Row]) -> list[CarriedRow]:
-        """Memories that were read from `db`, with what belongs to them. Analysing them is the slow part."""
+        """Memories that were read from `db`, with their strengths and derived rows. Analysing them is the
+        slow part."""
         strengths = _of_keys(db, STRENGTHS, [row[0] for row in rows])
         return [self._item(row, strengths.get(row[0])) for row in rows]
 
@@ -152,11 +154,11 @@ class MemoriesTable(TableSpec):
         whole = [one for one in items if isinstance(one, MemoryItem)]
         written, analysed = {}, {}
         for one in whole:
-            key, text_hash, *told = one.row
+            key, text_hash, *columns = one.row
             if one.memory is not None and one.analysis is not None:
                 analysed[key] = one.analysis
                 written[key] = MemoryRow(
-                    columns=tuple(told),
+                    columns=tuple(columns),
                     text_hash=text_hash,
                     tags=one.memory.tags,
                     fingerprints=one.analysis.fingerprints,
@@ -192,8 +194,8 @@ def _said(exc: Exception) -> str:
 
 
 def _revised(row: Row) -> Memory:
-    told = orjson.loads(row[5])  # an older Vestige wrote fewer columns
-    return memories.from_row([told.get(name) for name in memories.COLUMNS])
+    values = orjson.loads(row[5])  # an older Vestige wrote fewer columns
+    return memories.from_row([values.get(name) for name in memories.COLUMNS])
 
 
 def _strength(row: Row) -> object:
@@ -201,16 +203,16 @@ def _strength(row: Row) -> object:
 
 
 def _document(row: Row) -> Document:
-    told = dict(zip((column.name for column in DOCUMENTS.columns), row, strict=True))
+    values = dict(zip((column.name for column in DOCUMENTS.columns), row, strict=True))
     return Document(
-        kind=told["kind"],
-        id=told["id"],
-        scope=told["scope"],
-        version=told["version"],
-        created_at=datetime.fromisoformat(told["created_at"]),
-        updated_at=datetime.fromisoformat(told["updated_at"]),
-        cites=tuple(orjson.loads(told["cites"])),
-        body=json_mapping(told["body"]),
+        kind=values["kind"],
+        id=values["id"],
+        scope=values["scope"],
+        version=values["version"],
+        created_at=datetime.fromisoformat(values["created_at"]),
+        updated_at=datetime.fromisoformat(values["updated_at"]),
+        cites=tuple(orjson.loads(values["cites"])),
+        body=json_mapping(values["body"]),
     )
 
 
@@ -341,8 +343,8 @@ PARTS: tuple[TableSpec, ...] = (
     API_KEYS,
     ENDED_LOGINS,
 )
-"""Everything that is carried, memories first."""
+"""All copied tables, memories first."""
 
 CURVE = TableSpec(table="curve", columns=columns("one:integer w20:number"), order=("one",))
 COMPARED: tuple[TableSpec, ...] = (*PARTS, STRENGTHS, CURVE)
-"""Everything that must be the same afterwards, row by row."""
+"""All tables that must be equal afterwards, row by row."""

@@ -48,12 +48,12 @@ USES: dict[str, Callable[[MemoryStore], object]] = {
     "rebuild_index": lambda store: store.rebuild_index(),
     "alone": lambda store: store.alone("purge").__enter__(),
     "processes": lambda store: store.processes(),
-    "has_company": lambda store: store.has_company(),
+    "has_peers": lambda store: store.has_peers(),
     "leading": lambda store: store.leading(),
     "notify": lambda store: store.notify("one", []),
     "notices": lambda store: store.notices(0),
     "listening": lambda store: store.listening().__enter__(),
-    "lives": lambda store: list(store.lives(access=EVERYTHING)),
+    "histories": lambda store: list(store.histories(access=EVERYTHING)),
     "absorb": lambda store: store.absorb([], access=EVERYTHING),
     "put_key": lambda store: store.put_key(a_key("k")),
     "list_keys": lambda store: store.list_keys(),
@@ -64,7 +64,7 @@ USES: dict[str, Callable[[MemoryStore], object]] = {
     "login_ended": lambda store: store.login_ended("one"),
     "key_of_login": lambda store: store.key_of_login("k", "one"),
     "examine": lambda store: store.examine(T0, deep=False),
-    "mend": lambda store: store.mend("words", T0),
+    "repair": lambda store: store.repair("words", T0),
     "backup": lambda store: store.backup(Path("nowhere/copy.db")),
 }
 

@@ -60,21 +60,21 @@ def test_a_store_that_took_in_another_is_well(new_store: NewStore) -> None:
     one, other = new_store(), new_store()
     use(one)
     add(other, a_memory("e", "basalt"))
-    other.absorb(flat(one.lives(access=EVERYTHING, vectors=True)), access=EVERYTHING)
+    other.absorb(flat(one.histories(access=EVERYTHING, vectors=True)), access=EVERYTHING)
     assert other.examine(T0, deep=True) == []
 
 
 def test_mending_the_words_of_a_store_that_is_well_changes_nothing(store: MemoryStore) -> None:
     use(store)
-    before = flat(store.lives(access=EVERYTHING, vectors=True))
-    store.mend("words", T0)
-    assert len(flat(store.lives(access=EVERYTHING, vectors=True))) == len(before)
+    before = flat(store.histories(access=EVERYTHING, vectors=True))
+    store.repair("words", T0)
+    assert len(flat(store.histories(access=EVERYTHING, vectors=True))) == len(before)
     assert store.examine(T0) == []
 
 
 def test_a_repair_that_nobody_knows_is_refused(store: MemoryStore) -> None:
     with pytest.raises(InvalidInput, match="no repair called 'everything'"):
-        store.mend("everything", T0)
+        store.repair("everything", T0)
 
 
 def test_a_closed_store_cannot_be_examined(store: MemoryStore) -> None:

@@ -133,7 +133,7 @@ def test_keys_are_not_told_with_the_memories(new_store: NewStore) -> None:
     before = store.log(access=EVERYTHING)
     store.put_key(a_key("k"))
     assert store.log(access=EVERYTHING) == before
-    for lives in store.lives(access=EVERYTHING):
+    for lives in store.histories(access=EVERYTHING):
         other.absorb(lives, access=EVERYTHING)
     assert other.list_keys() == []
 

@@ -26,7 +26,7 @@ from vestige.core.errors import Conflict, NotFound
 from vestige.core.models import EVERYTHING, Evidence
 from vestige.store.contract.changes import Add, Carry, Claim, Link, Revise, Tune, Unlink
 from vestige.store.contract.store import MemoryStore
-from vestige.store.merge.histories import Absorbed, DocumentLife
+from vestige.store.merge.histories import Absorbed, DocumentHistory
 
 apart = meetings.apart
 
@@ -105,7 +105,7 @@ def test_the_clock_goes_on_from_a_document_that_was_put_without_an_event(apart: 
     one, other = apart
     put(one, replace(a_document(), updated_at=T0 + 365 * DAY), logged=False)
     give(one, other)
-    (life,) = (life for life in lives(one) if isinstance(life, DocumentLife))
+    (life,) = (life for life in lives(one) if isinstance(life, DocumentHistory))
     (event,) = add(other, a_memory("next"))
     assert event.clock == life.clock + 1
 

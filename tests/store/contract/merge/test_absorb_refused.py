@@ -10,18 +10,24 @@ from vestige.core.documents import Document
 from vestige.core.errors import Forbidden, InvalidInput
 from vestige.core.models import EVERYTHING, Access, Evidence, LogEvent
 from vestige.store.contract.store import MemoryStore
-from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife
+from vestige.store.merge.histories import (
+    CurveHistory,
+    DocumentHistory,
+    EdgeHistory,
+    EntityHistory,
+    MemoryHistory,
+)
 
 
 @pytest.fixture
-def life(new_store: NewStore) -> MemoryLife:
+def life(new_store: NewStore) -> MemoryHistory:
     """The life of a memory that was made, revised and remarked elsewhere."""
     store = new_store()
     add(store, a_memory("a"))
     revise(store, replace(a_memory("a", "copper"), revision=2, updated_at=T0 + HOUR))
     remark(store, "a", Evidence.GOOD, T0 + DAY)
     (told,) = lives(store)
-    assert isinstance(told, MemoryLife)
+    assert isinstance(told, MemoryHistory)
     return told
 
 
@@ -31,24 +37,26 @@ def other(new_store: NewStore) -> MemoryStore:
     return new_store()
 
 
-def lives(store: MemoryStore) -> list[Life]:
-    return flat(store.lives(access=EVERYTHING))
+def lives(store: MemoryStore) -> list[EntityHistory]:
+    return flat(store.histories(access=EVERYTHING))
 
 
 @pytest.mark.parametrize("access", [Access(scopes=("/",)), Access(domains=("home",))])
-def test_only_who_reaches_everything_may_do_it(other: MemoryStore, life: MemoryLife, access: Access) -> None:
+def test_only_who_reaches_everything_may_do_it(
+    other: MemoryStore, life: MemoryHistory, access: Access
+) -> None:
     with pytest.raises(Forbidden):
         other.absorb([life], access=access)
 
 
-def worse(life: MemoryLife, number: int, **changes: object) -> MemoryLife:
+def worse(life: MemoryHistory, number: int, **changes: object) -> MemoryHistory:
     """The life with one of its events changed."""
     events = list(life.events)
     events[number] = replace(events[number], **changes)  # type: ignore[arg-type]  # any field
     return replace(life, events=tuple(events))
 
 
-Damage = Callable[[MemoryLife], Life]
+Damage = Callable[[MemoryHistory], EntityHistory]
 DAMAGES: dict[str, Damage] = {
     "no events": lambda life: replace(life, events=()),
     "no creation": lambda life: replace(life, events=life.events[1:], versions=life.versions[1:]),
@@ -84,15 +92,15 @@ DAMAGES: dict[str, Damage] = {
     "a strength that is none": lambda life: worse(
         life, 2, kind="memory.carried", payload={"strength": {"stability": "much"}}
     ),
-    "a loop": lambda life: EdgeLife(source_id="a", target_id="a", kind="k", events=(a_link(life, "a"),)),
-    "an edge without a story": lambda life: EdgeLife(source_id="a", target_id="b", kind="k", events=()),
-    "another edge": lambda life: EdgeLife(
+    "a loop": lambda life: EdgeHistory(source_id="a", target_id="a", kind="k", events=(a_link(life, "a"),)),
+    "an edge without a story": lambda life: EdgeHistory(source_id="a", target_id="b", kind="k", events=()),
+    "another edge": lambda life: EdgeHistory(
         source_id="a", target_id="c", kind="k", events=(a_link(life, "b"),)
     ),
-    "a weight that is none": lambda life: EdgeLife(
+    "a weight that is none": lambda life: EdgeHistory(
         source_id="a", target_id="b", kind="k", events=(a_link(life, "b", weight="heavy"),)
     ),
-    "no curve": lambda life: CurveLife(
+    "no curve": lambda life: CurveHistory(
         events=(replace(life.events[2], kind="curve.tuned", memory_id=None, payload={"w20": -1}),)
     ),
     "an installation's own document": lambda life: a_filed(kind="running"),
@@ -111,19 +119,19 @@ DAMAGES: dict[str, Damage] = {
 }
 
 
-def a_link(life: MemoryLife, target: str, weight: object = 1.0) -> LogEvent:
+def a_link(life: MemoryHistory, target: str, weight: object = 1.0) -> LogEvent:
     payload = {"target": target, "kind": "k", "weight": weight}
     return replace(life.events[2], kind="edge.linked", payload=payload)
 
 
-def a_filed(kind: str = "note") -> DocumentLife:
+def a_filed(kind: str = "note") -> DocumentHistory:
     document = Document(kind=kind, id="one", created_at=T0, updated_at=T0)
-    return DocumentLife(kind=kind, id="one", events=(), document=document, clock=5, node="elsewhere")
+    return DocumentHistory(kind=kind, id="one", events=(), document=document, clock=5, node="elsewhere")
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
 def test_a_life_that_cannot_be_true_is_refused_with_everything_beside_it(
-    new_store: NewStore, other: MemoryStore, life: MemoryLife, damage: Damage
+    new_store: NewStore, other: MemoryStore, life: MemoryHistory, damage: Damage
 ) -> None:
     third = new_store()
     add(third, a_memory("fine", "iron"))
@@ -134,23 +142,23 @@ def test_a_life_that_cannot_be_true_is_refused_with_everything_beside_it(
     assert lives(other) == [life]
 
 
-def test_an_event_that_is_told_in_two_ways_is_refused(other: MemoryStore, life: MemoryLife) -> None:
+def test_an_event_that_is_told_in_two_ways_is_refused(other: MemoryStore, life: MemoryHistory) -> None:
     other.absorb([life], access=EVERYTHING)
-    with pytest.raises(InvalidInput, match="two ways"):
+    with pytest.raises(InvalidInput, match="two different contents"):
         other.absorb([worse(life, 2, payload={"evidence": "easy", "details": {}})], access=EVERYTHING)
     assert lives(other) == [life]
 
 
-def test_an_event_that_is_told_of_two_memories_is_refused(other: MemoryStore, life: MemoryLife) -> None:
-    twin = MemoryLife(
+def test_an_event_that_is_told_of_two_memories_is_refused(other: MemoryStore, life: MemoryHistory) -> None:
+    twin = MemoryHistory(
         memory_id="z",
         events=tuple(replace(event, memory_id="z") for event in life.events),
         versions=tuple(replace(version, id="z") for version in life.versions),
     )
-    with pytest.raises(InvalidInput, match="two ways"):
+    with pytest.raises(InvalidInput, match="two different contents"):
         other.absorb([life, twin], access=EVERYTHING)
     assert lives(other) == []
     other.absorb([life], access=EVERYTHING)
-    with pytest.raises(InvalidInput, match="two ways"):
+    with pytest.raises(InvalidInput, match="two different contents"):
         other.absorb([twin], access=EVERYTHING)
     assert lives(other) == [life]

@@ -28,20 +28,29 @@ from vestige.core.models import EVERYTHING, Access, Evidence, Filter
 from vestige.store.contract.changes import Add, Change, Drop, Forget, Put, Tune, Unlink
 from vestige.store.contract.store import MemoryStore
 from vestige.store.merge.absorb import check
-from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife, stamp
+from vestige.store.merge.histories import (
+    CurveHistory,
+    DocumentHistory,
+    EdgeHistory,
+    EntityHistory,
+    MemoryHistory,
+    stamp,
+)
 from vestige.store.merge.union import Key, key_of
 
 
-def told(store: MemoryStore, where: Filter | None = None, access: Access = EVERYTHING) -> dict[Key, Life]:
-    lives = flat(store.lives(where, access=access))
+def told(
+    store: MemoryStore, where: Filter | None = None, access: Access = EVERYTHING
+) -> dict[Key, EntityHistory]:
+    lives = flat(store.histories(where, access=access))
     found = {key_of(life): life for life in lives}
     assert len(found) == len(lives)
     return found
 
 
-def the_memory(store: MemoryStore, name: str, *, vectors: bool = False) -> MemoryLife:
-    lives = flat(store.lives(access=EVERYTHING, vectors=vectors))
-    (life,) = (one for one in lives if isinstance(one, MemoryLife) and one.memory_id == name)
+def the_memory(store: MemoryStore, name: str, *, vectors: bool = False) -> MemoryHistory:
+    lives = flat(store.histories(access=EVERYTHING, vectors=vectors))
+    (life,) = (one for one in lives if isinstance(one, MemoryHistory) and one.memory_id == name)
     return life
 
 
@@ -128,7 +137,7 @@ def test_a_deleted_memory_is_told_by_its_events_alone(full: MemoryStore) -> None
 
 
 def test_a_document_has_the_stamp_of_its_last_put_and_a_gone_one_none(full: MemoryStore) -> None:
-    lives = {life.id: life for life in told(full).values() if isinstance(life, DocumentLife)}
+    lives = {life.id: life for life in told(full).values() if isinstance(life, DocumentHistory)}
     (event,) = lives["one"].events
     assert (lives["one"].clock, lives["one"].node) == (event.clock, event.node)
     assert lives["one"].document == a_document("one", scope="/p", cites=("a",))
@@ -146,7 +155,7 @@ def test_the_stamps_of_documents_grow_though_the_clock_is_set_back_by_a_year(sto
         document = replace(a_document("a"), version=version, updated_at=back)
         put(store, document, logged=version % 2 == 0)
         (life,) = told(store).values()
-        assert isinstance(life, DocumentLife)
+        assert isinstance(life, DocumentHistory)
         clocks.append(life.clock)
     assert clocks == sorted(set(clocks))
     (event,) = add(store, a_memory("m", at=back))
@@ -154,20 +163,20 @@ def test_the_stamps_of_documents_grow_though_the_clock_is_set_back_by_a_year(sto
 
 
 def test_an_empty_store_tells_nothing(store: MemoryStore) -> None:
-    assert list(store.lives(access=EVERYTHING)) == []
+    assert list(store.histories(access=EVERYTHING)) == []
 
 
 def test_batches_have_the_size_asked_for_and_nothing_is_lost_between_them(full: MemoryStore) -> None:
-    batches = list(full.lives(access=EVERYTHING, batch=2))
+    batches = list(full.histories(access=EVERYTHING, batch=2))
     assert {len(batch) for batch in batches[:-1]} == {2}
-    assert flat(batches) == flat(full.lives(access=EVERYTHING))
+    assert flat(batches) == flat(full.histories(access=EVERYTHING))
     with pytest.raises(InvalidInput):
-        next(full.lives(access=EVERYTHING, batch=0))
+        next(full.histories(access=EVERYTHING, batch=0))
 
 
 def test_what_is_written_while_it_is_told_is_not_told(full: MemoryStore) -> None:
-    expected = flat(full.lives(access=EVERYTHING))
-    lives = full.lives(access=EVERYTHING, batch=1)
+    expected = flat(full.histories(access=EVERYTHING))
+    lives = full.histories(access=EVERYTHING, batch=1)
     first = next(lives)
     add(full, a_memory("aa", "new"))
     forget(full, "b")
@@ -259,10 +268,10 @@ def test_a_reader_cannot_change_what_is_stored(store: MemoryStore) -> None:
 
 def test_edges_are_told_with_all_that_happened_to_them(full: MemoryStore) -> None:
     life = told(full)["edge", "a", "b", "related"]
-    assert isinstance(life, EdgeLife)
+    assert isinstance(life, EdgeHistory)
     assert [event.kind for event in life.events] == ["edge.linked", "edge.unlinked"]
     curve = told(full)[("curve",)]
-    assert isinstance(curve, CurveLife)
+    assert isinstance(curve, CurveHistory)
     assert [event.payload["w20"] for event in curve.events] == [0.3]
 
 

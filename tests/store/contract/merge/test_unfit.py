@@ -26,18 +26,18 @@ from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import (
     Add,
     Change,
+    ChangeState,
     Claim,
     Drop,
     Forget,
     Link,
     Put,
-    Remark,
+    RecordEvidence,
     Revise,
-    Settle,
     Unlink,
 )
 from vestige.store.contract.store import MemoryStore
-from vestige.store.merge.histories import DocumentLife, EdgeLife, MemoryLife
+from vestige.store.merge.histories import DocumentHistory, EdgeHistory, MemoryHistory
 
 UNFIT = ("x\0", "\0", "x\ud800")
 
@@ -61,11 +61,13 @@ Making = Callable[[str], Change]
 CHANGES: dict[str, Making] = {
     "a reason to revise": lambda text: Revise(memory=replace(a_memory("a"), revision=2), reason=text),
     "a reason to forget": lambda text: Forget(memory_id="a", at=T0, reason=text),
-    "a reason to settle": lambda text: Settle(
+    "a reason to settle": lambda text: ChangeState(
         memory_id="a", at=T0, before=MemoryState.ACTIVE, after=MemoryState.DORMANT, reason=text
     ),
-    "a detail": lambda text: Remark(memory_id="a", evidence=Evidence.GOOD, at=T0, details={"a": [text]}),
-    "the name of a detail": lambda text: Remark(
+    "a detail": lambda text: RecordEvidence(
+        memory_id="a", evidence=Evidence.GOOD, at=T0, details={"a": [text]}
+    ),
+    "the name of a detail": lambda text: RecordEvidence(
         memory_id="a", evidence=Evidence.GOOD, at=T0, details={"a": {text: 1}}
     ),
     "the kind of an edge": lambda text: Link(
@@ -73,7 +75,7 @@ CHANGES: dict[str, Making] = {
     ),
     "an edge that is none": lambda text: Unlink(source_id="a", target_id="b", kind=text, at=T0),
     "a document that is none": lambda text: Drop(kind="note", id=text, at=T0),
-    "a memory that is none": lambda text: Remark(memory_id=text, evidence=Evidence.GOOD, at=T0),
+    "a memory that is none": lambda text: RecordEvidence(memory_id=text, evidence=Evidence.GOOD, at=T0),
 }
 
 
@@ -89,7 +91,7 @@ def test_no_change_carries_it(store: MemoryStore, making: Making, text: str) -> 
 def test_a_detail_that_only_looks_like_it_is_kept(store: MemoryStore) -> None:
     add(store, a_memory("a"))
     details = {"a": "\\u0000", "\\\\u0000": "\\"}
-    commit(store, Remark(memory_id="a", evidence=Evidence.GOOD, at=T0, details=details))
+    commit(store, RecordEvidence(memory_id="a", evidence=Evidence.GOOD, at=T0, details=details))
     (event, _) = store.latest(LogQuery(exposures=False), access=EVERYTHING, limit=9)
     assert event.payload["details"] == details
 
@@ -112,10 +114,10 @@ def test_no_life_with_it_is_taken_in(new_store: NewStore, text: str) -> None:
     store, other = new_store(), new_store()
     add(store, a_memory("a"), a_memory("b"))
     link(store, "a", "b")
-    commit(store, Remark(memory_id="a", evidence=Evidence.GOOD, at=T0))
-    told = flat(store.lives(access=EVERYTHING))
-    memory = next(one for one in told if isinstance(one, MemoryLife))
-    edge = next(one for one in told if isinstance(one, EdgeLife))
+    commit(store, RecordEvidence(memory_id="a", evidence=Evidence.GOOD, at=T0))
+    told = flat(store.histories(access=EVERYTHING))
+    memory = next(one for one in told if isinstance(one, MemoryHistory))
+    edge = next(one for one in told if isinstance(one, EdgeHistory))
     remark = replace(memory.events[1], payload={**memory.events[1].payload, "details": {"a": text}})
     linked = replace(edge.events[0], payload={**edge.events[0].payload, "kind": text})
     for bad in (
@@ -186,7 +188,7 @@ def test_labels_as_long_as_allowed_are_kept_and_found(new_store: NewStore) -> No
     edge = Edge(source_id=one, target_id=two, kind=kind, created_at=T0)
     commit(store, Add(memory=memory), Add(memory=a_memory(two)), Link(edge=edge), claim=claim)
     commit(store, Put(document=document))
-    other.absorb(flat(store.lives(access=EVERYTHING)), access=EVERYTHING)
+    other.absorb(flat(store.histories(access=EVERYTHING)), access=EVERYTHING)
 
     for held in (store, other):
         where = Filter(thread=label, session_id=label, tags_all=(label,), scope=memory.scope)
@@ -235,11 +237,11 @@ def test_a_claim_that_no_index_holds_is_refused(store: MemoryStore) -> None:
 def test_a_life_with_a_label_that_no_index_holds_is_not_taken_in(new_store: NewStore) -> None:
     store, other = new_store(), new_store()
     add(store, a_memory("a"))
-    memory = next(one for one in flat(store.lives(access=EVERYTHING)) if isinstance(one, MemoryLife))
+    memory = next(one for one in flat(store.histories(access=EVERYTHING)) if isinstance(one, MemoryHistory))
     long = replace(memory.versions[0], tags=(wide(MAX_LABEL_BYTES + 1),))
     document = Document(kind="d", id=wide(MAX_DOCUMENT_ID_BYTES + 1), created_at=T0, updated_at=T0)
-    filed = DocumentLife(kind="d", id=document.id, events=(), document=document, clock=5, node="elsewhere")
+    filed = DocumentHistory(kind="d", id=document.id, events=(), document=document, clock=5, node="elsewhere")
     for life in (replace(memory, versions=(long,)), filed):
         with pytest.raises(TooLarge):
             other.absorb([life], access=EVERYTHING)
-    assert flat(other.lives(access=EVERYTHING)) == []
+    assert flat(other.histories(access=EVERYTHING)) == []

@@ -26,9 +26,9 @@ from vestige.cognition.text.analyser import fingerprint
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, Forbidden, NotFound
 from vestige.core.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Filter
-from vestige.store.contract.changes import Add, Change, Drop, Forget, Link, Put, Remark, Revise
+from vestige.store.contract.changes import Add, Change, Drop, Forget, Link, Put, RecordEvidence, Revise
 from vestige.store.contract.store import MemoryStore
-from vestige.store.merge.histories import MemoryLife
+from vestige.store.merge.histories import MemoryHistory
 
 MINE = Access(scopes=("/user/ada",))
 HOME = Access(domains=("home",))
@@ -209,7 +209,7 @@ def test_a_log_limited_to_domains_leaves_out_memories_that_are_gone(shared: Memo
 
 WRITES_OUT_OF_REACH: list[Change] = [
     Revise(memory=replace(a_memory("near"), scope="/user/ada", revision=2), reason="r"),
-    Remark(memory_id="near", evidence=Evidence.GOOD, at=T0),
+    RecordEvidence(memory_id="near", evidence=Evidence.GOOD, at=T0),
     Link(edge=Edge(source_id="mine", target_id="near", kind="new", created_at=T0)),
     Link(edge=Edge(source_id="near", target_id="mine", kind="new", created_at=T0)),
     Forget(memory_id="near", at=T0, reason="r"),
@@ -250,7 +250,7 @@ def test_within_its_reach_a_limited_access_can_do_everything(shared: MemoryStore
         [
             Add(memory=new, embedded=embedded(new, axis(2))),
             Revise(memory=replace(new, scope="/user/ada", revision=2), reason="moved"),
-            Remark(memory_id="new", evidence=Evidence.GOOD, at=T0 + DAY),
+            RecordEvidence(memory_id="new", evidence=Evidence.GOOD, at=T0 + DAY),
             Link(edge=Edge(source_id="new", target_id="mine", kind="k", created_at=T0)),
             Forget(memory_id="below", at=T0, reason="r"),
         ],
@@ -280,8 +280,8 @@ def test_the_log_tells_of_a_document_to_who_reaches_it(shared: MemoryStore) -> N
 
 
 def lives_told(store: MemoryStore, access: Access) -> list[str]:
-    told = [life for batch in store.lives(access=access) for life in batch]
-    return [life.memory_id for life in told if isinstance(life, MemoryLife)]
+    told = [life for batch in store.histories(access=access) for life in batch]
+    return [life.memory_id for life in told if isinstance(life, MemoryHistory)]
 
 
 def test_a_life_that_was_in_another_domain_is_not_told(shared: MemoryStore) -> None:

@@ -6,7 +6,7 @@ from tests.store.support.generators import DAY, T0, a_memory, add, held, link
 from vestige.cognition.fsrs.strength import encode, retention_of
 from vestige.core.errors import InvalidInput, NotFound
 from vestige.core.models import EVERYTHING, Access, Edge, Evidence, MemoryState
-from vestige.store.contract.changes import Link, Remark, Settle, Unlink
+from vestige.store.contract.changes import ChangeState, Link, RecordEvidence, Unlink
 from vestige.store.contract.store import MemoryStore
 
 
@@ -76,7 +76,7 @@ def test_settling_takes_a_new_snapshot_logs_the_states_and_changes_nothing_else(
     before = held(store, "a").strength
     store.commit(
         [
-            Settle(
+            ChangeState(
                 memory_id="a",
                 at=T0 + 30 * DAY,
                 before=MemoryState.ACTIVE,
@@ -97,7 +97,9 @@ def test_settling_takes_a_new_snapshot_logs_the_states_and_changes_nothing_else(
 def test_a_remark_tells_its_amount_and_the_state_it_led_to(store: MemoryStore) -> None:
     add(store, a_memory("a"))
     for evidence, amount in ((Evidence.CAPTURED, 0.5), (Evidence.DEMOTED, 1.0)):
-        store.commit([Remark(memory_id="a", evidence=evidence, at=T0, amount=amount)], access=EVERYTHING)
+        store.commit(
+            [RecordEvidence(memory_id="a", evidence=evidence, at=T0, amount=amount)], access=EVERYTHING
+        )
     captured, demoted = (event.payload for event in store.log(access=EVERYTHING)[1:])
     assert captured["amount"] == 0.5
     assert "state" not in captured
@@ -110,6 +112,7 @@ def test_an_amount_outside_of_nothing_and_all_is_refused(store: MemoryStore, amo
     add(store, a_memory("a"))
     with pytest.raises(InvalidInput):
         store.commit(
-            [Remark(memory_id="a", evidence=Evidence.CAPTURED, at=T0, amount=amount)], access=EVERYTHING
+            [RecordEvidence(memory_id="a", evidence=Evidence.CAPTURED, at=T0, amount=amount)],
+            access=EVERYTHING,
         )
     assert held(store, "a").strength == encode(T0)

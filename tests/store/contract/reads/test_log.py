@@ -21,7 +21,7 @@ from tests.store.support.generators import (
     revise,
 )
 from vestige.core.models import EVERYTHING, Evidence
-from vestige.store.contract.changes import Remark
+from vestige.store.contract.changes import RecordEvidence
 from vestige.store.contract.store import MemoryStore
 
 
@@ -30,7 +30,7 @@ def test_every_change_is_logged_with_its_kind_time_scope_and_payload(store: Memo
     later = replace(a_memory("a", "changed"), tags=("t",), updated_at=T0 + DAY, revision=2)
     revise(store, later, "corrected")
     store.commit(
-        [Remark(memory_id="a", evidence=Evidence.GOOD, at=T0 + 2 * DAY, details={"by": ["test"]})],
+        [RecordEvidence(memory_id="a", evidence=Evidence.GOOD, at=T0 + 2 * DAY, details={"by": ["test"]})],
         access=EVERYTHING,
     )
     link(store, "b", "a", kind="cause", weight=0.5)

@@ -19,7 +19,7 @@ from tests.store.support.generators import (
 from vestige.cognition.text.analyser import fingerprint
 from vestige.core.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, VestigeError
 from vestige.core.models import ANYTHING, EVERYTHING, Edge, Evidence, Memory
-from vestige.store.contract.changes import Add, Change, Claim, Forget, Link, Remark, Revise
+from vestige.store.contract.changes import Add, Change, Claim, Forget, Link, RecordEvidence, Revise
 from vestige.store.contract.store import MemoryStore
 
 FULL = Memory(
@@ -119,7 +119,7 @@ def test_a_later_change_of_a_commit_sees_the_earlier_ones(store: MemoryStore) ->
             Add(memory=first),
             Revise(memory=replace(first, content="second", revision=2), reason="one"),
             Revise(memory=replace(first, content="third", revision=3), reason="two"),
-            Remark(memory_id="a", evidence=Evidence.GOOD, at=T0 + DAY),
+            RecordEvidence(memory_id="a", evidence=Evidence.GOOD, at=T0 + DAY),
             Add(memory=second),
             Link(edge=edge),
             Forget(memory_id="b", at=T0 + DAY, reason="asked to"),
@@ -155,7 +155,7 @@ FAILURES: list[tuple[Change, type[VestigeError]]] = [
     (Add(memory=a_memory("old")), Conflict),
     (Revise(memory=a_memory("unknown"), reason="r"), NotFound),
     (Revise(memory=replace(a_memory("old"), revision=9), reason="r"), Conflict),
-    (Remark(memory_id="unknown", evidence=Evidence.GOOD, at=T0), NotFound),
+    (RecordEvidence(memory_id="unknown", evidence=Evidence.GOOD, at=T0), NotFound),
     (Link(edge=Edge(source_id="old", target_id="unknown", kind="k", created_at=T0)), NotFound),
     (Link(edge=Edge(source_id="unknown", target_id="old", kind="k", created_at=T0)), NotFound),
     (Link(edge=Edge(source_id="old", target_id="old", kind="k", created_at=T0)), InvalidInput),
@@ -174,7 +174,7 @@ def test_a_commit_that_fails_at_its_last_change_leaves_nothing_behind(
     changes: list[Change] = [
         Add(memory=a_memory("new", "quartz")),
         Revise(memory=replace(a_memory("old", "quartz"), revision=2), reason="r"),
-        Remark(memory_id="old", evidence=Evidence.EASY, at=T0 + DAY),
+        RecordEvidence(memory_id="old", evidence=Evidence.EASY, at=T0 + DAY),
         Link(edge=Edge(source_id="old", target_id="end", kind="related", weight=0.9, created_at=T0)),
         Forget(memory_id="end", at=T0, reason="r"),
         replace(failing, memory=replace(failing.memory, revision=4))

@@ -10,7 +10,7 @@ from vestige.cognition.fsrs.fsrs import W20
 from vestige.cognition.fsrs.strength import after, encode, retention_of, retrieval_of
 from vestige.core.errors import Forbidden, InvalidInput, VestigeError
 from vestige.core.models import EVERYTHING, Access, Evidence, Filter, LogEvent, Order
-from vestige.store.contract.changes import Add, Remark, Tune
+from vestige.store.contract.changes import Add, RecordEvidence, Tune
 from vestige.store.contract.search import Probe
 from vestige.store.contract.store import MemoryStore
 
@@ -59,7 +59,7 @@ def test_later_changes_of_the_same_commit_see_the_new_curve(store: MemoryStore) 
         [
             Tune(w20=STEEP, at=at),
             Add(memory=a_memory("new")),
-            *(Remark(memory_id=name, evidence=Evidence.GOOD, at=at) for name in ("old", "new")),
+            *(RecordEvidence(memory_id=name, evidence=Evidence.GOOD, at=at) for name in ("old", "new")),
         ],
         access=EVERYTHING,
     )

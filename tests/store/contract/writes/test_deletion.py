@@ -22,7 +22,7 @@ from tests.store.support.generators import (
 from vestige.cognition.text.analyser import fingerprint
 from vestige.core.errors import Conflict, NotFound
 from vestige.core.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Filter, Tombstone
-from vestige.store.contract.changes import Add, Claim, Forget, Link, Remark
+from vestige.store.contract.changes import Add, Claim, Forget, Link, RecordEvidence
 from vestige.store.contract.store import MemoryStore
 
 
@@ -121,7 +121,7 @@ def test_an_answer_kept_for_a_retry_goes_when_it_quotes_the_text(store: MemorySt
         [Add(memory=memory)], access=EVERYTHING, claim=claim("quotes", '{"was":"the \\"blue\\" xylophone"}')
     )
     revise(store, replace(memory, content="a glockenspiel", phrasings=(), revision=2))
-    remarked = Remark(memory_id="a", evidence=Evidence.GOOD, at=T0)
+    remarked = RecordEvidence(memory_id="a", evidence=Evidence.GOOD, at=T0)
     store.commit([remarked], access=EVERYTHING, claim=claim("quotes the new text", "a glockenspiel"))
     store.commit([remarked], access=EVERYTHING, claim=claim("quotes a phrasing", "> a marimba"))
     store.commit([remarked], access=EVERYTHING, claim=claim("names", '{"id":"a"}'))

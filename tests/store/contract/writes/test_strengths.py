@@ -18,7 +18,7 @@ from tests.store.support.generators import (
 )
 from vestige.cognition.fsrs.strength import StrengthLine, after, encode, fold
 from vestige.core.models import EVERYTHING, Evidence, Filter, Order, Strength
-from vestige.store.contract.changes import Remark
+from vestige.store.contract.changes import RecordEvidence
 from vestige.store.contract.store import MemoryStore
 
 EVIDENCE = [evidence for evidence in Evidence if evidence is not Evidence.ENCODED]
@@ -60,7 +60,7 @@ def test_evidence_in_one_commit_adds_up_in_order(store: MemoryStore) -> None:
     at = [T0 + DAY, T0 + 2 * DAY, T0 + HOUR]
     kinds = [Evidence.GOOD, Evidence.DEMOTED, Evidence.EXPOSED]
     store.commit(
-        [Remark(memory_id="a", evidence=kind, at=when) for kind, when in zip(kinds, at, strict=True)],
+        [RecordEvidence(memory_id="a", evidence=kind, at=when) for kind, when in zip(kinds, at, strict=True)],
         access=EVERYTHING,
     )
     expected = encode(T0)

@@ -91,12 +91,12 @@ def test_who_is_closed_while_it_cannot_come_back_is_gone(postgres_url: str) -> N
 
 def test_after_a_session_was_lost_others_may_be_there_for_a_minute(postgres_url: str) -> None:
     with closing(open_at(postgres_url)) as store:
-        assert not store.has_company()
+        assert not store.has_peers()
         with closing(open_at(postgres_url, who=SERVER)):
-            assert store.has_company()
-        assert not store.has_company()
+            assert store.has_peers()
+        assert not store.has_peers()
         end_all_sessions(postgres_url)
-        assert store.has_company()
+        assert store.has_peers()
 
 
 def test_a_minute_later_nobody_else_is_expected() -> None:

@@ -89,7 +89,7 @@ def test_a_search_that_sees_many_vectors_has_an_index_built_and_finds_the_same_b
     put(indexing, np.array([dice.unit() for _ in range(300)]))
     assert indexing.index_status().indexed == 0
     near(indexing, axis(0))
-    indexing._tending.join()
+    indexing._hnsw.join()
     status = indexing.index_status()
     assert (status.vectors, status.indexed, status.segments) == (300, 300, 1)
     assert status.size_bytes > 0
@@ -182,7 +182,7 @@ def test_an_index_is_built_by_one_at_a_time_and_by_nobody_after_closing(store: P
     with outside(store._connections.place.url) as other:
         other.execute("SELECT pg_advisory_lock(%s::int, %s::int)", lock)
         assert store.rebuild_index().indexed == 0
-    store._tending.close()
+    store._hnsw.close()
     near(store, axis(0))
     assert store.rebuild_index().indexed == 0
 
@@ -225,7 +225,7 @@ def test_a_store_is_closed_at_once_when_its_index_is_about_to_be_built(
         assert about_to.wait(LONG)
         closing_it = threading.Thread(target=store.close, daemon=True)
         closing_it.start()
-        until(lambda: store._tending._closed)
+        until(lambda: store._hnsw._closed)
         go_on.set()
         closing_it.join(LONG / 4)
         assert not closing_it.is_alive()
@@ -240,7 +240,7 @@ def test_the_index_of_another_store_in_the_database_is_not_taken_for_ours(
         with closing(open_at(postgres_url, schema="annex")) as annex:
             put(annex, np.array([axis(0)] * 60))
             near(annex, axis(0))
-            annex._tending.join()
+            annex._hnsw.join()
             assert annex.index_status().indexed == 60, "it was seen to be missing"
     finally:
         query(postgres_url, "DROP SCHEMA annex CASCADE")

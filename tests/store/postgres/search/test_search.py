@@ -41,7 +41,7 @@ pytestmark = pytest.mark.slow
 def store(postgres_url: str) -> Iterator[PostgresStore]:
     opened = open_at(postgres_url)
     yield opened
-    opened._tending.close()
+    opened._hnsw.close()
     opened.close()
 
 
@@ -238,7 +238,7 @@ def test_a_memory_without_a_place_stops_no_search_and_no_write_and_can_be_mended
         add(damaged, replace(a_memory("m4", "zinc"), scope="/project"))
         assert set(damaged.gather(probe, access=EVERYTHING).ids) == others | {"m4"}
         (trouble,) = damaged.examine(T0)
-        damaged.mend(trouble.repair or "", T0)
+        damaged.repair(trouble.repair or "", T0)
         assert set(damaged.gather(probe, access=EVERYTHING).ids) == {"m1", "m2", "m3", "m4"}
 
 

@@ -156,7 +156,7 @@ def test_what_is_read_is_read_again_when_its_session_ends_before_the_last_statem
 
 def test_lives_are_taken_in_again_when_the_session_ends(store: PostgresStore, postgres_url: str) -> None:
     add(store, FIRST, SECOND)
-    (told,) = store.lives(access=EVERYTHING)
+    (told,) = store.histories(access=EVERYTHING)
     query(postgres_url, "DROP SCHEMA IF EXISTS annex CASCADE")
     try:
         with closing(open_at(postgres_url, schema="annex")) as annex:
@@ -164,7 +164,7 @@ def test_lives_are_taken_in_again_when_the_session_ends(store: PostgresStore, po
             query(postgres_url, "ALTER FUNCTION annex.end_once SET search_path TO annex")
             annex.absorb(told, access=EVERYTHING)
             assert query(postgres_url, "SELECT last_value > 1 FROM annex.endings") == [(True,)]
-            (here,) = annex.lives(access=EVERYTHING)
+            (here,) = annex.histories(access=EVERYTHING)
             assert here == told
     finally:
         query(postgres_url, "DROP SCHEMA annex CASCADE")
@@ -194,7 +194,7 @@ WAITS_LONG = (
     [
         ("tombstones", lambda store: store.examine(T0)),
         ("tombstones", lambda store: store.examine(T0, deep=True)),
-        ("memory_tags", lambda store: store.mend("tags", T0)),
+        ("memory_tags", lambda store: store.repair("tags", T0)),
     ],
     ids=["examine", "examine deeply", "mend"],
 )
@@ -225,5 +225,5 @@ def test_the_words_of_a_large_store_are_made_anew_however_long_it_takes(
         query(postgres_url, "DROP FUNCTION be_slow CASCADE")
         assert store.examine(T0) == []
         query(postgres_url, "DELETE FROM words WHERE key = 2")
-        store.mend("words", T0)
+        store.repair("words", T0)
         assert store.examine(T0) == []

@@ -114,8 +114,8 @@ def test_who_only_follows_hears_what_is_told_right_after_a_restart(own: Server, 
     url = store._connections.place.url
     with closing(open_at(url)) as other:
         heard, here, there = list[Happening](), EventBus(), EventBus()
-        following = Relay(store, here, process="here", others=store.has_company)
-        writing = Relay(other, there, process="there", others=other.has_company)
+        following = Relay(store, here, process="here", others=store.has_peers)
+        writing = Relay(other, there, process="there", others=other.has_peers)
         following.start()
         with here.listening(heard.append, everywhere=True):
             for number in range(2):

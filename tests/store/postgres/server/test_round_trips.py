@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.store.support.generators import SIGNATURE, T0, a_memory, a_turn, add, axis, embedded, some_tokens
 from tests.store.support.postgres_stores import open_at
 from vestige.core.models import EVERYTHING, Edge, Evidence, Filter
-from vestige.store.contract.changes import Add, Link, Remark
+from vestige.store.contract.changes import Add, Link, RecordEvidence
 from vestige.store.contract.search import Probe
 from vestige.store.postgres.store import PostgresStore
 
@@ -92,7 +92,7 @@ def test_several_memories_take_no_more_trips_than_one(store: PostgresStore, coun
 def test_a_remark_or_a_link_is_written_in_five_trips(store: PostgresStore, counter: Counter) -> None:
     add(store, a_memory("m1"), a_memory("m2"))
     edge = Edge(source_id="m1", target_id="m2", kind="related", weight=0.5, created_at=T0)
-    for change in (Remark(memory_id="m1", evidence=Evidence.GOOD, at=T0), Link(edge=edge)):
+    for change in (RecordEvidence(memory_id="m1", evidence=Evidence.GOOD, at=T0), Link(edge=edge)):
         before = counter.trips
         store.commit([change], access=EVERYTHING)
         assert counter.trips - before <= 5

@@ -53,7 +53,7 @@ def of_the_future(path: Path) -> None:
     ("damage", "check", "says"),
     [
         (emptied, "file", "is empty"),
-        (overwritten, "file", "does not begin as a database"),
+        (overwritten, "file", "is not a database"),
         (Path.unlink, "file", "There is no file"),
         (cut, "file", "cannot be opened"),
         (spoilt, "file", "cannot be opened"),
@@ -71,7 +71,7 @@ def test_what_is_wrong_is_told_with_the_backup_that_would_restore(
     assert (first.check, first.severity, first.repair) == (check, "broken", None)
     assert says in first.message
     assert last.check == "backups"
-    assert "good.db is whole and holds 1 memories" in last.message
+    assert "good.db is intact and holds 1 memories" in last.message
     assert {one: one.read_bytes() for one in tmp_path.glob("vestige.db*") if one.is_file()} == before
 
 
@@ -79,7 +79,7 @@ def test_a_backup_that_is_damaged_too_is_passed_over(tmp_path: Path) -> None:
     path = kept(tmp_path)
     emptied(path)
     (tmp_path / "backups" / "newer.db").write_bytes((tmp_path / "backups" / "good.db").read_bytes()[:9000])
-    assert "good.db is whole" in examine_file(path, T0)[-1].message
+    assert "good.db is intact" in examine_file(path, T0)[-1].message
     (tmp_path / "backups" / "good.db").unlink()
     assert "No backup in" in examine_file(path, T0)[-1].message
 

@@ -150,7 +150,7 @@ def test_nothing_is_written_to_a_file_that_is_at_its_place_no_more(
     path: Path, store: SqliteStore, tmp_path: Path, by: str
 ) -> None:
     add(store, a_memory("m1"))
-    told = [life for lives in store.lives(access=EVERYTHING) for life in lives]
+    told = [life for lives in store.histories(access=EVERYTHING) for life in lives]
     marked = mark_of(path).read_bytes()
     if by == "another":
         store.backup(tmp_path / "copy.db")
@@ -216,7 +216,7 @@ def test_a_file_that_is_replaced_again_and_again_is_given_up(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replacing(monkeypatch, path, restored_copy(path), OPENINGS)
-    with pytest.raises(StoreBusy, match="again and again"):
+    with pytest.raises(StoreBusy, match="keeps being replaced"):
         open_at(path)
 
 

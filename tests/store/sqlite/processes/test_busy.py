@@ -77,7 +77,7 @@ def test_an_outside_client_that_keeps_a_transaction_open_is_named(path: Path) ->
             add(store, a_memory("m1"))
         error = caught.value
         assert f"(pid {pid})" in error.message
-        assert "no Vestige process has it alone" in error.message
+        assert "no Vestige process has exclusive use of it" in error.message
         assert f"stayed busy for {clock.seconds:.1f} s" in error.message
         assert clock.seconds >= WRITE_DEADLINE_SECONDS
         assert error.details["programs"][0]["pid"] == pid

@@ -94,7 +94,8 @@ def test_another_process_is_named_and_its_death_frees_the_lock(path: Path, store
         with pytest.raises(StoreBusy) as caught, store.alone("restore"):
             pass
         assert caught.value.message == (
-            f"vestige rebuild (pid {other.pid}, since 2026-01-02 03:04:05 UTC) has the store alone: re-embed."
+            f"vestige rebuild (pid {other.pid}, since 2026-01-02 03:04:05 UTC)"
+            " has exclusive use of the store: re-embed."
         )
         assert f"process {other.pid}" in (caught.value.hint or "")
         assert len(store.processes()) == 2

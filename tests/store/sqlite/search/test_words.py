@@ -41,7 +41,7 @@ def test_a_word_index_that_cannot_be_opened_is_made_from_nothing(
     use(store)
     break_it(path, UNUSABLE[name])
     assert "word index" in [one.check for one in store.examine(LATER) if one.repair == "words"]
-    store.mend("words", LATER)
+    store.repair("words", LATER)
     assert store.examine(LATER, deep=True) == []
     assert worded(store, "zinc") == ["a"]
 
@@ -52,7 +52,7 @@ def test_a_word_index_made_anew_has_the_schema_that_the_migrations_give(
     use(store)
     schema = "SELECT name, sql FROM sqlite_master WHERE name LIKE 'words%' ORDER BY name"
     before = sqlite_files.query(path, schema)
-    store.mend("words", LATER)
+    store.repair("words", LATER)
     assert sqlite_files.query(path, schema) == before
 
 
@@ -65,7 +65,7 @@ def test_words_that_no_search_gets_to_are_seen_and_found_again(path: Path) -> No
         (found,) = store.examine(LATER)
         assert (found.check, found.repair) == ("word index", "words")
         assert "are not found" in found.message
-        store.mend("words", LATER)
+        store.repair("words", LATER)
         assert store.examine(LATER) == []
         assert worded(store, "zinc299") == ["m299"]
 

@@ -1,4 +1,4 @@
-"""What a PostgreSQL store finds wrong in itself: every check by name, each a function over one snapshot."""
+"""The checks of a PostgreSQL store, by name, each a function over one snapshot."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -8,11 +8,10 @@ import psycopg
 from vestige.core.errors import StoreError
 from vestige.store import migrations
 from vestige.store.contract.trouble import Trouble
-from vestige.store.postgres.check import schema as parts
+from vestige.store.postgres.check.schema import OBJECTS, ExpectedSchema, expected, objects
 from vestige.store.postgres.connection import PostgresConnections, PostgresSession
 from vestige.store.postgres.opening import applied, schema
 from vestige.store.sql.check import log, rows, text, vectors
-from vestige.store.sql.check import schema as blueprint
 
 WORD_KEY = "key"
 UNCOUNTED = (
@@ -46,16 +45,18 @@ Look = Callable[[PostgresSession], Iterator[Trouble]]
 def examine(connections: PostgresConnections, now: datetime, *, deep: bool) -> list[Trouble]:
     """Everything that is wrong, in the order of the checks."""
     troubles: list[Trouble] = []
+    with connections.unhurried() as apart:
+        planned = expected(apart.connection)
     with connections.reading() as db:
         db.command("SET LOCAL statement_timeout = 0")  # it reads everything there is
-        for name, look in _checks(deep=deep).items():
+        for name, look in _checks(planned, deep=deep).items():
             troubles.extend(_found(db, name, look))
     return troubles
 
 
-def _checks(*, deep: bool) -> dict[str, Look]:
+def _checks(planned: ExpectedSchema, *, deep: bool) -> dict[str, Look]:
     checks: dict[str, Look] = {
-        "schema": _schema,
+        "schema": lambda db: _schema(db, planned),
         "values": rows.values,
         "strays": lambda db: rows.strays(db, WORD_KEY),
         "missing rows": lambda db: rows.missing(db, WORD_KEY),
@@ -75,7 +76,7 @@ def _checks(*, deep: bool) -> dict[str, Look]:
 
 
 def _found(db: PostgresSession, name: str, look: Look) -> Iterator[Trouble]:
-    """What a check finds. One that stumbles over damage says so, and the others go on."""
+    """The problems that a check finds. A check that fails on damage reports that, and the others go on."""
     db.command("SAVEPOINT looking")
     try:
         yield from look(db)
@@ -83,33 +84,27 @@ def _found(db: PostgresSession, name: str, look: Look) -> Iterator[Trouble]:
         if isinstance(exc, psycopg.OperationalError) and db.connection.broken:
             raise
         db.command("ROLLBACK TO SAVEPOINT looking")
-        yield Trouble(check=name, message=f"This cannot be read to its end: {str(exc).splitlines()[0]}.")
+        yield Trouble(check=name, message=f"The check could not finish: {str(exc).splitlines()[0]}.")
 
 
-def _schema(db: PostgresSession) -> Iterator[Trouble]:
+def _schema(db: PostgresSession, planned: ExpectedSchema) -> Iterator[Trouble]:
     try:
         pending = migrations.pending(schema(), applied(db.connection))
-    except StoreError as exc:  # of the future, or another's
+    except StoreError as exc:  # of a newer Vestige, or a modified one
         yield Trouble(check="schema", message=exc.message)
         return
     if pending:
         names = ", ".join(step.label for step in pending)
         yield Trouble(check="schema", message=f"The schema lacks {names}.")
         return
-    yield from blueprint.troubles(lacking(db))
-
-
-def lacking(db: PostgresSession) -> list[blueprint.SchemaObject]:
-    """What the migrations made and is not there."""
-    names = [name for (name,) in db.execute(parts.NAMES)]
-    return parts.lacking(names, db.execute(parts.HELD_RULES).fetchall())
+    yield from planned.troubles(objects(db.execute(OBJECTS)))
 
 
 def _words(db: PostgresSession) -> Iterator[Trouble]:
-    """Who has a term and how common it is, against the terms of the memories."""
+    """Compare the postings and the frequencies of terms with the terms of the memories."""
     for sql, message in (
-        (UNPOSTED, "Memories are found by other words than they have."),
-        (UNCOUNTED, "Words are counted otherwise than they occur."),
+        (UNPOSTED, "The index of words differs from the words of memories."),
+        (UNCOUNTED, "The counts of words differ from their occurrences."),
     ):
         number = db.execute(sql).fetchone()[0]
         if number:
@@ -117,18 +112,18 @@ def _words(db: PostgresSession) -> Iterator[Trouble]:
 
 
 def _indexes(db: PostgresSession) -> Iterator[Trouble]:
-    """Indexes that are not used, such as one whose making was cut off."""
+    """Invalid indexes, such as one whose build was interrupted."""
     for (name,) in db.execute(INVALID):
         yield Trouble(
             check="indexes",
-            message=f"The index {name} is not whole and not used: its making was cut off, or is under way.",
+            message=f"The index {name} is not complete and not used: its build was interrupted or goes on.",
             severity="warning",
             repair="index",
         )
 
 
 def _pages(db: PostgresSession) -> Iterator[Trouble]:
-    """PostgreSQL's own verdict on its trees, where its extension for that (`amcheck`) is there."""
+    """PostgreSQL's own check of its B-trees, where its extension `amcheck` is installed."""
     if db.execute(AMCHECK).fetchone() is None:
         return
     for oid, name in db.execute(TREES).fetchall():

@@ -1,32 +1,35 @@
-"""Repairs of what a PostgreSQL store derives. Nothing that is canonical is written here."""
+"""Repairs of derived rows of a PostgreSQL store. Canonical rows are never written here."""
 
 from vestige.store.contract.trouble import no_repair
-from vestige.store.postgres.check.checks import lacking
+from vestige.store.postgres.check.schema import OBJECTS, ExpectedSchema, expected, objects
 from vestige.store.postgres.connection import PostgresConnections, PostgresSession
 from vestige.store.postgres.search.words import PostgresSurfaces
 from vestige.store.sql.check.repair import REPAIRS
-from vestige.store.sql.check.schema import to_make_again
+from vestige.store.sql.check.schema import differences
 from vestige.store.sql.tables import Tables
 
 
-def mend(connections: PostgresConnections, repair: str) -> None:
-    """Do a repair in the tables; InvalidInput for one that is none."""
+def repair_store(connections: PostgresConnections, repair: str) -> None:
+    """Run a repair in the tables; InvalidInput for an unknown one."""
     surfaces = PostgresSurfaces()
     if repair == "words":
         Tables(connections, surfaces).rebuild_words()
     elif repair == "schema":
-        connections.written(_make_again)
+        with connections.unhurried() as apart:
+            planned = expected(apart.connection)
+        connections.written(lambda db: _create_again(db, planned))
     elif repair in REPAIRS:
         connections.written(lambda db: _repair(db, repair, surfaces))
     else:
         raise no_repair(repair)
 
 
-def _make_again(db: PostgresSession) -> None:
-    """Indexes and views that are missing."""
+def _create_again(db: PostgresSession, planned: ExpectedSchema) -> None:
+    """Create indexes and views that are missing or have another definition."""
     db.command("SET LOCAL statement_timeout = 0")
-    for statement in to_make_again(lacking(db)):
-        db.command(statement)
+    for one in differences(planned.objects, objects(db.execute(OBJECTS))):
+        for statement in one.repair():
+            db.command(statement)
 
 
 def _repair(db: PostgresSession, repair: str, surfaces: PostgresSurfaces) -> None:

@@ -1,6 +1,6 @@
-"""The advisory locks of a store, all in one place: two with the same number would be one lock.
+"""The advisory locks of a store, all in one module: two with the same number would be one lock.
 
-The first number of a lock is one of these, the second is that of the store's schema.
+The first number of a lock is one of these, the second is the oid of the store's schema.
 """
 
 from enum import IntEnum, unique
@@ -8,22 +8,22 @@ from enum import IntEnum, unique
 
 @unique
 class Lock(IntEnum):
-    """What only one session at a time may do in a store."""
+    """Work that only one session at a time may do in a store."""
 
     WRITERS = 0x56_57_54_45
     """Writing: every write transaction takes it first."""
     UPGRADES = 0x56_57_54_46
-    """Making or upgrading the schema."""
+    """Creating or upgrading the schema."""
     STARTS = 0x56_57_54_47
     """Starting a server."""
     ALONE = 0x56_57_54_48
-    """Having the store alone for long."""
+    """Exclusive use for long."""
     BRIEFLY = 0x56_57_54_49
-    """Having the store alone for a moment."""
+    """Exclusive use for a moment."""
     TENDERS = 0x56_57_54_4A
     """Building an index of vectors."""
     LEADING = 0x56_57_54_4B
-    """Leading the processes at work on the store."""
+    """Leading the processes that use the store."""
 
 
 def signed(oid: int) -> int:

@@ -1,7 +1,7 @@
-"""Which processes are at work on a store: each holds, by a session, the lock of its row in `present`.
+"""The peer registry: each process that uses a store holds, by a session, the lock of its row in `present`.
 
-The lock ends with the session, however the process ends, and everybody sees who holds one. A row whose lock
-nobody holds is what a killed process left; whoever comes next takes it away.
+The lock ends with the session, however the process ends, and all sessions see its holder. A row without a
+lock belongs to a killed process; the next process removes it.
 """
 
 import logging
@@ -47,13 +47,14 @@ _TURN = "SELECT pg_advisory_xact_lock(%s::int4, %s::int4)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresPresence:
-    """A process that is there until it closes this, or ends."""
+    """The registration of a process, until it is closed or the process ends."""
 
     id: int
     db: Connection[Any]
 
     def close(self) -> None:
-        """Be gone. A session frees its locks some time after it was closed, so they are freed before."""
+        """Remove the registration. A session frees its locks some time after it was closed, so they are freed
+        before."""
         with suppress(psycopg.Error):  # one that the server has ended has none
             leave = f"DELETE FROM present WHERE id = {self.id}; SELECT pg_advisory_unlock_all()"
             self.db.execute(leave.encode())
@@ -62,7 +63,7 @@ class PostgresPresence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """Somebody who is there; with a purpose, somebody who does something alone."""
+    """A registered process; with a purpose, one that has exclusive use."""
 
     id: int
     who: Who
@@ -70,13 +71,13 @@ class Present:
 
 
 def question(oid: int) -> str:
-    """What to ask the server so that `present` can be told."""
+    """The query whose rows `present` reads."""
     return _LIVE.format(oid=oid)
 
 
 def present(rows: Iterable[Row]) -> list[Present]:
-    """Who is there now, in the order in which the processes began."""
-    found = [Present(id=number, purpose=purpose, who=_who(told)) for number, purpose, told in rows]
+    """The registered processes, in the order of their start."""
+    found = [Present(id=number, purpose=purpose, who=_who(text)) for number, purpose, text in rows]
     return sorted(found, key=lambda one: (one.who.since, one.who.pid, one.id))
 
 
@@ -87,8 +88,8 @@ def join(
     patience_seconds: float | None = None,
     beside_any: bool = False,
 ) -> PostgresPresence:
-    """Be among those that have this store open. StoreBusy for a server beside an exclusive one, and for an
-    exclusive server beside any other; servers start one after another."""
+    """Register this process. StoreBusy for a server beside an exclusive one, and for an exclusive server
+    beside any other; servers start one after another."""
     oid = connections.schema_oid
     with ExitStack() as undo:
         db = undo.enter_context(connections.apart(patience_seconds))
@@ -104,13 +105,13 @@ def join(
 
 
 def rejoin(connections: PostgresConnections, who: Who) -> PostgresPresence:
-    """Be seen again after the session has ended; tried once. A server that began meanwhile saw nobody, so
-    that both go on: all that is left is to say so."""
+    """Register again after the session has ended; tried once. A server that started in the meantime did not
+    see this one, so both continue and this logs a warning."""
     try:
         return join(connections, who, patience_seconds=0.0)
     except StoreBusy as exc:
         logger.warning(
-            "storage.exclusive could not be kept while the database server was restarted. %s Both go on:"
+            "storage.exclusive could not be kept while the database server was restarted. %s Both continue:"
             " stop one of them.",
             exc.message,
         )
@@ -118,7 +119,7 @@ def rejoin(connections: PostgresConnections, who: Who) -> PostgresPresence:
 
 
 def take(connections: PostgresConnections, who: Who, purpose: str) -> PostgresPresence:
-    """Have a store alone until this is closed; StoreBusy, naming who has it."""
+    """Get exclusive use of a store until this is closed; StoreBusy, naming its holder."""
     brief, oid = purpose in BRIEF, connections.schema_oid
     lock = (Lock.BRIEFLY if brief else Lock.ALONE, signed(oid))
     again = connections.pool.waiting.turns(connections.wait_seconds)
@@ -127,7 +128,7 @@ def take(connections: PostgresConnections, who: Who, purpose: str) -> PostgresPr
         with translated(connections.place):
             while not _took(db, lock, connections.wait_seconds if brief else 0.0):
                 holder = _holder(db, oid, brief=brief)
-                # Nobody is named while somebody takes it or gives it back: that too is over in a moment.
+                # No holder is named while another process takes or frees it, which takes a moment.
                 if brief or holder is not None or not again():
                     raise kept(holder, details={"store": str(connections.place)})
             here = _register(db, oid, who, purpose)
@@ -136,7 +137,8 @@ def take(connections: PostgresConnections, who: Who, purpose: str) -> PostgresPr
 
 
 def lead(db: Connection[Any], oid: int, *, held: bool) -> bool:
-    """Lead by this session, unless another one does; one that `held` it still does if it still answers."""
+    """Become the leader by this session, unless another one leads; one that `held` it still does if it still
+    answers."""
     if held:
         return bool(_first(db, _STILL, ()))
     return bool(_first(db, _TRY, (Lock.LEADING, signed(oid))))
@@ -152,7 +154,7 @@ def _take_turn(db: Connection[Any], connections: PostgresConnections) -> None:
 
 
 def _took(db: Connection[Any], lock: tuple[int, int], wait_seconds: float) -> bool:
-    """Take a lock, or wait for it so long: the server has those who wait come in their order."""
+    """Take a lock, or wait for it: the server serves the queue in order."""
     if wait_seconds <= 0:
         return bool(_first(db, _TRY, lock))
     try:
@@ -165,14 +167,15 @@ def _took(db: Connection[Any], lock: tuple[int, int], wait_seconds: float) -> bo
 
 
 def _patience(wait_seconds: float) -> bytes:
-    """How long a transaction waits for a lock, whatever a statement may take. 0 would be for ever."""
+    """The settings for how long a transaction waits for a lock, whatever the statement timeout. 0 would never
+    end."""
     milliseconds = max(1, round(1000 * wait_seconds))
     return f"SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = {milliseconds}".encode()
 
 
 def _register(db: Connection[Any], oid: int, who: Who, purpose: str) -> PostgresPresence:
-    told = orjson.dumps(asdict(who)).decode()
-    return PostgresPresence(id=int(_first(db, _REGISTER, (purpose, told, oid))), db=db)
+    text = orjson.dumps(asdict(who)).decode()
+    return PostgresPresence(id=int(_first(db, _REGISTER, (purpose, text, oid))), db=db)
 
 
 def _holder(db: Connection[Any], oid: int, *, brief: bool) -> Holder | None:
@@ -182,8 +185,8 @@ def _holder(db: Connection[Any], oid: int, *, brief: bool) -> Holder | None:
     return None
 
 
-def _who(told: str) -> Who:
-    fields = orjson.loads(told)
+def _who(text: str) -> Who:
+    fields = orjson.loads(text)
     return Who(**{**fields, "since": datetime.fromisoformat(fields["since"])})
 
 
@@ -192,16 +195,17 @@ def _first(db: Connection[Any], query: str, params: tuple[object, ...]) -> Any: 
     return None if row is None else row[0]
 
 
-# -- A process stays among those that are seen: its session is watched, and another one made when it ends.
+# -- Keeping the registration: the session is watched, and replaced when it ends.
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 5.0
 SLOWER = 1.1
-"""By so much each pause between two tries grows: it is about a tenth of the time the server has been away."""
+"""The factor by which each pause between two attempts grows: it is about a tenth of the time the server has
+been away."""
 
 
 class KeptPresence:
-    """The presence of this process, until it is closed."""
+    """The registration of this process, until it is closed."""
 
     def __init__(self, connections: PostgresConnections, who: Who) -> None:
         self._connections = connections
@@ -217,11 +221,11 @@ class KeptPresence:
 
     @property
     def id(self) -> int:
-        """By which the others know it."""
+        """The number by which the others know it."""
         return self._here.id
 
     def come_back(self, gone: int) -> None:
-        """Be seen again, when the others no longer see this id; waits for it as calls wait for the server."""
+        """Register again, when the others no longer see this id; waits as calls wait for the server."""
         with self._changed:
             if self._here.id == gone and not self._ended.is_set():
                 self._missed = gone
@@ -231,8 +235,8 @@ class KeptPresence:
                 )
 
     def leads(self) -> bool:
-        """Whether the process leads, or does from now on; no, while the server does not answer. The thread
-        finds out: the session is its own."""
+        """Whether the process leads, or does from now on; False while the server does not answer. The thread
+        finds out, because it owns the session."""
         with self._changed:
             if self._ended.is_set():
                 return False
@@ -244,14 +248,14 @@ class KeptPresence:
             return self._leading and not self._asked
 
     def close(self) -> None:
-        """Be seen no more. Safe to call twice."""
+        """Remove the registration. Safe to call twice."""
         with self._changed:
             if self._ended.is_set():
                 return
             self._ended.set()
             self._changed.notify_all()
             self._bell.send(b"!")
-        # A thread that waits even longer, for a server that does not answer, closes what it still makes.
+        # A thread that waits even longer, for a server that does not answer, closes what it opens then.
         self._thread.join(self._connections.wait_seconds)
         self._alarm.close()
         self._bell.close()
@@ -264,13 +268,13 @@ class KeptPresence:
         self._here.close()
 
     def _watch(self, db: Connection[Any]) -> None:
-        """Sleep until the session ends, is missed by somebody, or is to end."""
+        """Sleep until the session ends, is missed by another process, or is to end."""
         with selectors.DefaultSelector() as ready:
             ready.register(self._alarm, selectors.EVENT_READ)
             ready.register(db.fileno(), selectors.EVENT_READ)
             while not self._ended.is_set() and self._missed != self._here.id:
-                for told, _ in ready.select():
-                    if told.fileobj is self._alarm:
+                for event, _ in ready.select():
+                    if event.fileobj is self._alarm:
                         self._alarm.recv(64)
                         if not self._answered(db):
                             return
@@ -278,7 +282,7 @@ class KeptPresence:
                         return
 
     def _answered(self, db: Connection[Any]) -> bool:
-        """Tell who asked whether the process leads; False when the session has ended."""
+        """Answer whether the process leads; False when the session has ended."""
         if not self._asked:
             return True
         try:
@@ -295,14 +299,14 @@ class KeptPresence:
             self._leading = False  # its lock has gone with the session
         self._here.db.close()
         self._connections.pool.renew()
-        pause, told = FIRST_PAUSE_SECONDS, False
+        pause, warned = FIRST_PAUSE_SECONDS, False
         while not self._ended.is_set():
             try:
                 here = rejoin(self._connections, self._who)
             except VestigeError as exc:
-                if not (told or self._ended.is_set() or isinstance(exc, StoreUnavailable)):
+                if not (warned or self._ended.is_set() or isinstance(exc, StoreUnavailable)):
                     logger.warning("Other processes do not see this one: %s", exc.message)
-                    told = True
+                    warned = True
                 self._ended.wait(pause)
                 pause = min(SLOWER * pause, LONGEST_PAUSE_SECONDS)
             else:
@@ -313,7 +317,7 @@ class KeptPresence:
 
 
 def _alive(db: Connection[Any]) -> bool:
-    """Whether the server goes on: what it sends may be its last words, or TLS that talks to itself."""
+    """Whether the session is still alive: the server may have sent a final message, or only TLS data."""
     try:
         db.pgconn.consume_input()
     except psycopg.Error:

@@ -1,4 +1,4 @@
-"""A PostgreSQL store among the processes that share it: who they are, doing something alone, and news."""
+"""The peers of a PostgreSQL store: processes that share it, exclusive work, and notices."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -20,15 +20,16 @@ from vestige.store.sql.database import Database
 from vestige.store.sql.rows import notices
 
 PATIENCE_SECONDS = 0.2
-"""How long notices wait for other writers: late ones are worth little."""
+"""The patience of notices for other writers: late ones are worth little."""
 LOOK_UP_SECONDS = 0.2
-"""How soon one who waits for news sees that the store was closed."""
+"""The interval at which a listener checks whether the store was closed."""
 SETTLING_SECONDS = 60.0
-"""How long after a restart of the server others may not be back: all notice a lost connection in a minute."""
+"""The time after a restart of the server in which others may not be back: all notice a lost connection within
+a minute."""
 
 
 class PostgresPeers:
-    """What concerns other processes. What each method promises is said in `MemoryStore`."""
+    """The peers of a store. `MemoryStore` has the contract."""
 
     def __init__(self, connections: PostgresConnections, who: Who) -> None:
         self._shared = connections
@@ -40,26 +41,24 @@ class PostgresPeers:
             self._here = KeptPresence(connections, who)
         elif who.exclusive:
             raise StoreError(
-                f"The store cannot be had exclusively: it can only be read here. ({connections.place})",
+                f"The store cannot be opened exclusively: it can only be read here. ({connections.place})",
                 hint="Connect to the primary server, or start without --exclusive (storage.exclusive).",
                 details={"store": str(connections.place)},
             )
 
     @contextmanager
     def alone(self, purpose: str) -> Iterator[None]:
-        """Hold what only one process at a time may do; StoreBusy while another does. A server that is
-        restarted forgets it."""
+        """A restart of the server ends the exclusive use."""
         self._shared.check_open()
         if self._shared.read_only:
             raise StoreReadOnly(hint=HINTS[StoreReadOnly], details={"store": str(self._shared.place)})
         with ExitStack() as held:
-            if purpose in BRIEF:  # threads wait here: a session for each of them would be many
+            if purpose in BRIEF:  # threads wait here: a session for each of them would be too many
                 held.enter_context(self._line.turn(purpose, self._shared.wait_seconds))
             held.callback(presence.take(self._shared, self._who, purpose).close)
             yield
 
     def processes(self) -> list[Who]:
-        """Who has this store open, the one that came first before the others."""
         here = self._here
         number = -1 if here is None else here.id
         found = self._present()
@@ -68,40 +67,37 @@ class PostgresPeers:
             found = self._present()
         return [one.who for one in found if not one.purpose]
 
-    def has_company(self) -> bool:
-        """Whether others may have this store open. After a restart of the server they may not be back yet."""
+    def has_peers(self) -> bool:
+        """Others may not have reconnected yet after a restart of the server."""
         others = len(self.processes()) > 1
         return others or self._shared.pool.renewed_within(SETTLING_SECONDS)
 
     def leading(self) -> bool:
-        """Whether this process leads, or does from now on because nobody did."""
         self._shared.check_open()
         here = self._here
         return here is not None and here.leads()
 
     @property
     def lingers_in(self) -> str | None:
-        """None: what the server keeps of deleted rows is its own affair, and nobody finds it."""
+        """None: deleted rows on the pages of the server are not readable by clients."""
         return None
 
     def notify(self, process: str, messages: Sequence[str]) -> None:
-        """Tell the other processes at work on this store."""
 
-        def tell(db: Database) -> None:
+        def send(db: Database) -> None:
             notices.add(db, process, messages)
-            # That there are some, not what they say: whoever may connect to the database may listen.
+            # Only that there are some, not their text: every user of the database may listen.
             db.execute(f"NOTIFY {self._channel}")
 
-        self._shared.written(tell, PATIENCE_SECONDS)
+        self._shared.written(send, PATIENCE_SECONDS)
 
     def notices(self, after: int) -> list[Notice]:
-        """What was told after a notice, oldest first."""
         with self._shared.reading(snapshot=False) as db:
             return notices.after(db, after)
 
     @contextmanager
     def listening(self) -> Iterator[Callable[[float], bool]]:
-        """The server wakes whoever waits for news; a standby does not."""
+        """The server notifies the listener; a standby does not."""
         self._shared.check_open()
         if self._shared.read_only:
             yield lambda seconds: not self._ended.wait(seconds)
@@ -121,7 +117,7 @@ class PostgresPeers:
             return presence.present(db.execute(presence.question(self._shared.schema_oid)))
 
     def _leave(self) -> None:
-        """Be seen no more by the others."""
+        """Remove this process from the registry."""
         self._ended.set()
         here, self._here = self._here, None
         if here is not None:
@@ -129,7 +125,7 @@ class PostgresPeers:
 
 
 class Ears:
-    """A session that is told when there are notices. It is made when it is needed, also again."""
+    """A session that listens for notices. It is opened when needed, and again after it was lost."""
 
     def __init__(self, connections: PostgresConnections, channel: str, ended: threading.Event) -> None:
         self._connections = connections
@@ -138,8 +134,8 @@ class Ears:
         self._db: Connection[Any] | None = None
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a notice for so long; whether there may be one. The first time, and after a restart of the
-        server, there may: nobody listened before."""
+        """Wait for a notice; whether there may be one. The first time, and after a restart of the server,
+        there may: no session listened before."""
         self._connections.check_open()
         with translated(self._connections.place):
             if self._db is None:
@@ -153,7 +149,7 @@ class Ears:
                 raise
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         db, self._db = self._db, None
         if db is not None:
             db.close()

@@ -1,5 +1,5 @@
-"""What every search of a process holds in memory: the directory of places, the ids that decide ties, and the
-tokens it read last."""
+"""The state that searches of a process share in memory: the directory of places, the ids that decide ties,
+and the tokens read last."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,24 +19,24 @@ FIRST_CAPACITY = 1_024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """How far a store has come: where it is, the last `seq` of its places, how many vectors have gone."""
+    """The version of a store: its identity, the last `seq` of its places, the number of deleted vectors."""
 
     where: str
     seq: int = 0
     deaths: int = 0
 
     def leads_to(self, later: "Past") -> bool:
-        """Whether what was known here still holds there. It does not after a restore, a fail-over to a server
-        that lags, or in tables that were made anew."""
+        """Whether a later version continues this one. It does not after a restore, a fail-over to a server
+        that lags, or in tables that were created anew."""
         return self.where == later.where and self.seq <= later.seq and self.deaths <= later.deaths
 
 
 class NewRows(Protocol):
-    """What was written after a `seq`."""
+    """The rows written after a `seq`."""
 
     @property
     def past(self) -> Past:
-        """How far the store has come with it."""
+        """The version of the store with these rows."""
 
     @property
     def changed(self) -> Integers:
@@ -47,7 +47,7 @@ class NewRows(Protocol):
         """The id of each row's memory; None for one that is gone."""
 
 
-Told = TypeVar("Told", bound=NewRows)
+ReadRows = TypeVar("ReadRows", bound=NewRows)
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class MemoryIds:
     _held: NDArray[np.bytes_] = field(default_factory=lambda: np.empty(0, dtype="S36"))
 
     def take(self, keys: Integers, ids: Sequence[str | None]) -> None:
-        """Note the ids of keys, but for those that are gone."""
+        """Record the ids of keys, except deleted ones."""
         there = np.array([one is not None for one in ids], dtype=np.bool_)
         if not there.any():
             return
@@ -78,7 +78,7 @@ class MemoryIds:
 
 @dataclass(slots=True)
 class Edition:
-    """A directory, how many searches use it, and what it shares with those made of it."""
+    """A directory, the number of searches that use it, and the parts it shares with its copies."""
 
     directory: Directory = field(default_factory=Directory)
     names: MemoryIds = field(default_factory=MemoryIds)
@@ -86,7 +86,7 @@ class Edition:
     readers: int = 0
 
     def copy(self) -> "Edition":
-        """Another one with a directory that goes its own way."""
+        """A copy with an independent directory."""
         return Edition(directory=self.directory.copy(), names=self.names, tokens=self.tokens)
 
 
@@ -94,9 +94,9 @@ class Edition:
 class Shelf:
     """The directory of a store, shared by its threads.
 
-    Searches run side by side, each with the directory of its own transaction's moment: it changes only while
-    nobody uses it. Otherwise a copy is made that does. Where the store has another past than was known, a new
-    one is begun.
+    Searches run in parallel, each with the directory of its own transaction's moment. A directory changes
+    only while no search uses it; otherwise a copy is changed. Where the store does not continue the known
+    version, a new directory is started.
     """
 
     _past: Past | None = None
@@ -104,9 +104,9 @@ class Shelf:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def caught_up(self, look: Callable[[int], Told]) -> Iterator[tuple[Edition, Told]]:
-        """The directory as of a transaction. `look` runs the first statements of it and tells what is new
-        since a `seq`; no other thread's transaction begins meanwhile, so none is older than the directory."""
+    def caught_up(self, look: Callable[[int], ReadRows]) -> Iterator[tuple[Edition, ReadRows]]:
+        """The directory of a transaction. `look` runs its first statements and returns the rows since a
+        `seq`; no other thread's transaction begins meanwhile, so none is older than the directory."""
         with self._lock:
             news = look(self._edition.directory.seq)
             if self._past is not None and not self._past.leads_to(news.past):

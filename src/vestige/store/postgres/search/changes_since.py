@@ -1,5 +1,5 @@
-"""The first statement of every search: what was written since the last one, how common the terms are, which
-memories the filter lets through, and which vectors there are."""
+"""The first statement of every search: the rows written since the last one, the frequencies of terms, the
+memories that pass the filter, and the vectors in use."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from vestige.store.sql.filters import SqlConditions
 from vestige.store.sql.rows import memories
 from vestige.store.sql.rows.store_facts import Profile
 from vestige.store.sql.search.bm25 import NO_KEYS, Mask
-from vestige.store.sql.search.threads import TOLD
+from vestige.store.sql.search.threads import COLUMNS
 from vestige.store.sql.search.tokens import Version
 
-# The server's start, the database and the table: another one is another past, or one that goes on elsewhere.
+# The server's start, the database and the table: if one differs, the rows do not continue the known ones.
 PAST = (
     "SELECT concat_ws(' ', pg_postmaster_start_time(), d.oid, 'places'::regclass::oid,"
     " pg_relation_filenode('places'::regclass)), (SELECT coalesce(max(p.seq), 0) FROM places p),"
@@ -49,8 +49,8 @@ PROFILE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """The vectors in use: their profile, whether an index finds them, about how many the table holds, and how
-    many have gone so far."""
+    """The vectors in use: their profile, whether an index finds them, the approximate number of rows, and the
+    number deleted so far."""
 
     profile: Profile
     indexed: bool
@@ -59,20 +59,20 @@ class Space:
 
     @property
     def version(self) -> Version:
-        """By which a cache knows that what it holds is still so."""
+        """The version by which a cache knows that its entries are valid."""
         return self.profile.id, self.deaths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passing:
-    """What a filter lets through: these keys (None: all), less those that are left out."""
+    """The memories that pass a filter: these keys (None: all), without those that are left out."""
 
     keys: Integers | None
     left_out: Integers
 
     def mask(self, size: int) -> Mask | None:
-        """By key, which pass, of those below `size`; None when all do. One beyond has lost its place, which a
-        search leaves to the doctor."""
+        """A mask by key of those that pass, below `size`; None when all do. A key beyond has lost its row of
+        `places`, which is for the doctor to repair."""
         if self.keys is None and not len(self.left_out):
             return None
         mask = np.full(size, self.keys is None, dtype=np.bool_)
@@ -82,7 +82,7 @@ class Passing:
         return mask
 
     def condition(self, column: str) -> SqlPart:
-        """That a column is a key which passes."""
+        """The condition that a column is a key which passes."""
         if self.keys is not None:
             kept = np.setdiff1d(self.keys, self.left_out) if len(self.left_out) else self.keys
             return SqlPart(sql=f"{column} = ANY(?::bigint[])", params=(sent_keys(kept),))
@@ -93,7 +93,7 @@ class Passing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesSince:
-    """What the first statement tells; `past`, `changed` and `ids` are for the shelf."""
+    """The result of the first statement; `past`, `changed` and `ids` are for the cache."""
 
     past: Past
     changed: Integers
@@ -106,8 +106,8 @@ class ChangesSince:
 def look(
     db: Database, since: int, terms: Sequence[str], wanted: SqlConditions, *, reach: int
 ) -> ChangesSince:
-    """Read what is new since a `seq`. A filter by retention takes a statement more. An HNSW index will keep
-    `reach` rows in mind while this transaction searches it, and go on where a filter leaves too few."""
+    """Read the rows since a `seq`. A filter by retention takes one more statement. An HNSW index considers
+    `reach` rows while this transaction searches it, and continues where a filter leaves too few."""
     plain, begun = words.counting(terms)
     through, few = wanted.parted()
     allowed = _keys(through)
@@ -129,7 +129,7 @@ def look(
         passed = integers(keys) if limited else None
     return ChangesSince(
         past=past,
-        changed=integers(changed).reshape(-1, 1 + TOLD),
+        changed=integers(changed).reshape(-1, 1 + COLUMNS),
         ids=ids or (),
         space=None if space[0] is None else _space(*space[:4], deaths=past.deaths),
         common=words.frequencies(terms, frequencies, prefixes),
@@ -138,7 +138,7 @@ def look(
 
 
 def _keys(through: SqlConditions) -> SqlPart:
-    """The keys of what is let through; nothing where that is all, or is not for SQL to say."""
+    """The keys of what passes; nothing where that is all, or where SQL cannot decide it."""
     if not through.conditions or through.retained is not None:
         return SqlPart(sql="SELECT NULL::bytea")
     only = through.conditions[0].keys if len(through.conditions) == 1 else None

@@ -1,7 +1,7 @@
-"""The HNSW index of the vectors in use: made when they are many, removed when their profile has gone.
+"""The HNSW index of the vectors in use: built when they are many, removed when their profile is gone.
 
 It is built in the background by the first process whose search sees that it is missing. Nothing waits for it:
-until it is there, searches read all vectors. It has half precision, which decides only who is a candidate.
+until it exists, searches read all vectors. It has half precision, which decides only the candidates.
 """
 
 import logging
@@ -23,11 +23,11 @@ from vestige.store.sql.rows import store_facts
 from vestige.store.sql.rows.store_facts import Profile
 
 GROWN = 1.1
-"""After a look in vain, the next one is worth it when there is so much more."""
+"""The growth after which to check again whether an index is needed."""
 PAUSE_SECONDS = 0.05
-"""Between two tries to end what is under way."""
+"""The pause between two attempts to cancel a build."""
 ROOM = "256MB"
-"""What a build may take of the server's memory; a graph that does not fit takes longer."""
+"""The memory that a build may use on the server; a graph that does not fit takes longer."""
 
 INDEXES = (
     "SELECT c.relname, i.indisvalid, pg_relation_size(c.oid) FROM pg_index i JOIN pg_class c"
@@ -44,8 +44,8 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
-class Tending:
-    """Sees to it that the vectors in use have an index when they need one, in one thread at a time."""
+class HnswUpkeep:
+    """Keeps an index for the vectors in use when they need one, in one thread at a time."""
 
     connections: PostgresConnections
     _seen: tuple[int, float] = (0, 0.0)
@@ -55,7 +55,7 @@ class Tending:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def look_after(self, space: Space | None, memories: int) -> None:
-        """Begin to build an index if one seems to be missing: how many vectors there are is only guessed."""
+        """Start to build an index if one seems to be missing; the number of vectors is an estimate."""
         if space is None or space.indexed or self.connections.read_only:
             return
         profile, about = space.profile.id, max(space.rows, memories)
@@ -67,9 +67,9 @@ class Tending:
                 self._thread = threading.Thread(target=self._try, name="vestige-index", daemon=True)
                 self._thread.start()
 
-    def tend(self) -> None:
-        """Build the index if it is missing and needed, and remove those nobody needs; unless somebody else is
-        at it. It has a connection of its own: those of the pool are for calls, which do not take so long."""
+    def update(self) -> None:
+        """Build the index if it is missing and needed, and remove unneeded ones; unless another process is
+        doing it. It uses a separate connection: those of the pool are for calls, which are short."""
         self.connections.check_open()
         pool = self.connections.pool
         own = replace(
@@ -84,19 +84,19 @@ class Tending:
                     return
                 self._session = db
             try:
-                _tend(db)
+                _update_index(db)
             finally:
                 with self._lock:
                     self._session = None
                 db.execute("SELECT pg_advisory_unlock(?::int, ?::int)", lock)
 
     def join(self) -> None:
-        """Wait for what is under way."""
+        """Wait for a running build."""
         if self._thread is not None:
             self._thread.join()
 
     def close(self) -> None:
-        """End what is under way; what it leaves is removed by the next one."""
+        """Cancel a running build; the next one removes what it leaves."""
         with self._lock:
             self._closed = True
         self._cancel()
@@ -112,14 +112,14 @@ class Tending:
 
     def _try(self) -> None:
         try:
-            self.tend()
+            self.update()
         except VestigeError as exc:  # searches go on without it
             if not self._closed:
                 logger.warning("The index of vectors could not be built: %s", exc)
 
 
 def status(db: Database) -> IndexStatus:
-    """How much of the vectors in use an index holds: all or nothing."""
+    """The share of the vectors in use that an index holds: all or none."""
     profile = store_facts.profile(db)
     if profile is None:
         return IndexStatus(vectors=0)
@@ -135,7 +135,7 @@ def status(db: Database) -> IndexStatus:
     )
 
 
-def _tend(db: PostgresSession) -> None:
+def _update_index(db: PostgresSession) -> None:
     kept = {_name(one): one for one in store_facts.kept(db).values()}
     found = {name: whole for name, whole, _ in db.execute(INDEXES)}
     useless = [name for name, whole in found.items() if name not in kept or not whole]
@@ -150,7 +150,7 @@ def _tend(db: PostgresSession) -> None:
     if db.execute(MANY, (profile.id, dense.EXACT_ROWS)).fetchone()[0]:
         db.command(f"SET maintenance_work_mem TO '{ROOM}'")
         db.command(CREATE.format(name=_name(profile), dimension=dimension, profile=profile.id))
-        # Else the server notes some of them to plan with, and a deletion does not take those away.
+        # Else the server keeps samples of them for planning, which a deletion does not remove.
         db.command(f"ALTER INDEX {_name(profile)} ALTER COLUMN 1 SET STATISTICS 0")
 
 

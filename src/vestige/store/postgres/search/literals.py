@@ -20,10 +20,11 @@ from vestige.store.sql.search.threads import Directory
 
 TEXT = "text"
 READ_BYTES = 16_000_000
-"""So much is read to see which memories hold a literal, those of short memories first; what comes after them
-is taken to hold none."""
+"""The most characters read to check literals, those of short memories first; memories beyond them count as
+without the literal."""
 EVERYWHERE = 50_000
-"""A literal whose terms so many memories have, all filters aside, is not looked for in their texts."""
+"""A literal whose terms this number of memories have, whatever the filter, is not looked for in their
+texts."""
 
 # From the rarest term on, so that the postings of a common one are only looked up.
 WITH_ALL_TERMS = (
@@ -34,7 +35,7 @@ WITH_ALL_TERMS = (
 )
 NAMED = "SELECT c.key FROM memories c WHERE c.id = ANY(?::text[]) AND {passing}"
 GIVEN = "SELECT unnest(?::bigint[])"
-# How long a text is, is known without reading it.
+# The length of a text is known without reading it.
 READABLE = (
     "SELECT r.key FROM (SELECT m.key, sum(octet_length(m.content) + octet_length(m.phrasings)"
     " + octet_length(w.terms)) OVER (ORDER BY p.length, m.key) AS so_far FROM ({keys}) c(key)"
@@ -49,7 +50,7 @@ TEXTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoughtLiterals:
-    """The literals of a search, with what is known of their terms and where they may be."""
+    """The literals of a search, with the frequencies of their terms and the directory."""
 
     literals: tuple[str, ...]
     common: Mapping[str, Frequency]
@@ -74,23 +75,23 @@ def arm(
 
 
 def readable(keys: str) -> str:
-    """Of the keys that a select gives, those whose texts are read."""
+    """The keys of a select whose texts are read."""
     return READABLE.format(keys=keys, most=READ_BYTES)
 
 
 def held(literals: Sequence[str], answers: Iterable[Answer]) -> dict[int, int]:
-    """How many of the literals each memory holds whose text was read."""
+    """The number of literals in each memory whose text was read."""
     distinct = list(dict.fromkeys(literals))
     return {
-        one.number: count_in(distinct, one.told, one.terms)
+        one.number: count_in(distinct, one.text, one.terms)
         for one in answers
-        if one.kind == TEXT and one.told is not None and one.terms is not None
+        if one.kind == TEXT and one.text is not None and one.terms is not None
     }
 
 
-def count_in(literals: Sequence[str], told: str, terms: str) -> int:
-    """How many of the literals a memory holds, from its row in JSON and its terms."""
-    columns = orjson.loads(told)
+def count_in(literals: Sequence[str], text: str, terms: str) -> int:
+    """The number of literals in a memory, from its row in JSON and its terms."""
+    columns = orjson.loads(text)
     memory = memories.from_row([columns[name] for name in memories.COLUMNS])
     return verbatim.held(literals, memory, frozenset(terms.split(" ")))
 
@@ -104,7 +105,8 @@ def best(ids_of: Ids, counted: Mapping[int, int], limit: int) -> Integers:
 
 
 def _candidates(literal: str, sought: SoughtLiterals, passing: Passing) -> Iterator[SqlPart]:
-    """The memories that have all terms of a literal, unless that tells nothing, or are named by it."""
+    """The memories that have all terms of a literal, unless its terms are too common, or whose source it
+    is."""
     let = passing.condition("c.key")
     plain = literal.strip()
     yield SqlPart(sql=NAMED.format(passing=let.sql), params=(listed([plain, plain.lower()]), *let.params))

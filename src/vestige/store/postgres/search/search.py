@@ -1,4 +1,4 @@
-"""The search arms of a PostgreSQL store. A method is a transaction around a sibling module."""
+"""The search arms of a PostgreSQL store. A method is a transaction around a function of a sibling module."""
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from vestige.store.postgres.search import changes_since, hnsw, literals, signals
 from vestige.store.postgres.search import vectors as dense
 from vestige.store.postgres.search.cache import Edition, Shelf
 from vestige.store.postgres.search.changes_since import ChangesSince, Space
-from vestige.store.postgres.search.hnsw import Tending
+from vestige.store.postgres.search.hnsw import HnswUpkeep
 from vestige.store.postgres.search.literals import SoughtLiterals as Literals
 from vestige.store.postgres.search.statement import together
 from vestige.store.postgres.search.vectors import Query
@@ -31,9 +31,9 @@ from vestige.store.sql.search.threads import Directory
 from vestige.store.sql.search.tokens import TokenEntry
 from vestige.store.sql.search.vectors import Closest, check_queries
 
-# -- Gathering the candidates of a search in three statements: what is new, the arms, every signal of
-# their union; in one more where the index of vectors found too few. What is decided between them is
-# decided by the same functions as in SQLite.
+# -- Gathering the candidates of a search in three statements: the new rows, the arms, every signal of
+# their union; in one more where the index of vectors found too few. The decisions between them are made by
+# the same functions as in SQLite.
 
 
 def gather(
@@ -43,23 +43,25 @@ def gather(
     directory = held.directory
     arms = _arms(db, held, news, query, probe, news.passing.mask(directory.size))
     beside = tokens.around(directory, arms.keys)
-    told = signals.read(db, held.tokens, query, probe.literals, arms.keys, beside)
-    ordered = pool.tell(directory, told.traits)
+    read_signals = signals.read(db, held.tokens, query, probe.literals, arms.keys, beside)
+    ordered = pool.signals_of(directory, read_signals.traits)
     return pool.pool(
         directory,
         probe,
         arms,
         ordered,
-        closest=_closest(query, probe, ordered.keys, told.pieces),
-        literals=np.array([told.literals.get(key, 0) for key in ordered.keys.tolist()], dtype=np.int64),
-        sketch=_sketch(query, directory, ordered.keys, told.entries),
+        closest=_closest(query, probe, ordered.keys, read_signals.pieces),
+        literals=np.array(
+            [read_signals.literals.get(key, 0) for key in ordered.keys.tolist()], dtype=np.int64
+        ),
+        sketch=_sketch(query, directory, ordered.keys, read_signals.entries),
     )
 
 
 def _arms(
     db: Database, held: Edition, news: ChangesSince, query: Query | None, probe: Probe, mask: Mask | None
 ) -> pool.ArmKeys:
-    """What each arm finds, from the second statement."""
+    """The keys that each arm finds, from the second statement."""
     directory, names = held.directory, held.names
     sought = SoughtTerms.of(probe.terms)
     common = None
@@ -75,7 +77,7 @@ def _arms(
         parts.append(vectors.arm(query, news.passing, most, pieces=pieces))
     answers = list(together(db, parts))
     close = vectors.found(answers, pieces=pieces)
-    if query is not None and close.lacking:
+    if query is not None and close.incomplete:
         close = vectors.found(together(db, [vectors.scanned(query, news.passing, most)]), pieces=pieces)
     near, nearby = pool.nearest(names.of, close.keys, close.scores, probe, directory, sampled=close.sampled)
     literal = literals.best(names.of, literals.held(probe.literals, answers), probe.per_arm)
@@ -110,15 +112,14 @@ def _sketch(
 
 
 class PostgresSearch:
-    """What finds candidates. What each method promises is said in `MemoryStore`."""
+    """Finds candidates. `MemoryStore` has the contract."""
 
     def __init__(self, connections: PostgresConnections) -> None:
         self._connections = connections
         self._shelf = Shelf()
-        self._tending = Tending(connections=connections)
+        self._hnsw = HnswUpkeep(connections=connections)
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
-        """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""
         most = natural(limit)
         sought = SoughtTerms.of(terms)
 
@@ -138,7 +139,6 @@ class PostgresSearch:
         limit: int,
         postings: int | None = POSTINGS_BUDGET,
     ) -> list[LexicalScores]:
-        """The best memories by BM25 with their neighbours."""
         most = natural(limit)
         sought = SoughtTerms.of(terms)
 
@@ -159,7 +159,6 @@ class PostgresSearch:
         access: Access,
         limit: int,
     ) -> list[list[Scored]]:
-        """For each row of `vectors`, the memories whose best piece has the highest cosine, exactly."""
         most = natural(limit)
 
         def look() -> list[list[Scored]]:
@@ -173,14 +172,12 @@ class PostgresSearch:
         return self._connections.repeated(look)
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
-        """Which of these names speak in a talk in reach, and whether any note is in reach."""
-        if access != EVERYTHING:  # what is out of reach must not show
+        if access != EVERYTHING:  # inaccessible memories must not show
             return Voices(speakers=frozenset(), notes=True)
         with self._looking((), snapshot=False) as (_, held, _):
             return held.directory.voices(names)
 
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
-        """The candidates of all arms with every signal, from one snapshot."""
         natural(probe.per_arm)
         terms = dict.fromkeys((*SoughtTerms.of(probe.terms).indexable, *Literals.terms(probe.literals)))
         reach = dense.reach(probe.per_arm)
@@ -189,20 +186,18 @@ class PostgresSearch:
             with self._looking(tuple(terms), probe.where, access, reach=reach) as (db, held, seen):
                 query = _query(probe, seen.space)
                 if query is not None:
-                    self._tending.look_after(seen.space, held.directory.memories)
+                    self._hnsw.look_after(seen.space, held.directory.memories)
                 return gather(db, held, seen, query, probe)
 
         return self._connections.repeated(look)
 
     def index_status(self) -> IndexStatus:
-        """How much of the vectors in use is in an index."""
         return self._connections.read(hnsw.status)
 
     def rebuild_index(self) -> IndexStatus:
-        """Build the index if it is missing and needed, and remove what is left of others."""
         if not self._connections.read_only:
-            self._tending.join()
-            self._tending.tend()
+            self._hnsw.join()
+            self._hnsw.update()
         return self.index_status()
 
     @contextmanager
@@ -215,8 +210,8 @@ class PostgresSearch:
         reach: int = dense.REACH,
         snapshot: bool = True,
     ) -> Iterator[tuple[Database, Edition, ChangesSince]]:
-        """A snapshot of the store, what is held of the same moment, and what the first statement tells. Who
-        asks nothing more needs no `snapshot`."""
+        """A snapshot of the store, the cache of the same moment, and the result of the first statement. A
+        call without further statements needs no `snapshot`."""
         with self._connections.reading(snapshot=snapshot) as db:
 
             def look(since: int) -> ChangesSince:
@@ -240,7 +235,7 @@ def _score(
 
 
 def _query(probe: Probe, space: Space | None) -> Query | None:
-    """What the dense arm of a probe searches by; None without vectors here or there."""
+    """The input of the dense arm of a probe; None without vectors in the store or in the probe."""
     if probe.vector is None:
         return None
     if probe.signature is None:

@@ -1,4 +1,4 @@
-"""The last statement of a search: what the tables tell of its candidates, and of their neighbours' tokens."""
+"""The last statement of a search: the signals of its candidates, and the tokens of their neighbours."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -34,21 +34,21 @@ NO_PIECES = (
     " NULL::bytea AS vector) v ON FALSE"
 )
 TEXTS = (
-    "LEFT JOIN LATERAL (SELECT row_to_json(m)::text AS told, w.terms FROM memories m JOIN words w"
+    "LEFT JOIN LATERAL (SELECT row_to_json(m)::text AS text, w.terms FROM memories m JOIN words w"
     " ON w.key = m.key WHERE m.key = a.key AND m.key IN (SELECT key FROM readable) OFFSET 0) x ON TRUE"
 )
-NO_TEXTS = "LEFT JOIN (SELECT NULL AS told, NULL AS terms) x ON FALSE"
+NO_TEXTS = "LEFT JOIN (SELECT NULL AS text, NULL AS terms) x ON FALSE"
 CANDIDATES = (
-    'SELECT t.*, a.key, v.id, v.start, v."end", v.vector, NULL::int, NULL::bytea, NULL::bytea, x.told,'
+    'SELECT t.*, a.key, v.id, v.start, v."end", v.vector, NULL::int, NULL::bytea, NULL::bytea, x.text,'
     " x.terms FROM unnest(?::bigint[]) a(key)"
 )
-# Each memory's tokens are looked up once, whoever asks for them, and come in rows of their own.
+# Each memory's tokens are looked up once, even for several candidates, and come in rows of their own.
 TOKENS = (
     "SELECT a.key, b.* FROM unnest(?::bigint[]) a(key) CROSS JOIN LATERAL"
     " (SELECT least(octet_length(b.asked), ?) AS length, b.bits, b.asked FROM token_bits b"
     " WHERE b.key = a.key AND b.profile = ? AND octet_length(b.asked) > 0 OFFSET 0) b"
 )
-# How many tokens of each memory a sketch holds (`pool.tokens_kept`), with those that are here already.
+# The number of tokens of each memory in a sketch (`pool.tokens_kept`), with the cached ones.
 MOST = (
     "SELECT CASE WHEN coalesce(sum(length), 0) + ? > ? THEN greatest(?::bigint, ?::bigint / (count(*) + ?))"
     " ELSE ? END::int AS tokens FROM tokens"
@@ -62,8 +62,8 @@ KEPT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signals:
-    """The traits of candidates (`pooling.tell`), their pieces (`dense.closest`), the tokens of all owners,
-    and how many literals each candidate holds."""
+    """The traits of candidates (`pool.signals_of`), their pieces (`vectors.closest`), the tokens of all
+    owners, and the number of literals in each candidate."""
 
     traits: list[Row] = field(default_factory=list)
     pieces: list[Row] = field(default_factory=list)
@@ -85,8 +85,8 @@ def read(
     owners = [] if query is None else np.unique(beside[beside >= 0]).tolist()
     held = _held(cache, query, owners)
     chosen = sent_keys(keys)
-    lacking = np.array([key for key in owners if key not in held], dtype=np.int64)
-    tables = _tables(query, held, sought, chosen, sent_keys(lacking))
+    missing = np.array([key for key in owners if key not in held], dtype=np.int64)
+    tables = _tables(query, held, sought, chosen, sent_keys(missing))
     selects = _selects(query, sought, chosen)
     given = f"WITH {', '.join(part.sql for part in tables)} " if tables else ""
     sql = given + " UNION ALL ".join(part.sql for part in selects)
@@ -107,7 +107,7 @@ def read(
 
 
 def _held(cache: TokenCache, query: Query | None, owners: Sequence[int]) -> dict[int, TokenEntry]:
-    """The tokens that are here; one that is here in part is read again, because it may be too short."""
+    """The cached tokens; an entry that is cached in part is read again, because it may be too short."""
     if query is None:
         return {}
     known = cache.held(query.space.version, owners)
@@ -119,14 +119,14 @@ def _tables(
     held: dict[int, TokenEntry],
     sought: Sequence[str],
     chosen: SentKeys,
-    lacking: SentKeys,
+    missing: SentKeys,
 ) -> list[SqlPart]:
     """The tables that are selected from, each made once."""
     parts = []
     if query is not None:
         most, longest = limits.MOST_TOKENS, limits.LONGEST_TOKENS
         here = sum(entry.length for entry in held.values())
-        read = (lacking, longest, query.space.profile.id)
+        read = (missing, longest, query.space.profile.id)
         counted = (here, most, limits.LEAST_TOKENS, most, len(held), longest)
         parts.append(SqlPart(sql=f"tokens AS MATERIALIZED ({TOKENS})", params=read))
         parts.append(SqlPart(sql=f"most AS MATERIALIZED ({MOST})", params=counted))

@@ -1,4 +1,4 @@
-"""A statement that is put together from parts, each of which answers with rows of its own kind."""
+"""A statement that is composed of parts, each of which returns rows of its own kind."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Param = filters.Param | VectorBytes | SentKeys
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlPart:
-    """A select and its values. As a part of `together` it selects what an `Answer` has."""
+    """A select and its values. As a part of `together` it selects the columns of an `Answer`."""
 
     sql: str
     params: tuple[Param, ...] = ()
@@ -21,13 +21,13 @@ class SqlPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A row: whose answer it is, and what that kind has to tell."""
+    """A row: its kind, and the columns of that kind."""
 
     kind: str
     number: int
     keys: bytes | None
     numbers: bytes | None
-    told: str | None
+    text: str | None
     terms: str | None
 
 
@@ -37,7 +37,7 @@ def together(db: Database, parts: Iterable[SqlPart]) -> Iterator[Answer]:
     if not several:
         return
     sql = " UNION ALL ".join(f"({one.sql})" for one in several)
-    for kind, number, keys, numbers, told, terms in db.execute(
+    for kind, number, keys, numbers, text, terms in db.execute(
         sql, [param for one in several for param in one.params]
     ):
-        yield Answer(kind=kind, number=number, keys=keys, numbers=numbers, told=told, terms=terms)
+        yield Answer(kind=kind, number=number, keys=keys, numbers=numbers, text=text, terms=terms)

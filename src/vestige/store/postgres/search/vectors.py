@@ -1,7 +1,7 @@
 """The dense arm: exact over the vectors that pass, or by the HNSW index where those are many.
 
-A score is the product of unit vectors, by which SQLite scores too. Whatever finds them, the candidates are
-scored once more in float64.
+A score is the product of unit vectors, as in SQLite. Whichever way finds them, the candidates are scored
+once more in float64.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,17 +21,18 @@ from vestige.store.sql.search.vectors import Closest, best_of_each, cosines
 
 NEAR, SAMPLED = "near", "sampled"
 EXACT_ROWS = 20_000
-"""So many vectors are looked at one by one: about 20 ms, where an index would have to be kept up."""
+"""The number of vectors up to which all are scanned: about 20 ms, where an index would have to be
+maintained."""
 REACH, LONGEST_REACH = 400, 1_000
-"""So many pieces an HNSW index is asked for, at least and at most: twice what an arm finds, because a memory
-can have several. The cost grows with it; at 400 the first ten lack one in 500."""
+"""The number of pieces requested from an HNSW index, at least and at most: twice what an arm finds, because a
+memory can have several. The cost grows with it; at 400 the first ten lack one in 500."""
 INDEXED_DIMENSIONS = 4_000
-"""More an HNSW index of half precision cannot have."""
+"""The most dimensions of an HNSW index of half precision."""
 ROUNDING = 1e-5
 """More than float32 arithmetic on unit vectors can be wrong by."""
 
 SENT = "vector_send(v.vector)"
-"""A vector as bytes that the driver leaves as they are, for `_scored`: all are read at once."""
+"""A vector as bytes that the driver leaves unchanged, for `_scored`: all are read at once."""
 
 SCANNED = (
     f"SELECT '{NEAR}', 0, array_send(array_agg(key)), array_send(array_agg(score)), NULL, NULL FROM"
@@ -39,7 +40,7 @@ SCANNED = (
     " GROUP BY v.key ORDER BY score DESC FETCH FIRST ? ROWS WITH TIES) v"
 )
 # The query is bound in the inner ORDER BY itself: through a table expression it would not use the index. Its
-# number tells how many pieces it found.
+# number is the number of pieces it found.
 INDEXED = (
     f"SELECT '{SAMPLED}', coalesce(sum(pieces), 0)::bigint, array_send(array_agg(key)),"
     " array_send(array_agg(score)), NULL, NULL FROM"
@@ -47,8 +48,8 @@ INDEXED = (
     " (SELECT v.key, -(v.vector <#> ?) AS score FROM vectors v WHERE v.profile = {profile} AND {passing}"
     " ORDER BY (v.vector::halfvec({dimension})) <#> (?::halfvec({dimension})) LIMIT ?) v GROUP BY key) v"
 )
-# The best pieces, without grouping all of them; enough where whatever may be among the first is there. Every
-# answer has a row, so that what is not enough shows.
+# The best pieces, without grouping all of them; enough where all possible first memories are among them.
+# Every answer has a row that says whether it is enough.
 NEAREST = (
     "WITH top AS MATERIALIZED (SELECT v.key, -(v.vector <#> ?) AS score FROM vectors v"
     " WHERE v.profile = {profile} AND {passing} ORDER BY score DESC LIMIT ?),"
@@ -62,7 +63,7 @@ NEAREST = (
     " v ON TRUE"
 )
 PIECES_EACH, MORE = 4, 16
-"""So many pieces are looked at for each memory that is wanted, and so many times more if that is too few."""
+"""The number of pieces read for each requested memory, and the factor if that is too few."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,28 +76,29 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Near:
-    """The nearest memories and their scores. `sampled`: those of the nearest pieces, by the index. `lacking`:
-    it ended among others that do not pass (`hnsw.max_scan_tuples`), and there may be more."""
+    """The nearest memories and their scores. `sampled`: found by the index among the nearest pieces.
+    `incomplete`: the index ended among others that do not pass (`hnsw.max_scan_tuples`), and there may be
+    more."""
 
     keys: Integers = field(default_factory=lambda: integers(None))
     scores: Floats = field(default_factory=lambda: floats(None))
     sampled: bool = False
-    lacking: bool = False
+    incomplete: bool = False
 
 
 def reach(per_arm: int) -> int:
-    """How many pieces the index is asked for."""
+    """The number of pieces requested from the index."""
     return min(max(REACH, 2 * per_arm), LONGEST_REACH)
 
 
 def is_indexed(space: Space, passing: Passing) -> bool:
-    """Whether the index finds what passes; where that is little, it is faster to look at all of it."""
+    """Whether the index is used for what passes; where that is little, a scan is faster."""
     few = passing.keys is not None and len(passing.keys) <= EXACT_ROWS
     return space.indexed and not few
 
 
 def arm(query: Query, passing: Passing, most: int, *, pieces: int) -> SqlPart:
-    """The nearest memories, or by the index those of so many pieces: for `found`."""
+    """The nearest memories, or by the index those of the nearest pieces: for `found`."""
     if not is_indexed(query.space, passing):
         return scanned(query, passing, most)
     profile, vector, let = query.space.profile, vector_bytes(query.vector), passing.condition("v.key")
@@ -112,14 +114,14 @@ def scanned(query: Query, passing: Passing, most: int) -> SqlPart:
 
 
 def found(answers: Iterable[Answer], *, pieces: int) -> Near:
-    """What `arm` answers."""
+    """The result of `arm`."""
     for one in answers:
         if one.kind in (NEAR, SAMPLED):
             return Near(
                 keys=integers(one.keys),
                 scores=floats(one.numbers),
                 sampled=one.kind == SAMPLED,
-                lacking=one.kind == SAMPLED and one.number < pieces,
+                incomplete=one.kind == SAMPLED and one.number < pieces,
             )
     return Near()
 
@@ -141,18 +143,18 @@ def nearest(db: Database, space: Space, queries: Vectors, passing: Passing, limi
 
 def closest(keys: Integers, pieces: Sequence[Row], query: Vectors) -> Closest:
     """The best piece of each of these memories, from rows of key, id, start, end and vector."""
-    told = Closest.none(len(keys), len(query))
+    best_pieces = Closest.none(len(keys), len(query))
     if not pieces:
-        return told
+        return best_pieces
     owners, scores, vectors, ordered = _scored(pieces, query)
     found, best = best_of_each(owners, scores)
     order = np.argsort(keys)
     at = order[np.searchsorted(keys, found, sorter=order)]
-    told.cosine[at] = scores[best]
-    told.starts[at] = [ordered[one][2] for one in best.tolist()]
-    told.ends[at] = [ordered[one][3] for one in best.tolist()]
-    told.vectors[at] = vectors[best]
-    return told
+    best_pieces.cosine[at] = scores[best]
+    best_pieces.starts[at] = [ordered[one][2] for one in best.tolist()]
+    best_pieces.ends[at] = [ordered[one][3] for one in best.tolist()]
+    best_pieces.vectors[at] = vectors[best]
+    return best_pieces
 
 
 def _in_order(rows: Sequence[Row], query: Vectors) -> list[Scored]:
@@ -171,6 +173,6 @@ def _scored(rows: Sequence[Row], query: Vectors) -> tuple[Integers, Floats, Vect
     """The owner, the score and the vector of each piece, in the order of pieces."""
     ordered = sorted(rows, key=lambda row: row[1])
     sent = np.frombuffer(b"".join(row[4] for row in ordered), dtype=">f4").reshape(len(rows), -1)
-    vectors: Vectors = sent[:, 1:].astype(np.float32)  # after what tells the dimension
+    vectors: Vectors = sent[:, 1:].astype(np.float32)  # after the dimension
     owners = np.array([row[0] for row in ordered], dtype=np.int64)
     return owners, cosines(vectors, query), vectors, ordered

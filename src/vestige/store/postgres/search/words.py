@@ -1,4 +1,4 @@
-"""The index of words in PostgreSQL: who has a term and how often. What else it keeps in its own way."""
+"""The index of words in PostgreSQL (postings and frequencies), and the other parts of `Surfaces`."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,16 +30,15 @@ FORGET = "DELETE FROM terms WHERE term = ANY(?) AND memories <= 0"
 
 
 class PostgresSurfaces:
-    """What is kept in PostgreSQL's own way; `store.sql.database.Surfaces` says what each method promises."""
+    """The `Surfaces` of PostgreSQL."""
 
     def next_key(self, db: Database) -> int:
-        """The key a new memory gets. The place of a deleted one stays, so the last key is always there; and
-        that of a memory which has lost its place is not given twice."""
+        """The row of a deleted memory stays in `places`, so the last key is always known and no key is given
+        twice, not even one of a memory that lost its row."""
         (last,) = db.execute(LAST_KEY).fetchone()
         return int(last) + 1
 
     def put_words(self, db: Database, analysed: Mapping[int, Analysis]) -> None:
-        """Write the terms of memories, replacing what is there."""
         counted = {key: Counter(one.terms.split()) for key, one in analysed.items()}
         gone = self._take_out(db, list(analysed))
         db.execute(
@@ -52,20 +51,19 @@ class PostgresSurfaces:
         _count(db, counted.values(), gone)
 
     def delete_words(self, db: Database, keys: Sequence[int]) -> None:
-        """Remove the terms of memories."""
         _count(db, (), self._take_out(db, keys))
 
     def empty_words(self, db: Database) -> None:
-        """Make the index empty, in a transaction that may take as long as it takes."""
+        """The transaction may take as long as it needs."""
         db.execute("SET LOCAL statement_timeout = 0")
         for table in ("words", "postings", "terms"):
             db.execute(f"DELETE FROM {table}")
 
     def erase(self, db: Database, keys: Sequence[int] = ()) -> None:
-        """Nothing is left outside the tables. What the server keeps of deleted rows is its own affair."""
+        """Nothing is left outside the tables. Clients cannot read deleted rows on the pages of the server."""
 
     def _take_out(self, db: Database, keys: Sequence[int]) -> list[Counter[str]]:
-        """Remove the terms of memories; what they were."""
+        """Remove the terms of memories; returns them."""
         rows = db.execute(
             "DELETE FROM words WHERE key = ANY(?) RETURNING key, terms", (listed(keys),)
         ).fetchall()
@@ -77,7 +75,7 @@ class PostgresSurfaces:
 
 
 def _count(db: Database, come: Iterable[Counter[str]], gone: Iterable[Counter[str]]) -> None:
-    """Keep how common terms are."""
+    """Update the frequencies of terms."""
     memories: Counter[str] = Counter()
     occurrences: Counter[str] = Counter()
     for sign, several in ((1, come), (-1, gone)):
@@ -94,11 +92,11 @@ def _count(db: Database, come: Iterable[Counter[str]], gone: Iterable[Counter[st
         db.execute(FORGET, (listed(fewer),))
 
 
-# -- The lexical arm: how common terms are, and their postings, as parts of a search's statements.
+# -- The lexical arm: frequencies and postings of terms, as parts of a search's statements.
 
 WORD, BEGINNING = "word", "beginning"
 
-# For each term, in order: in how many memories it is and how often. A prefix adds up what it begins.
+# For each term, in order: the number of memories and of occurrences. A prefix adds up its terms.
 FREQUENCIES = (
     "SELECT array_send(array_agg(ARRAY[coalesce(t.memories, 0), coalesce(t.occurrences, 0)] ORDER BY w.at))"
     " FROM unnest(?::text[]) WITH ORDINALITY w(term, at)"
@@ -129,14 +127,14 @@ BEGUN_POSTINGS = (
 
 
 def counting(terms: Sequence[str]) -> tuple[SqlPart, SqlPart]:
-    """How common the terms are, and the prefixes: for `frequencies`."""
+    """The frequencies of terms and prefixes: for `frequencies`."""
     plain, begun = _parted(terms)
     prefixes = SqlPart(sql=BEGUN, params=_ranges(begun)) if begun else SqlPart(sql="SELECT NULL::bytea")
     return SqlPart(sql=FREQUENCIES, params=(listed(plain),)), prefixes
 
 
 def frequencies(terms: Sequence[str], sent: bytes | None, begun: bytes | None) -> dict[str, Frequency]:
-    """What `counting` answers."""
+    """The result of `counting`."""
     found = np.concatenate((integers(sent), integers(begun))).reshape(-1, 2).tolist()
     plain, prefixes = _parted(terms)
     return {
@@ -146,7 +144,7 @@ def frequencies(terms: Sequence[str], sent: bytes | None, begun: bytes | None) -
 
 
 def postings(terms: Sequence[str]) -> Iterable[SqlPart]:
-    """Who has the terms: for `occurrences`."""
+    """The postings of the terms: for `occurrences`."""
     plain, begun = _parted(terms)
     if plain:
         yield SqlPart(sql=POSTINGS, params=(listed(plain),))
@@ -155,7 +153,7 @@ def postings(terms: Sequence[str]) -> Iterable[SqlPart]:
 
 
 def occurrences(terms: Sequence[str], answers: Iterable[Answer]) -> dict[str, Occurrences]:
-    """What `postings` answers, in the order of the terms."""
+    """The result of `postings`, in the order of the terms."""
     plain, begun = _parted(terms)
     asked = {WORD: plain, BEGINNING: begun}
     found = {
@@ -169,7 +167,7 @@ def _postings(found: Integers) -> Occurrences:
 
 
 def _parted(terms: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Those that are whole, and those that only begin a term."""
+    """Whole terms, and prefixes."""
     every = list(terms)
     return [one for one in every if not is_prefix(one)], [one for one in every if is_prefix(one)]
 

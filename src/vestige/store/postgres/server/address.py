@@ -1,4 +1,4 @@
-"""Where a store is: a server's URL and a schema in its database. People are told it without the password."""
+"""The address of a store: a server's URL and a schema in its database. It is shown without the password."""
 
 import re
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from vestige.core.nearest import nearest_name
 
 SECRETS = ("password", "sslpassword", "passfile", "sslkey")
 SHORTEST_WORD = 4
-"""A shorter secret may be a part of any word: it is hidden only where an address has it."""
+"""A shorter secret may be a part of any word: it is hidden only inside an address."""
 
 Parts = dict[str, str | int | None]
 UNKNOWN = re.compile(r'invalid URI query parameter: "(\w+)"')
@@ -43,20 +43,20 @@ class ServerAddress:
         self._parts()
 
     def __str__(self) -> str:
-        told = self._parts()
-        host = str(told.get("host") or told.get("hostaddr") or "local")
+        parts = self._parts()
+        host = str(parts.get("host") or parts.get("hostaddr") or "local")
         host = f"[{host}]" if ":" in host else host
-        port = f":{told['port']}" if told.get("port") else ""
-        user = f"{told['user']}@" if told.get("user") else ""
-        return f"postgresql://{user}{host}{port}/{told.get('dbname') or ''}, schema {self.schema}"
+        port = f":{parts['port']}" if parts.get("port") else ""
+        user = f"{parts['user']}@" if parts.get("user") else ""
+        return f"postgresql://{user}{host}{port}/{parts.get('dbname') or ''}, schema {self.schema}"
 
     @property
     def options(self) -> frozenset[str]:
-        """The names of what the URL sets."""
+        """The names of the parameters in the URL."""
         return frozenset(self._parts())
 
     def settings(self, statement_seconds: float) -> str:
-        """What every session begins with, in one trip."""
+        """The settings of every session, in one trip."""
         names = dict.fromkeys((self.schema, self.extension_schema))
         path = ", ".join('"{}"'.format(name.replace('"', '""')) for name in names)
         return (
@@ -77,7 +77,7 @@ class ServerAddress:
     def _parts(self) -> Parts:
         try:
             found = conninfo_to_dict(self.url)
-        except ProgrammingError as exc:  # what the driver says quotes the URL
+        except ProgrammingError as exc:  # the driver's message quotes the URL
             refusal = _unreadable(self.url, str(exc))
         else:
             wrong = _wrong(found)
@@ -89,19 +89,19 @@ class ServerAddress:
 
 def _unreadable(url: str, said: str) -> ConfigError:
     unknown = UNKNOWN.search(said)
-    # Behind a `/` in a password that is written as it is, its rest may look like a parameter.
+    # After an unescaped `/` in a password, the rest of it may look like a parameter.
     if unknown is None or "@" in url.partition("?")[2]:
         return ConfigError("The address of the PostgreSQL server cannot be read.", hint=LOOKS)
     close = nearest_name(unknown[1], [option.keyword.decode() for option in Conninfo.get_defaults()])
     return ConfigError(
-        f"The address of the PostgreSQL server has a parameter `{unknown[1]}`, which there is not.",
+        f"The address of the PostgreSQL server has an unknown parameter `{unknown[1]}`.",
         hint=f"Did you mean `{close}`?" if close else "It takes those of libpq, such as sslmode for SSL.",
     )
 
 
 def _wrong(parts: Parts) -> ConfigError | None:
-    """What is wrong in an address that can be read. A `/` or `@` in a password that is written as it is ends
-    the password there, and the rest of it is taken for a host, a port or a database: so none is shown."""
+    """The error in an address that can be parsed. An unescaped `/` or `@` in a password ends the password
+    there, and the rest of it is taken for a host, a port or a database: so none is shown."""
     if any("@" in str(parts.get(name) or "") for name in ("host", "dbname")):
         return ConfigError("The address of the PostgreSQL server cannot be read.", hint=LOOKS)
     ports = filter(None, str(parts.get("port") or "").split(","))
@@ -113,14 +113,14 @@ def _wrong(parts: Parts) -> ConfigError | None:
     for name in NUMBERS:
         if name in parts and not WHOLE.fullmatch(str(parts[name])):
             return ConfigError(
-                f"The `{name}` in the address of the PostgreSQL server is no whole number.",
+                f"The `{name}` in the address of the PostgreSQL server is not an integer.",
                 hint="Give a number, or leave it out.",
             )
     return None
 
 
 def _hidden(secret: str) -> re.Pattern[str]:
-    """Where a secret is not to be shown."""
+    """The pattern by which a secret is hidden."""
     as_it_is = re.escape(secret)
     if len(secret) >= SHORTEST_WORD:
         return re.compile(as_it_is)

@@ -1,7 +1,7 @@
-"""SQLite's spelling of a statement as PostgreSQL has it (ADR 0019). Pure, and done once for each statement.
+"""Translates SQLite's spelling of a statement to PostgreSQL's (ADR 0019). Pure, and done once for each
+statement.
 
-Only what `store.sql` uses is known here. A statement written for PostgreSQL alone needs none of it but the
-placeholders.
+It knows only what `store.sql` uses. A statement written for PostgreSQL alone needs only the placeholders.
 """
 
 import re

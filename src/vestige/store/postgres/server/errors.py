@@ -1,4 +1,4 @@
-"""The driver's errors as ours, in this one place. What is told holds no password."""
+"""Translates the driver's errors. No message holds a password."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.server.pool import LoginRefused, Lost, ServerUnreachable
 
 HINTS = {
-    StoreError: "Look into the server's log. `vestige db status` tells what this store has and lacks.",
+    StoreError: "Look into the server's log. `vestige db status` shows what this store has and lacks.",
     StoreBusy: "Try again. Nothing was half-written.",
     StoreUnavailable: "Check that the server runs and try again. Nothing was half-written.",
     StoreFull: "Free some disk space on the server; nothing was half-written.",
@@ -28,13 +28,13 @@ HINTS = {
 }
 NO_CONNECTION = (
     "Check storage.postgres.url (VESTIGE_DATABASE_URL): the host and port, the database, the user and the "
-    "password; and that the server runs and lets this machine in (pg_hba.conf)."
+    "password; and that the server runs and admits this machine (pg_hba.conf)."
 )
 NOT_LET_IN = (
     "Check the user and the password in storage.postgres.url (VESTIGE_DATABASE_URL), or in the password file"
-    " (~/.pgpass), and that the server lets this user in from here (pg_hba.conf)."
+    " (~/.pgpass), and that the server admits this user from here (pg_hba.conf)."
 )
-# A server that does not let anybody in gives its code (53300) to the log only, and the driver these words.
+# A server without free connections writes its code (53300) to the log only; the driver gets these words.
 TOO_MANY = ("too many connections", "too many clients", "connection slots are reserved")
 FULL_HOUSE = (
     "The server has no room for one more. Lower storage.postgres.max_connections of each process, stop some "
@@ -55,7 +55,7 @@ KINDS: dict[type[psycopg.Error], type[StoreError]] = {
 }
 
 ENDINGS = ("08", "57")
-"""How the codes begin by which a server says that a connection failed, or was ended by an administrator, a
+"""The prefixes of codes by which a server says that a connection failed, or was ended by an administrator, a
 shutdown or a crash."""
 
 
@@ -69,14 +69,14 @@ RIGHTS = (
 
 @contextmanager
 def translated(place: ServerAddress) -> Iterator[None]:
-    """Turn the driver's errors into ours."""
+    """Translate the driver's errors into ours."""
     try:
         yield
     except psycopg.Error as exc:
         raise store_error(exc, place) from exc
     except (UnicodeEncodeError, OverflowError) as exc:
         raise InvalidInput(f"A value cannot be stored: {exc}.") from exc
-    except ValueError as exc:  # a date, a number or JSON that was written whole and is none any more
+    except ValueError as exc:  # a damaged date, number or JSON
         raise StoreCorrupt(
             f"A stored value cannot be read: it is damaged. ({place}: {type(exc).__name__})",
             hint=HINTS[StoreCorrupt],
@@ -85,24 +85,24 @@ def translated(place: ServerAddress) -> Iterator[None]:
 
 
 def other_schema(place: ServerAddress) -> StoreUnavailable:
-    """The error for a store whose tables are not there any more, or are those of another one."""
+    """The error for a store whose tables are gone, or are those of another one."""
     return StoreUnavailable(
-        f"The schema {place.schema} is not the one that was opened: it was removed or made anew. ({place})",
-        hint="Restart this process, so that it opens what is there now; `vestige db status` tells what that"
-        " is. Nothing was written.",
+        f"The schema {place.schema} is not the one that was opened: it was removed or recreated. ({place})",
+        hint="Restart this process, so that it opens what is there now; `vestige db status` shows it."
+        " Nothing was written.",
         details={"store": str(place)},
     )
 
 
 def store_error(exc: psycopg.Error, place: ServerAddress) -> StoreError | InvalidInput:
-    """Our error for one of the driver's, with what to do about it."""
+    """Our error for an error of the driver, with its remedy."""
     said = place.without_secrets(next(iter(str(exc).strip().splitlines()), type(exc).__name__))
     if isinstance(exc, psycopg.DataError):
         return InvalidInput(f"A value cannot be stored: {said}.")
     details = {"store": str(place), "cause": said}
     if isinstance(exc, NO_ENTRY):
         return StoreUnavailable(
-            f"The server does not let this user in. ({place}: {said})", hint=NOT_LET_IN, details=details
+            f"The server refuses this user. ({place}: {said})", hint=NOT_LET_IN, details=details
         )
     if isinstance(exc, ServerUnreachable):
         hint = FULL_HOUSE if any(words in said for words in TOO_MANY) else NO_CONNECTION
@@ -121,13 +121,13 @@ def store_error(exc: psycopg.Error, place: ServerAddress) -> StoreError | Invali
         return other_schema(place)
     kind = next((ours for theirs, ours in KINDS.items() if isinstance(exc, theirs)), None)
     if kind is None:
-        kind = StoreUnavailable if _tells_of_an_end(exc) else StoreError
+        kind = StoreUnavailable if _is_disconnected(exc) else StoreError
     first = (kind.__doc__ or "").strip() if kind is not StoreError else "The database failed."
     return kind(f"{first} ({place}: {said})", hint=HINTS[kind], details=details)
 
 
-def _tells_of_an_end(exc: psycopg.Error) -> bool:
-    """Whether a connection is gone. Without a code it is the driver that says so."""
+def _is_disconnected(exc: psycopg.Error) -> bool:
+    """Whether the connection is gone. An error without a code comes from the driver."""
     if exc.sqlstate is None:
         return isinstance(exc, psycopg.OperationalError)
     return exc.sqlstate[:2] in ENDINGS

@@ -1,8 +1,8 @@
-"""Connections to lend. Whoever needs one and finds none makes it, and waits for a server that is restarting.
+"""A pool of connections. A caller that finds none opens one, and waits for a server that is restarting.
 
-The pool that psycopg offers connects in threads of its own. Whoever waits in vain is not told why, and after
-a restart it lends each of its dead connections once, or asks the server before every use whether it is there.
-A child made by `fork` must open a store of its own: two processes on one connection break it.
+The pool of psycopg connects in threads of its own. A caller that waits in vain gets no reason, and after a
+restart it lends each of its dead connections once, or queries the server before every use. A child made by
+`fork` must open a store of its own: two processes on one connection break it.
 """
 
 import threading
@@ -18,19 +18,19 @@ from vestige.core.errors import StoreBusy, StoreError
 
 RETRY_SECONDS = 0.05
 IDLE_SECONDS = 600.0
-"""A connection that nobody used for so long is not used again: a firewall may have forgotten it."""
+"""A connection unused for this long is not used again: a firewall may have forgotten it."""
 
 
 class ServerUnreachable(psycopg.OperationalError):
-    """No connection could be made. The driver's error would hold the password, this one does not."""
+    """No connection could be opened. The driver's error would hold the password, this one does not."""
 
 
 class LoginRefused(ServerUnreachable):
-    """The server is there, and does not let this user in."""
+    """The server answers, and refuses this user."""
 
 
 class Lost(psycopg.OperationalError):
-    """The server ended a session before what was under way was committed: nothing of it was kept."""
+    """The server ended a session before the commit: nothing of the transaction was kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,8 @@ class ServerWait:
     monotonic: Callable[[], float]
 
     def turns(self, seconds: float) -> Callable[[], bool]:
-        """Asked between two tries: naps and says yes, until so many seconds have passed."""
+        """A function to call between two attempts: it sleeps and returns True, until the seconds have
+        passed."""
         deadline = self.monotonic() + seconds
 
         def again() -> bool:
@@ -67,7 +68,8 @@ class ConnectionPool:
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def borrow(self, patience_seconds: float) -> Connection[Any]:
-        """A connection to give back. StoreBusy when all stay in use, Unreachable when none can be made."""
+        """A connection to give back. StoreBusy when all stay in use, ServerUnreachable when none can be
+        opened."""
         again = self.waiting.turns(patience_seconds)
         idle = self._take(patience_seconds)
         if idle is not None:
@@ -85,7 +87,7 @@ class ConnectionPool:
             raise
 
     def give_back(self, db: Connection[Any]) -> None:
-        """Keep a connection for the next one; one that is dead or in a transaction is closed."""
+        """Return a connection to the pool; one that is dead or in a transaction is closed."""
         usable = not db.closed and db.info.transaction_status == TransactionStatus.IDLE
         with self._changed:
             if usable and not self._closed:
@@ -95,24 +97,24 @@ class ConnectionPool:
         self._discard([db])
 
     def add(self, db: Connection[Any]) -> None:
-        """Take a connection that was made elsewhere."""
+        """Add a connection that was opened elsewhere."""
         with self._changed:
             self._made += 1
         self.give_back(db)
 
     def renew(self) -> None:
-        """Close what is idle: one session has died, and others may have with it."""
+        """Close idle connections: one session has died, and others may have with it."""
         with self._changed:
             idle, self._idle = self._idle, []
             self._renewed = self.waiting.monotonic()
         self._discard([db for _, db in idle])
 
     def renewed_within(self, seconds: float) -> bool:
-        """Whether a session died so short a time ago."""
+        """Whether a session died within the last seconds."""
         return self._renewed is not None and self.waiting.monotonic() - self._renewed < seconds
 
     def close(self) -> None:
-        """Close what is idle now, and what is lent when it comes back. Safe to call twice."""
+        """Close idle connections now, and lent ones when they come back. Safe to call twice."""
         with self._changed:
             self._closed = True
         self.renew()
@@ -128,7 +130,7 @@ class ConnectionPool:
             raise StoreError("The store is closed.", hint="Open it again.")
 
     def _take(self, patience_seconds: float) -> Connection[Any] | None:
-        """An idle connection; None when one is to be made."""
+        """An idle connection; None when a new one is to be opened."""
         stale: list[Connection[Any] | None] = []
         try:
             with self._changed:

@@ -1,4 +1,4 @@
-"""What a store needs of a server: its version, its encoding, and the extension `vector`."""
+"""The requirements of a store on its server: version, encoding, and the extension `vector`."""
 
 from typing import Any
 
@@ -9,7 +9,8 @@ from vestige.store.postgres.server.address import ServerAddress
 
 OLDEST_SERVER = 140_000
 OLDEST_EXTENSION = (0, 8)
-"""The first that goes on looking when a filter leaves too few of the nearest: `hnsw.iterative_scan`."""
+"""The first version with `hnsw.iterative_scan`, which continues when a filter leaves too few of the
+nearest."""
 
 EXTENSION = (
     "SELECT e.extversion, n.nspname, has_schema_privilege(n.oid, 'USAGE')"
@@ -101,7 +102,7 @@ def strangers(place: ServerAddress, table: str) -> StoreError:
 
 
 def no_schema_made(place: ServerAddress) -> StoreError:
-    """The error for a user who may not make the schema."""
+    """The error for a user who may not create the schema."""
     return StoreError(
         f"This user may not create the schema {place.schema}. ({place})",
         hint=f"Let the database's owner run: CREATE SCHEMA {place.schema} AUTHORIZATION <user>;",
@@ -110,10 +111,10 @@ def no_schema_made(place: ServerAddress) -> StoreError:
 
 
 def no_tables_made(place: ServerAddress) -> StoreError:
-    """The error for a user who may not make tables in the schema, or change those that are there."""
+    """The error for a user who may not create or change tables in the schema."""
     return StoreError(
-        f"This user may not make or change tables in the schema {place.schema}. ({place})",
-        hint=f"Let its owner run: GRANT CREATE, USAGE ON SCHEMA {place.schema} TO <user>; a store that is"
-        " there is brought up to date by the user who made it.",
+        f"This user may not create or change tables in the schema {place.schema}. ({place})",
+        hint=f"Let its owner run: GRANT CREATE, USAGE ON SCHEMA {place.schema} TO <user>; an"
+        " existing store is upgraded by the user who created it.",
         details={"store": str(place)},
     )

@@ -1,4 +1,4 @@
-"""How values travel to PostgreSQL and back: vectors as the same bytes as in SQLite, integers as bigint."""
+"""Converts values for PostgreSQL and back: vectors as the same bytes as in SQLite, integers as bigint."""
 
 import struct
 from typing import Any
@@ -33,7 +33,7 @@ def floats(sent: bytes | None) -> Floats:
 
 
 class SentKeys(bytes):
-    """Keys as a `bigint[]` is sent: the driver leaves them as they are."""
+    """Keys in the binary form of a `bigint[]`: the driver leaves them unchanged."""
 
 
 def sent_keys(keys: Integers) -> SentKeys:
@@ -76,12 +76,12 @@ class _KeysDumper(Dumper):
     oid = KEYS_OID
 
     def dump(self, obj: SentKeys) -> Buffer:
-        """As they are."""
+        """The bytes unchanged."""
         return obj
 
 
 def register(db: Connection[Any], vector_oid: int) -> None:
-    """Teach a connection the types that stores use."""
+    """Register the types that stores use with a connection."""
 
     class VectorDumper(Dumper):
         """Little-endian float32 as pgvector's `vector`."""

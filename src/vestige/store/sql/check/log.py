@@ -1,4 +1,4 @@
-"""Whether the log of a store is whole, and the rows that follow from it."""
+"""Checks of the log, and of the rows that follow from it."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from vestige.store.contract.trouble import Trouble, about
 from vestige.store.sql.database import Database
 
 GAPS = "SELECT coalesce(max(seq), 0) - count(*) FROM events WHERE node = (SELECT node FROM installation)"
-"""Only this installation's own events are all here: of others some may never have been told."""
+"""Only the events of this installation must be complete; those of others may have gaps."""
 UNBORN = (
     "SELECT m.id FROM memories m WHERE NOT EXISTS"
     " (SELECT 1 FROM events e WHERE e.memory_id = m.id AND e.kind = 'memory.created')"
@@ -23,7 +23,7 @@ UNBURIED = (
     "SELECT DISTINCT e.memory_id FROM events e WHERE e.kind = 'memory.deleted'"
     " AND e.memory_id NOT IN (SELECT id FROM tombstones) AND e.memory_id NOT IN (SELECT id FROM memories)"
 )
-UNTOLD = (
+UNLOGGED = (
     "SELECT t.id FROM tombstones t WHERE NOT EXISTS"
     " (SELECT 1 FROM events e WHERE e.memory_id = t.id AND e.kind = 'memory.deleted')"
 )
@@ -36,35 +36,36 @@ LOST = (
 
 
 def log(db: Database) -> Iterator[Trouble]:
-    """Events that are missing, and memories that no event tells of."""
+    """Missing events, and memories without a creation event."""
     gaps = db.execute(GAPS).fetchone()[0]
     if gaps:
         yield Trouble(check="log", message="Events of this installation are missing.", count=abs(gaps))
     unborn = [row[0] for row in db.execute(UNBORN)]
-    yield from about("log", "No event tells that these memories were made.", unborn)
+    yield from about("log", "These memories have no creation event.", unborn)
 
 
 def clock(db: Database) -> Iterator[Trouble]:
-    """The clock must be ahead of everything that was seen, or what comes next is ordered before it."""
+    """The clock must be ahead of every event seen, or later events are ordered before earlier ones."""
     if db.execute(f"SELECT ({HIGHEST}) > coalesce((SELECT reading FROM clock), -1)").fetchone()[0]:
         yield Trouble(check="clock", message="The clock is behind the events it has given.", repair="clock")
 
 
 def deletions(db: Database) -> Iterator[Trouble]:
-    """Deleted memories are gone and have a tombstone, and no others have one."""
+    """Deleted memories must be gone and have a tombstone, and no others may have one."""
     undead = [row[0] for row in db.execute(UNDEAD)]
     yield from about("deletions", "Memories are here that the log says were deleted.", undead)
     unburied = [row[0] for row in db.execute(UNBURIED)]
     yield from about("deletions", "Deleted memories have no tombstone.", unburied, repair="tombstones")
-    untold = [row[0] for row in db.execute(UNTOLD)]
-    yield from about("deletions", "Memories have a tombstone that no event tells of.", untold)
+    unlogged = [row[0] for row in db.execute(UNLOGGED)]
+    yield from about("deletions", "Memories have a tombstone without a deletion event.", unlogged)
 
 
 def lost(db: Database) -> Iterator[Trouble]:
-    """Memories of which only the log and stray rows are left. To remove those brings nothing back."""
+    """Memories of which only the log and stray rows are left. Removing those rows does not bring them
+    back."""
     yield from about(
         "memories",
-        "Memories that were made are neither here nor deleted. Restore a backup that holds them, or import an"
-        " export that does into a new store.",
+        "Memories that were created are neither here nor deleted. Restore a backup that holds them, or"
+        " import an export that does into a new store.",
         [row[0] for row in db.execute(LOST)],
     )

@@ -1,4 +1,4 @@
-"""Repairs of what a store derives, each in one transaction. Nothing that is canonical is written here."""
+"""Repairs of derived rows, each in one transaction. Canonical rows are never written here."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,7 +10,8 @@ from vestige.store.sql.check.rows import TAGGED
 from vestige.store.sql.check.vectors import BARE, STALE, USED, misshapen, missized
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.merge import histories
-from vestige.store.sql.rows import history, log, memories, strengths
+from vestige.store.sql.rows import history as history_rows
+from vestige.store.sql.rows import log, memories, strengths
 from vestige.store.sql.rows.edges import replace as put_edges
 from vestige.store.sql.search import vectors as dense
 
@@ -32,19 +33,19 @@ def _citations(db: Database, surfaces: Surfaces) -> None:
 
 
 def _strengths(db: Database, surfaces: Surfaces) -> None:
-    """Give a strength to the memories that lack one: what all their evidence makes."""
+    """Give a strength to the memories that lack one, folded from all their evidence."""
     rows = db.execute("SELECT id FROM memories WHERE key NOT IN (SELECT key FROM strengths)").fetchall()
-    lacking = [row[0] for row in rows]
-    keys, curves = memories.keys_of(db, lacking), Curves.told(histories.of_curve(db).events)
-    made = {one.id: encode(one.created_at) for one in memories.present(db, lacking)}
-    for life in histories.of_memories(db, lacking):
-        if life.versions:
-            made[life.memory_id] = curves.folded(life.versions[-1].created_at, life.events).strength
+    missing = [row[0] for row in rows]
+    keys, curves = memories.keys_of(db, missing), Curves.from_events(histories.of_curve(db).events)
+    made = {one.id: encode(one.created_at) for one in memories.present(db, missing)}
+    for history in histories.of_memories(db, missing):
+        if history.versions:
+            made[history.memory_id] = curves.folded(history.versions[-1].created_at, history.events).strength
     strengths.put(db, {keys[memory_id]: strength for memory_id, strength in made.items()})
 
 
 def _vectors(db: Database, surfaces: Surfaces) -> None:
-    """Remove the vectors that are not of their memory's text and of the model in use."""
+    """Remove the vectors that do not belong to their memory's text and the model in use."""
     wrong = {row[0] for sql in (STALE, BARE) for row in db.execute(sql)} | misshapen(db)
     wrong.update(missized(db))
     keys = sorted(memories.keys_of(db, wrong).values())
@@ -54,16 +55,16 @@ def _vectors(db: Database, surfaces: Surfaces) -> None:
         db.execute(f"DELETE FROM {table} WHERE profile NOT IN {USED}")
 
 
-# -- what the log tells ----------------------------------------------------------------------------
+# -- rows made from the log ----------------------------------------------------------------------------
 
 
 def _edges(db: Database, surfaces: Surfaces) -> None:
-    """Make the edges those that the log tells of, between memories that are there."""
+    """Replace the edges by those of the log, between memories that exist."""
     names = db.execute(histories.EVERY_EDGE).fetchall()
     db.execute("DELETE FROM edges")
     for start in range(0, len(names), BATCH):
-        told = [edge(life) for life in histories.of_edges(db, names[start : start + BATCH])]
-        there = [one for one in told if one is not None]
+        found = [edge(history) for history in histories.of_edges(db, names[start : start + BATCH])]
+        there = [one for one in found if one is not None]
         keys = memories.keys_of(db, {end for one in there for end in (one.source_id, one.target_id)})
         held = {(keys.get(one.source_id), keys.get(one.target_id), one.kind): one for one in there}
         put_edges(db, {(s, t, kind): one for (s, t, kind), one in held.items() if s and t})
@@ -71,11 +72,11 @@ def _edges(db: Database, surfaces: Surfaces) -> None:
 
 def _tombstones(db: Database, surfaces: Surfaces) -> None:
     ids = [row[0] for row in db.execute(UNBURIED)]
-    ended = [(life.memory_id, ending(life)) for life in histories.of_memories(db, ids)]
-    history.bury(
+    ended = [(history.memory_id, ending(history)) for history in histories.of_memories(db, ids)]
+    history_rows.bury(
         db,
         [
-            history.EndedMemory(memory_id=memory_id, scope=end.scope, at=end.at)
+            history_rows.EndedMemory(memory_id=memory_id, scope=end.scope, at=end.at)
             for memory_id, end in ended
             if end is not None
         ],
@@ -83,7 +84,7 @@ def _tombstones(db: Database, surfaces: Surfaces) -> None:
 
 
 def _curve(db: Database, surfaces: Surfaces) -> None:
-    w20 = Curves.told(histories.of_curve(db).events).present
+    w20 = Curves.from_events(histories.of_curve(db).events).present
     db.execute(
         "INSERT INTO curve (one, w20) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET w20 = excluded.w20",
         (w20,),

@@ -1,4 +1,4 @@
-"""Whether the rows of a store belong together: none without its memory, none missing."""
+"""Checks that rows belong together: none without its memory, none missing."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -19,7 +19,7 @@ READERS: dict[str, Callable[[str], object]] = {
     **dict.fromkeys(("tags", "domains", "phrasings"), json_strings),
     **dict.fromkeys(("domain_scores", "metadata"), json_mapping),
 }
-"""The columns of a memory that are not text as it is, and what reads them."""
+"""The columns of a memory that are not plain text, with the function that reads each."""
 BATCH = 500
 VALUES = f"SELECT key, id, {', '.join(READERS)} FROM memories WHERE key > ? ORDER BY key LIMIT ?"
 STRAYS = {
@@ -45,15 +45,15 @@ CITED = (
     "SELECT d.key, m.key FROM documents d, json_each(d.cites) c JOIN memories m ON m.id = c.value"
     " {but} SELECT document, memory FROM document_cites"
 )
-"""Which memories documents say they cite, and what `document_cites` says."""
+"""Differences between the citations in documents and `document_cites`."""
 
 
 def values(db: Database) -> Iterator[Trouble]:
-    """Memories with a value that cannot be read: they stand in the way of most other checks."""
+    """Memories with a value that cannot be read; most other checks fail on them."""
     wrong: dict[str, list[str]] = {}
-    reached = 0
-    while rows := db.execute(VALUES, (reached, BATCH)).fetchall():
-        reached = rows[-1][0]
+    last = 0
+    while rows := db.execute(VALUES, (last, BATCH)).fetchall():
+        last = rows[-1][0]
         for _, memory_id, *columns in rows:
             for column, value in zip(READERS, columns, strict=True):
                 if not _reads(READERS[column], value):
@@ -70,38 +70,38 @@ def _reads(read: Callable[[str], object], value: str | None) -> bool:
 
 
 def strays(db: Database, word_key: str) -> Iterator[Trouble]:
-    """Lexical rows of memories that are not there: deleted words must not be counted any more. `word_key` is
-    the column of the table `words` that holds the memory's key."""
+    """Lexical rows without a memory: deleted words must not be counted any more. `word_key` is the column of
+    the table `words` that holds the memory's key."""
     for table, sql in STRAYS.items():
         number = db.execute(sql.format(word_key=word_key)).fetchone()[0]
         if number:
             yield Trouble(
-                check="strays", message=f"Rows of {table} are of no memory.", count=number, repair="words"
+                check="strays", message=f"Rows of {table} belong to no memory.", count=number, repair="words"
             )
 
 
 def missing(db: Database, word_key: str) -> Iterator[Trouble]:
     """Memories that lack a row every memory has."""
     for table, (repair, sql) in MISSING.items():
-        lacking = [row[0] for row in db.execute(sql.format(word_key=word_key))]
-        yield from about("missing rows", f"Memories have no row in {table}.", lacking, repair=repair)
+        without = [row[0] for row in db.execute(sql.format(word_key=word_key))]
+        yield from about("missing rows", f"Memories have no row in {table}.", without, repair=repair)
 
 
 def tags(db: Database) -> Iterator[Trouble]:
-    """The tags by which memories are found, against those they have."""
+    """The index of tags against the tags of the memories."""
     wrong = [row[0] for row in db.execute(UNTAGGED)]
-    yield from about("tags", "Memories are found by other tags than they have.", wrong, repair="tags")
+    yield from about("tags", "The index of tags differs from the tags of memories.", wrong, repair="tags")
 
 
 def citations(db: Database) -> Iterator[Trouble]:
-    """Documents that would not go with a memory they cite, or would go with one they do not."""
+    """The index of citations against the citations of the documents."""
     said, kept = CITED.split(" {but} ")
     wrong = {row[0] for row in db.execute(f"{said} EXCEPT {kept}")}
     wrong |= {row[0] for row in db.execute(f"{kept} EXCEPT {said}")}
     if wrong:
         yield Trouble(
             check="citations",
-            message="Documents are listed under other memories than they cite.",
+            message="The index of citations differs from the citations of documents.",
             count=len(wrong),
             repair="citations",
         )

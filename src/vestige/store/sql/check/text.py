@@ -1,4 +1,4 @@
-"""Whether what a store derived from texts is what the present texts give."""
+"""Checks that rows derived from texts fit the present texts."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ PLACE = "SELECT key, thread, source, position, length, form, flags, speaker, bor
 
 @dataclass(slots=True, kw_only=True)
 class Wrong:
-    """The memories whose derived rows are not those of their text."""
+    """The memories whose derived rows do not fit their text."""
 
     hashes: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivedRows:
-    """The derived rows of some memories, by key. A row that is missing altogether is another trouble."""
+    """The derived rows of some memories, by key. A missing row is reported by another check."""
 
     hashes: Mapping[int, str]
     terms: Mapping[int, str]
@@ -39,23 +39,23 @@ class DerivedRows:
 
 
 def texts(db: Database, word_key: str) -> Iterator[Trouble]:
-    """Every text is analysed again, a batch at a time."""
-    wrong, reached = Wrong(), 0
+    """Analyse every text again, a batch at a time."""
+    wrong, last = Wrong(), 0
     while True:
-        some, end = memories.texts_after(db, reached, BATCH)
+        some, end = memories.texts_after(db, last, BATCH)
         if end is None:
             break
         _compare(wrong, some, _kept(db, [key for key, _ in some], word_key))
-        reached = end
+        last = end
     yield from about(
         "texts",
-        "The text is not the one that was stored: the database was damaged, or changed by another program.",
+        "The text does not match its hash: the database was damaged, or changed by another program.",
         wrong.hashes,
     )
     for message, found in (
-        ("The words that memories are found by are not those of their text.", wrong.words),
-        ("The places that memories are listed at are not theirs.", wrong.places),
-        ("The fingerprints of memories are not those of their text.", wrong.fingerprints),
+        ("The words in the index are not those of the text.", wrong.words),
+        ("The rows of the table places do not fit the memories.", wrong.places),
+        ("The fingerprints do not fit the text.", wrong.fingerprints),
     ):
         yield from about("texts", message, found, repair="words")
 

@@ -1,4 +1,4 @@
-"""Whether the vectors of a store are those of its texts and of the model in use."""
+"""Checks that vectors fit the texts and the model in use."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from vestige.store.sql.search.tokens import width
 
 BATCH = 4_096
 UNIT = 1e-2
-"""How far from 1 the length of a vector may be: models round."""
+"""The tolerance of the length of a vector: models round."""
 
 USED = store_facts.KEPT
 """The profile in use, the coming one and the former."""
@@ -36,33 +36,36 @@ BARE = (
 
 
 def vectors(db: Database) -> Iterator[Trouble]:
-    """Vectors of another text, of a model that is not used, or that are none."""
+    """Vectors of another text, of an unused model, or invalid ones."""
     stale = [row[0] for row in db.execute(STALE)]
     yield from about("vectors", "Vectors were made from another text.", stale, repair="vectors")
     foreign = db.execute(FOREIGN).fetchone()[0]
     if foreign:
         yield Trouble(
             check="vectors",
-            message="Vectors of models that are not used any more take up room.",
+            message="Vectors of models that are no longer used take up space.",
             severity="warning",
             count=foreign,
             repair="vectors",
         )
     yield from about(
-        "vectors", "Vectors are not what the model gives.", sorted(misshapen(db)), repair="vectors"
+        "vectors",
+        "Vectors have the wrong dimension or length.",
+        sorted(misshapen(db)),
+        repair="vectors",
     )
 
 
 def tokens(db: Database) -> Iterator[Trouble]:
     """Token bits of the wrong size, or without the vectors they belong to."""
     bare = [row[0] for row in db.execute(BARE)]
-    yield from about("tokens", "Token bits are there without their vectors.", bare, repair="vectors")
+    yield from about("tokens", "Token bits exist without their vectors.", bare, repair="vectors")
     wrong = missized(db)
-    yield from about("tokens", "Token bits do not have the size of the model's.", wrong, repair="vectors")
+    yield from about("tokens", "Token bits have the wrong size for the model.", wrong, repair="vectors")
 
 
 def missized(db: Database) -> list[str]:
-    """The memories whose token bits in use have another size than the model's."""
+    """The memories whose token bits have another size than the model's."""
     profile = store_facts.profile(db)
     if profile is None:
         return []
@@ -75,14 +78,14 @@ def misshapen(db: Database) -> set[str]:
     if profile is None:
         return set()
     found: set[str] = set()
-    reached, size = 0, 4 * profile.signature.dimension
-    while rows := db.execute(EVERY, (profile.id, reached, BATCH)).fetchall():
-        reached = rows[-1][0]
+    last, size = 0, 4 * profile.signature.dimension
+    while rows := db.execute(EVERY, (profile.id, last, BATCH)).fetchall():
+        last = rows[-1][0]
         found.update(name for _, name, packed in rows if len(packed) != size)
         whole = [(name, packed) for _, name, packed in rows if len(packed) == size]
         joined = np.frombuffer(b"".join(packed for _, packed in whole), dtype="<f4")
         lengths = np.linalg.norm(joined.reshape(len(whole), -1), axis=1) if whole else joined
-        # Written so that a length which is no number is wrong too. A text without a word has the zero vector.
+        # Written so that a length of NaN is wrong too. A text without a word has the zero vector.
         fine = (np.abs(lengths - 1) <= UNIT) | (lengths == 0)
         found.update(name for (name, _), good in zip(whole, fine.tolist(), strict=True) if not good)
     return found

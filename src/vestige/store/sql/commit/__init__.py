@@ -1,1 +1,1 @@
-"""One commit: changes become rows inside one transaction."""
+"""Applies the changes of one commit as rows, inside one transaction."""

@@ -1,5 +1,5 @@
-"""One commit: text is analysed before the transaction, changes are applied to a draft of the memories
-they touch, and the draft is written with one statement per table."""
+"""Commits changes: text is analysed before the transaction, changes are applied to pending rows, and those
+are written with one statement per table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -25,41 +25,41 @@ from vestige.store.contract.changes import (
     Add,
     Carry,
     Change,
+    ChangeState,
     Drop,
     Forget,
     Link,
     Put,
-    Remark,
+    RecordEvidence,
     Revise,
-    Settle,
     Tune,
     Unlink,
     about,
     check_tune,
-    told,
+    evidence_payload,
 )
 from vestige.store.hybrid_clock import tick
 from vestige.store.merge.strength_log import carried, carried_strength
-from vestige.store.sql.commit import drafts as pending
-from vestige.store.sql.commit.drafts import Filing, PendingMemory, Wiring
+from vestige.store.sql.commit import pending_rows as pending
+from vestige.store.sql.commit.pending_rows import PendingDocuments, PendingEdges, PendingMemory
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.rows import edges, history, log, memories, store_facts, strengths
-from vestige.store.sql.rows.store_facts import Standing
+from vestige.store.sql.rows.store_facts import StoreHead
 from vestige.store.sql.search import thread_rows, vectors, word_rows
 
-UNTOLD_FIELDS = ("revision", "updated_at")  # they change with every revision
+UNLOGGED_FIELDS = ("revision", "updated_at")  # they change with every revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """An addition or revision with what is derived from its memory's text."""
+    """An addition or revision with the rows derived from its text."""
 
     change: Add | Revise
     row: memories.WrittenMemory
     analysis: word_rows.Analysis
 
 
-Step = Written | Remark | Link | Unlink | Settle | Carry | Tune | Put | Drop | Forget
+Step = Written | RecordEvidence | Link | Unlink | ChangeState | Carry | Tune | Put | Drop | Forget
 
 
 def analyse(change: Change) -> Step:
@@ -72,20 +72,20 @@ def analyse(change: Change) -> Step:
 
 
 @dataclass(slots=True, kw_only=True)
-class CommitDraft:
-    """The draft of one commit by `node`. `clock` is its last reading."""
+class PendingCommit:
+    """The pending rows of one commit by `node`. `clock` is its last reading."""
 
     node: str
     access: Access
-    before: Standing
+    before: StoreHead
     clock: int
     curve: float
     next_key: int
     taken: set[str]
-    drafts: dict[str, PendingMemory]
-    filing: Filing
+    pending_memories: dict[str, PendingMemory]
+    documents: PendingDocuments
     surfaces: Surfaces
-    wiring: Wiring = field(default_factory=Wiring)
+    pending_edges: PendingEdges = field(default_factory=PendingEdges)
     forgotten: list[PendingMemory] = field(default_factory=list)
     buried: list[history.EndedMemory] = field(default_factory=list)
     entries: list[log.LogEntry] = field(default_factory=list)
@@ -93,14 +93,14 @@ class CommitDraft:
     @classmethod
     def begin(
         cls, db: Database, node: str, changes: Sequence[Change], access: Access, surfaces: Surfaces
-    ) -> "CommitDraft":
-        """Load what the changes touch."""
-        filing = Filing.begin(db, changes, access)
+    ) -> "PendingCommit":
+        """Load the rows that the changes touch."""
+        documents = PendingDocuments.begin(db, changes, access)
         named = [memory_id for change in changes for memory_id in about(change)]
-        touched = list(dict.fromkeys([*named, *filing.cited()]))
+        touched = list(dict.fromkeys([*named, *documents.cited()]))
         known = memories.stored(db, touched)
         before = store_facts.read(db, node)
-        adds = any(isinstance(one, Add) for one in changes)  # every search leaves remarks: they need less
+        adds = any(isinstance(one, Add) for one in changes)  # every search records evidence, which needs less
         return cls(
             node=node,
             access=access,
@@ -110,8 +110,8 @@ class CommitDraft:
             next_key=surfaces.next_key(db) if adds else 0,
             surfaces=surfaces,
             taken=history.buried_among(db, touched) | known.keys() if adds else set(),
-            filing=filing,
-            drafts={
+            documents=documents,
+            pending_memories={
                 memory_id: PendingMemory(
                     key=one.key,
                     memory=one.record.memory,
@@ -123,13 +123,13 @@ class CommitDraft:
         )
 
     def apply(self, step: Step) -> None:
-        """Make one change to the draft and note its event."""
+        """Apply one change to the pending rows and note its event."""
         match step:
             case Written(change=Add() as add):
                 self._add(add, step)
             case Written(change=Revise() as revise):
                 self._revise(revise, step)
-            case Remark() | Settle() | Carry():
+            case RecordEvidence() | ChangeState() | Carry():
                 self._weigh(step)
             case Tune():
                 self._tune(step)
@@ -143,14 +143,14 @@ class CommitDraft:
                 self._forget(step)
 
     def write(self, db: Database) -> list[LogEvent]:
-        """Write the draft and the events."""
-        living = list(self.drafts.values())
+        """Write the pending rows and the events."""
+        living = list(self.pending_memories.values())
         pending.write_texts(db, self.before.profile, living, self.surfaces)
-        strengths.put(db, {one.key: one.strength for one in living if one.is_new or one.remarked})
+        strengths.put(db, {one.key: one.strength for one in living if one.is_new or one.reweighed})
         if any(entry.kind == TUNED for entry in self.entries):
             strengths.tune(db, self.curve)
-        self.wiring.write(db)
-        self.filing.write(db, lambda memory_id: self.drafts[memory_id].key, self.surfaces)
+        self.pending_edges.write(db)
+        self.documents.write(db, lambda memory_id: self.pending_memories[memory_id].key, self.surfaces)
         pending.write_endings(db, self.forgotten, self.surfaces)
         history.bury(db, self.buried)
         log.advance(db, self.clock)
@@ -165,7 +165,7 @@ class CommitDraft:
                 hint="Ids are never used twice, not even after a deletion.",
                 details={"memory_id": memory.id},
             )
-        draft = PendingMemory(
+        pending_memory = PendingMemory(
             key=self.next_key,
             memory=memory,
             strength=cognition.encode(memory.created_at, self.curve),
@@ -174,13 +174,13 @@ class CommitDraft:
         )
         self.next_key += 1
         self.taken.add(memory.id)
-        self.drafts[memory.id] = draft
-        self._take_text(draft, written, moved=True)
+        self.pending_memories[memory.id] = pending_memory
+        self._take_text(pending_memory, written, moved=True)
         self._note(CREATED, memory.created_at, memory)
 
     def _revise(self, change: Revise, written: Written) -> None:
-        draft = self._require(change.memory.id)
-        old, new = draft.memory, change.memory
+        pending_memory = self._require(change.memory.id)
+        old, new = pending_memory.memory, change.memory
         self._check_writable(new)
         if new.revision != old.revision + 1:
             raise Conflict(
@@ -191,91 +191,91 @@ class CommitDraft:
         if new.created_at != old.created_at:
             new = replace(new, created_at=old.created_at)
             written = replace(written, row=pending.row_of(new, written.analysis.fingerprints))
-        draft.past.append(
+        pending_memory.past.append(
             Revision(memory=old, recorded_at=old.updated_at, ended_at=new.updated_at, reason=change.reason)
         )
-        draft.memory = new
+        pending_memory.memory = new
         changed = _changed_fields(old, new)
-        self._take_text(draft, written, moved=not thread_rows.MADE_FROM.isdisjoint(changed))
+        self._take_text(pending_memory, written, moved=not thread_rows.MADE_FROM.isdisjoint(changed))
         self._note(REVISED, new.updated_at, new, {"fields": changed, "reason": change.reason})
 
-    def _take_text(self, draft: PendingMemory, written: Written, *, moved: bool) -> None:
-        """Take over a memory's row, its lexical row if that can have changed, and the vectors that were
-        made from its present text."""
+    def _take_text(self, pending_memory: PendingMemory, written: Written, *, moved: bool) -> None:
+        """Take over a memory's row, its lexical row if it can have changed, and the vectors of its present
+        text."""
         row, embedded = written.row, written.change.embedded
-        if row.text_hash != draft.text_hash:
-            draft.lost_vectors, draft.embedded = not draft.is_new, None
+        if row.text_hash != pending_memory.text_hash:
+            pending_memory.lost_vectors, pending_memory.embedded = not pending_memory.is_new, None
         if moved:
-            draft.analysis = written.analysis
-        draft.row, draft.text_hash = row, row.text_hash
+            pending_memory.analysis = written.analysis
+        pending_memory.row, pending_memory.text_hash = row, row.text_hash
         if embedded is not None:
             store_facts.require(self.before.profile, embedded.signature)
             vectors.check(embedded)
             if embedded.text_hash == row.text_hash and embedded.pieces:
-                draft.embedded = embedded
+                pending_memory.embedded = embedded
 
-    def _weigh(self, change: Remark | Settle | Carry) -> None:
+    def _weigh(self, change: RecordEvidence | ChangeState | Carry) -> None:
         match change:
-            case Remark():
-                self._remark(change)
-            case Settle():
-                self._settle(change)
+            case RecordEvidence():
+                self._record_evidence(change)
+            case ChangeState():
+                self._change_state(change)
             case Carry():
                 self._carry(change)
 
-    def _remark(self, change: Remark) -> None:
-        draft = self._require(change.memory_id)
-        prior, draft.strength = (
-            draft.strength,
-            cognition.after(draft.strength, change.evidence, change.at, change.amount),
+    def _record_evidence(self, change: RecordEvidence) -> None:
+        pending_memory = self._require(change.memory_id)
+        prior, pending_memory.strength = (
+            pending_memory.strength,
+            cognition.after(pending_memory.strength, change.evidence, change.at, change.amount),
         )
-        draft.remarked = True
+        pending_memory.reweighed = True
         self._note(
             REMARKED,
             change.at,
-            draft.memory,
-            told(change, prior, draft.strength, draft.memory.suppression_count),
-            around=(strengths.as_json(prior), strengths.as_json(draft.strength)),
+            pending_memory.memory,
+            evidence_payload(change, prior, pending_memory.strength, pending_memory.memory.suppression_count),
+            around=(strengths.as_json(prior), strengths.as_json(pending_memory.strength)),
         )
 
-    def _settle(self, change: Settle) -> None:
-        draft = self._require(change.memory_id)
-        draft.strength = cognition.settled(draft.strength, change.at)
-        draft.remarked = True
+    def _change_state(self, change: ChangeState) -> None:
+        pending_memory = self._require(change.memory_id)
+        pending_memory.strength = cognition.settled(pending_memory.strength, change.at)
+        pending_memory.reweighed = True
         payload = {"from": change.before.value, "to": change.after.value, "reason": change.reason}
-        self._note(STATE, change.at, draft.memory, payload)
+        self._note(STATE, change.at, pending_memory.memory, payload)
 
     def _carry(self, change: Carry) -> None:
-        draft = self._require(change.memory_id)
+        pending_memory = self._require(change.memory_id)
         payload = carried(change.strength)
-        draft.strength = replace(carried_strength(payload), curve=self.curve)
-        draft.remarked = True
-        self._note(CARRIED, change.at, draft.memory, payload)
+        pending_memory.strength = replace(carried_strength(payload), curve=self.curve)
+        pending_memory.reweighed = True
+        self._note(CARRIED, change.at, pending_memory.memory, payload)
 
     def _tune(self, change: Tune) -> None:
         check_tune(change, self.access)
         self.curve = change.w20
-        for draft in self.drafts.values():
-            draft.strength = replace(draft.strength, curve=change.w20)
+        for pending_memory in self.pending_memories.values():
+            pending_memory.strength = replace(pending_memory.strength, curve=change.w20)
         self._note(TUNED, change.at, None, {"w20": change.w20})
 
     def _file(self, change: Put | Drop) -> None:
         if isinstance(change, Drop):
-            gone = self.filing.drop(change, self._memory)
+            gone = self.documents.drop(change, self._memory)
             self._note(DROPPED, change.at, gone, {"kind": gone.kind, "id": gone.id})
             return
         for memory_id in change.document.cites:
             self._require(memory_id)
-        made = self.filing.put(change)
+        made = self.documents.put(change)
         if change.logged:
             self._note(PUT, made.updated_at, made, {"kind": made.kind, "id": made.id})
         else:
             self.clock = tick(self.clock, made.updated_at)
-        self.filing.stamped(made, (self.clock, self.node))
+        self.documents.stamped(made, (self.clock, self.node))
 
     def _unlink(self, change: Unlink) -> None:
         source, target = self._require(change.source_id), self._require(change.target_id)
-        self.wiring.unlink((source.key, target.key, change.kind), change)
+        self.pending_edges.unlink((source.key, target.key, change.kind), change)
         payload = {"target": change.target_id, "kind": change.kind}
         self._note(UNLINKED, change.at, source.memory, payload)
 
@@ -283,19 +283,19 @@ class CommitDraft:
         edge = change.edge
         edges.check(edge)
         source, target = self._require(edge.source_id), self._require(edge.target_id)
-        self.wiring.link((source.key, target.key, edge.kind), edge)
+        self.pending_edges.link((source.key, target.key, edge.kind), edge)
         payload = {"target": edge.target_id, "kind": edge.kind, "weight": edge.weight}
         self._note(LINKED, edge.created_at, source.memory, payload)
 
     def _forget(self, change: Forget) -> None:
-        draft = self._require(change.memory_id)
-        scope = draft.memory.scope
-        del self.drafts[change.memory_id]
-        self.forgotten.append(draft)
+        pending_memory = self._require(change.memory_id)
+        scope = pending_memory.memory.scope
+        del self.pending_memories[change.memory_id]
+        self.forgotten.append(pending_memory)
         self.buried.append(history.EndedMemory(memory_id=change.memory_id, scope=scope, at=change.at))
-        self.wiring.forget(draft.key)
-        self.filing.forget(change.memory_id)
-        self._note(DELETED, change.at, draft.memory, {"reason": change.reason})
+        self.pending_edges.forget(pending_memory.key)
+        self.documents.forget(change.memory_id)
+        self._note(DELETED, change.at, pending_memory.memory, {"reason": change.reason})
 
     def _note(
         self,
@@ -305,7 +305,7 @@ class CommitDraft:
         payload: Mapping[str, Any] = NO_METADATA,
         around: tuple[str, str] | None = None,
     ) -> None:
-        """Note an event; `around` are the strengths before and after a remark."""
+        """Note an event; `around` are the strengths before and after an evidence event."""
         self.clock = tick(self.clock, at)
         self.entries.append(
             log.LogEntry(
@@ -320,14 +320,14 @@ class CommitDraft:
         )
 
     def _memory(self, memory_id: str) -> Memory | None:
-        draft = self.drafts.get(memory_id)
-        return None if draft is None else draft.memory
+        pending_memory = self.pending_memories.get(memory_id)
+        return None if pending_memory is None else pending_memory.memory
 
     def _require(self, memory_id: str) -> PendingMemory:
-        draft = self.drafts.get(memory_id)
-        if draft is None or not self.access.allows(draft.memory):
+        pending_memory = self.pending_memories.get(memory_id)
+        if pending_memory is None or not self.access.allows(pending_memory.memory):
             raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
-        return draft
+        return pending_memory
 
     def _check_writable(self, memory: Memory) -> None:
         if not self.access.allows(memory):
@@ -337,5 +337,5 @@ class CommitDraft:
 
 
 def _changed_fields(old: Memory, new: Memory) -> list[str]:
-    names = [one.name for one in fields(Memory) if one.name not in UNTOLD_FIELDS]
+    names = [one.name for one in fields(Memory) if one.name not in UNLOGGED_FIELDS]
     return sorted(name for name in names if getattr(old, name) != getattr(new, name))

@@ -1,4 +1,4 @@
-"""Lives taken into a SQLite store: in one transaction, written as a commit writes."""
+"""Merges histories into a relational store, in one transaction."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,26 +9,25 @@ from vestige.core.models import Access, LogEvent, Memory, Strength
 from vestige.store.contract.changes import TUNED
 from vestige.store.merge import absorb as absorbing
 from vestige.store.merge.absorb import AbsorbPlan, Meeting
-from vestige.store.merge.histories import Absorbed, DocumentLife, Life, MemoryLife
+from vestige.store.merge.histories import Absorbed, DocumentHistory, EntityHistory, MemoryHistory
 from vestige.store.merge.strength_log import EVIDENCE, Curves, Folded
 from vestige.store.merge.union import (
     Key,
     Name,
     ending,
     key_of,
+    merged,
     name,
     present,
     revisions,
     two_events,
-    united,
 )
-from vestige.store.sql.commit import drafts
-from vestige.store.sql.commit.drafts import PendingMemory
+from vestige.store.sql.commit import pending_rows as pending
+from vestige.store.sql.commit.pending_rows import PendingMemory
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.merge import histories
 from vestige.store.sql.rows import (
     documents,
-    history,
     log,
     memories,
     store_facts,
@@ -37,10 +36,13 @@ from vestige.store.sql.rows import (
 from vestige.store.sql.rows import (
     edges as graph,
 )
+from vestige.store.sql.rows import (
+    history as history_rows,
+)
 from vestige.store.sql.search import thread_rows, vectors, word_rows
 
 BATCH = 500
-"""So many strengths are folded at once."""
+"""The number of strengths folded at once."""
 KINDS = ", ".join("?" * len(EVIDENCE))
 EVIDENT_SINCE = f"SELECT DISTINCT e.memory_id FROM events e WHERE e.clock >= ? AND e.kind IN ({KINDS})"
 MOVED_SINCE = "SELECT DISTINCT e.memory_id FROM events e WHERE e.position > ? AND e.memory_id IS NOT NULL"
@@ -49,7 +51,8 @@ CURVE: Key = ("curve",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighed:
-    """A folded strength as it is written, with what it was around each remark, by node and number."""
+    """A folded strength as it is written, with the strengths before and after each evidence event, by node
+    and number."""
 
     strength: Strength
     around: Mapping[Name, tuple[str, str]]
@@ -57,7 +60,7 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brought:
-    """What is derived from a memory that is told of, where nothing else is known of it."""
+    """The rows derived from an incoming memory that is unknown here."""
 
     memory: Memory
     analysis: word_rows.Analysis
@@ -66,57 +69,60 @@ class Brought:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """Lives that may change something, one for each entity, and what is derived from them on these curves.
+    """The histories that may change something, one for each entity, and the rows derived from them on these
+    curves.
 
-    `refolded` are memories here whose evidence falls on another curve than was known, as the log told them
-    up to a position.
+    `refolded` are memories here whose evidence falls on another curve than before, by the log up to a
+    position.
     """
 
-    given: Mapping[Key, Life]
+    given: Mapping[Key, EntityHistory]
     curves: Curves
     brought: Mapping[str, Brought]
     refolded: Mapping[str, Weighed]
     position: int
 
 
-def absorb(connections: Transactions, told: Sequence[Life], access: Access, surfaces: Surfaces) -> Absorbed:
-    """Unite lives with what is here."""
-    given = absorbing.gathered(told, access)
+def absorb(
+    connections: Transactions, incoming: Sequence[EntityHistory], access: Access, surfaces: Surfaces
+) -> Absorbed:
+    """Merge histories with those of this store."""
+    given = absorbing.gathered(incoming, access)
     with connections.reading(snapshot=False) as db:
         prepared = _prepare(db, given)
     if not prepared.given:
         return Absorbed()
-    return connections.written(lambda db: _unite(db, prepared, surfaces).absorbed())
+    return connections.written(lambda db: _merge(db, prepared, surfaces).absorbed())
 
 
-def _prepare(db: Database, given: Mapping[Key, Life]) -> Prepared:
+def _prepare(db: Database, given: Mapping[Key, EntityHistory]) -> Prepared:
     """Do the slow part before the write lock is taken."""
-    position = log.last_position(db)  # first: what is logged from here on is looked at again
+    position = log.last_position(db)  # first: later events are read again
     new = _news(db, given)
     curve = histories.of_curve(db)
-    curves = Curves.told((united(curve, new[CURVE]) if CURVE in new else curve).events)
+    curves = Curves.from_events((merged(curve, new[CURVE]) if CURVE in new else curve).events)
     return Prepared(
         given=new,
         curves=curves,
         brought={
-            life.memory_id: Brought(
+            history.memory_id: Brought(
                 memory=memory,
                 analysis=word_rows.analyse(memory),
-                weighed=_weighed(curves.folded(memory.created_at, life.events)),
+                weighed=_weighed(curves.folded(memory.created_at, history.events)),
             )
-            for life in new.values()
-            if isinstance(life, MemoryLife) and (memory := present(life)) is not None
+            for history in new.values()
+            if isinstance(history, MemoryHistory) and (memory := present(history)) is not None
         },
         refolded=dict(_refolded(db, _evident(db, new[CURVE].events), curves)) if CURVE in new else {},
         position=position,
     )
 
 
-def _unite(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
+def _merge(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
     given = prepared.given
     mine = _mine(db, given)
     named = absorbing.mentioned(given) | absorbing.mentioned(mine)
-    held, buried = memories.keys_of(db, named).keys(), history.buried_among(db, named)
+    held, buried = memories.keys_of(db, named).keys(), history_rows.buried_among(db, named)
     plan = absorbing.plan(given, mine, held=held, buried=buried)
     for event in log.known(db, map(name, plan.events)):
         raise two_events(event)
@@ -130,18 +136,18 @@ def _unite(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
     return plan
 
 
-def _news(db: Database, given: Mapping[Key, Life]) -> dict[Key, Life]:
-    """Those of the lives that may change something: not those whose events are all here, nor documents that
-    are here as they are told."""
-    names = [name(event) for life in given.values() for event in life.events]
+def _news(db: Database, given: Mapping[Key, EntityHistory]) -> dict[Key, EntityHistory]:
+    """The histories that may change something: not those whose events are all here, nor documents that are
+    here in the same state."""
+    names = [name(event) for history in given.values() for event in history.events]
     known = {name(event): replace(event, position=0) for event in log.known(db, names)}
-    filed = {key_of(life): life for life in histories.of_documents(db, _documents(given))}
+    filed = {key_of(history): history for history in histories.of_documents(db, _documents(given))}
     return {
-        key: life
-        for key, life in given.items()
-        if any(known.get(name(event)) != event for event in life.events)
-        or (isinstance(life, DocumentLife) and filed.get(key) != life)
-        or (isinstance(life, MemoryLife) and life.embedded is not None)
+        key: history
+        for key, history in given.items()
+        if any(known.get(name(event)) != event for event in history.events)
+        or (isinstance(history, DocumentHistory) and filed.get(key) != history)
+        or (isinstance(history, MemoryHistory) and history.embedded is not None)
     }
 
 
@@ -149,42 +155,44 @@ def _documents(given: Collection[Key]) -> list[documents.Name]:
     return [(key[1], key[2]) for key in given if key[0] == "document"]
 
 
-def _mine(db: Database, given: Collection[Key]) -> dict[Key, Life]:
-    """What is told here of the same entities, and of edges at memories that come in."""
-    told = [key[1] for key in given if key[0] == "memory"]
+def _mine(db: Database, given: Collection[Key]) -> dict[Key, EntityHistory]:
+    """The histories here of the same entities, and of edges at memories that come in."""
+    ids = [key[1] for key in given if key[0] == "memory"]
     edges = {(key[1], key[2], key[3]) for key in given if key[0] == "edge"}
-    edges.update(histories.edges_at(db, set(told) - memories.keys_of(db, told).keys()))
-    found: list[Life] = [
-        *histories.of_memories(db, told),
+    edges.update(histories.edges_at(db, set(ids) - memories.keys_of(db, ids).keys()))
+    found: list[EntityHistory] = [
+        *histories.of_memories(db, ids),
         *histories.of_edges(db, sorted(edges)),
         *histories.of_documents(db, _documents(given)),
         *([histories.of_curve(db)] if CURVE in given else []),
     ]
-    return {key_of(life): life for life in found}
+    return {key_of(history): history for history in found}
 
 
 def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces: Surfaces) -> None:
-    """Write and remove memories with all that is derived from their text, but for their strength."""
-    known = memories.stored(db, [one.life.memory_id for one in plan.memories])
+    """Write and remove memories with everything derived from their text, except their strength."""
+    known = memories.stored(db, [one.history.memory_id for one in plan.memories])
     key = surfaces.next_key(db)
     changed: list[PendingMemory] = []
     ended: list[PendingMemory] = []
-    buried: list[history.EndedMemory] = []
+    buried: list[history_rows.EndedMemory] = []
     for one in plan.memories:
-        stored = known.get(one.life.memory_id)
-        end = ending(one.life)
+        stored = known.get(one.history.memory_id)
+        end = ending(one.history)
         if end is not None:
-            buried.append(history.EndedMemory(memory_id=one.life.memory_id, scope=end.scope, at=end.at))
+            buried.append(
+                history_rows.EndedMemory(memory_id=one.history.memory_id, scope=end.scope, at=end.at)
+            )
             ended.extend([] if stored is None else [_known(stored)])
         elif one.after is not None and one.after != one.before:
             draft = _new(one.after, key) if stored is None else _known(stored)
             key += draft.is_new
             _revise(draft, one.after, one, prepared)
             changed.append(draft)
-    drafts.write_endings(db, ended, surfaces)
-    history.bury(db, buried)
-    history.drop(db, [draft.key for draft in changed if not draft.is_new])
-    drafts.write_texts(db, None, changed, surfaces)
+    pending.write_endings(db, ended, surfaces)
+    history_rows.bury(db, buried)
+    history_rows.drop(db, [draft.key for draft in changed if not draft.is_new])
+    pending.write_texts(db, None, changed, surfaces)
 
 
 def _known(stored: memories.Stored) -> PendingMemory:
@@ -203,17 +211,17 @@ def _new(memory: Memory, key: int) -> PendingMemory:
 
 
 def _revise(draft: PendingMemory, memory: Memory, one: Meeting, prepared: Prepared) -> None:
-    """Make the draft this memory, with its whole past."""
+    """Make the pending row this memory, with its whole past."""
     brought = prepared.brought.get(memory.id)
     fits = brought is not None and brought.memory == memory
     analysis = brought.analysis if brought is not None and fits else word_rows.analyse(memory)
     before = draft.memory
     if draft.is_new or any(getattr(before, part) != getattr(memory, part) for part in thread_rows.MADE_FROM):
         draft.analysis = analysis
-    draft.row = drafts.row_of(memory, analysis.fingerprints)
+    draft.row = pending.row_of(memory, analysis.fingerprints)
     draft.lost_vectors = not draft.is_new and draft.row.text_hash != draft.text_hash
     draft.memory, draft.text_hash = memory, draft.row.text_hash
-    draft.past = revisions(one.life)
+    draft.past = revisions(one.history)
 
 
 def _rewire(db: Database, plan: AbsorbPlan) -> None:
@@ -225,18 +233,20 @@ def _rewire(db: Database, plan: AbsorbPlan) -> None:
 
 
 def _file(db: Database, plan: AbsorbPlan, surfaces: Surfaces) -> None:
-    documents.drop(db, [(life.kind, life.id) for life in plan.documents if life.document is None], surfaces)
-    filed = [(life, life.document) for life in plan.documents if life.document is not None]
+    documents.drop(
+        db, [(history.kind, history.id) for history in plan.documents if history.document is None], surfaces
+    )
+    filed = [(history, history.document) for history in plan.documents if history.document is not None]
     keys = memories.keys_of(db, {memory_id for _, document in filed for memory_id in document.cites})
-    for life, document in filed:
+    for history, document in filed:
         cited = [keys[memory_id] for memory_id in dict.fromkeys(document.cites)]
-        documents.put(db, document, (life.clock, life.node), cited)
+        documents.put(db, document, (history.clock, history.node), cited)
 
 
 def _weigh(db: Database, plan: AbsorbPlan, prepared: Prepared) -> None:
-    """Fold strengths again where evidence came in, or was given on another curve than was known."""
-    curves = Curves.told(histories.of_curve(db).events)
-    met = {one.life.memory_id: one for one in plan.memories if one.weighed}
+    """Fold strengths again where evidence came in, or where its curve changed."""
+    curves = Curves.from_events(histories.of_curve(db).events)
+    met = {one.history.memory_id: one for one in plan.memories if one.weighed}
     _write_strengths(db, ((memory_id, _folded(one, curves, prepared)) for memory_id, one in met.items()))
     if plan.curve is None:
         return
@@ -250,34 +260,34 @@ def _weigh(db: Database, plan: AbsorbPlan, prepared: Prepared) -> None:
 
 
 def _evident(db: Database, events: Iterable[LogEvent]) -> list[str]:
-    """The memories that there is evidence of since the first change of the curve among these events."""
+    """The memories with evidence since the first change of the curve among these events."""
     first = min(event.clock for event in events if event.kind == TUNED)
     return [row[0] for row in db.execute(EVIDENT_SINCE, (first, *EVIDENCE))]
 
 
 def _refolded(db: Database, memory_ids: Sequence[str], curves: Curves) -> Iterator[tuple[str, Weighed]]:
     for start in range(0, len(memory_ids), BATCH):
-        for life in histories.of_memories(db, memory_ids[start : start + BATCH]):
-            memory = present(life)
+        for history in histories.of_memories(db, memory_ids[start : start + BATCH]):
+            memory = present(history)
             if memory is not None:
-                yield life.memory_id, _weighed(curves.folded(memory.created_at, life.events))
+                yield history.memory_id, _weighed(curves.folded(memory.created_at, history.events))
 
 
 def _folded(one: Meeting, curves: Curves, prepared: Prepared) -> Weighed:
-    memory_id = one.life.memory_id
-    brought, told = prepared.brought.get(memory_id), prepared.given["memory", memory_id]
-    if brought is not None and curves == prepared.curves and told.events == one.life.events:
+    memory_id = one.history.memory_id
+    brought, sent = prepared.brought.get(memory_id), prepared.given["memory", memory_id]
+    if brought is not None and curves == prepared.curves and sent.events == one.history.events:
         return brought.weighed
-    return _weighed(curves.folded(one.life.versions[0].created_at, one.life.events))
+    return _weighed(curves.folded(one.history.versions[0].created_at, one.history.events))
 
 
 def _weighed(folded: Folded) -> Weighed:
     around: dict[Name, tuple[str, str]] = {}
-    last: tuple[Strength, str] | None = None  # what one remark leaves is mostly what the next one finds
-    for told, (old, new) in folded.around.items():
+    last: tuple[Strength, str] | None = None  # mostly the strength that the next evidence event finds
+    for event, (old, new) in folded.around.items():
         before = last[1] if last is not None and last[0] is old else strengths.as_json(old)
         last = (new, strengths.as_json(new))
-        around[told] = (before, last[1])
+        around[event] = (before, last[1])
     return Weighed(strength=folded.strength, around=around)
 
 
@@ -286,11 +296,11 @@ def _write_strengths(db: Database, weighed: Iterable[tuple[str, Weighed]]) -> No
     while some := dict(islice(coming, BATCH)):
         keys = memories.keys_of(db, some)
         strengths.put(db, {keys[memory_id]: one.strength for memory_id, one in some.items()})
-        log.note_strengths(db, {told: both for one in some.values() for told, both in one.around.items()})
+        log.note_strengths(db, {event: both for one in some.values() for event, both in one.around.items()})
 
 
 def _embed(db: Database, plan: AbsorbPlan) -> None:
-    """Take the vectors of memories that have none."""
+    """Write the vectors of memories that have none."""
     if not plan.embedded:
         return
     profile = store_facts.profile(db)

@@ -1,4 +1,4 @@
-"""Everything canonical of a SQLite store as lives."""
+"""Reads the histories of a relational store."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -12,22 +12,23 @@ from vestige.core.documents import LOCAL
 from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter, LogEvent
 from vestige.store.contract.changes import Embedded, Piece, Tokens
 from vestige.store.merge.histories import (
-    CurveLife,
-    DocumentLife,
-    EdgeLife,
-    Life,
-    MemoryLife,
+    CurveHistory,
+    DocumentHistory,
+    EdgeHistory,
+    EntityHistory,
+    MemoryHistory,
     ever_within,
     successors,
 )
 from vestige.store.merge.union import Key, edge, subject
 from vestige.store.sql.columns import json_text, listed
 from vestige.store.sql.database import Database
-from vestige.store.sql.rows import documents, history, log, memories, store_facts
+from vestige.store.sql.rows import documents, log, memories, store_facts
+from vestige.store.sql.rows import history as history_rows
 from vestige.store.sql.rows.documents import Name
 
 BATCH = 500
-"""So many lives are read at once."""
+"""The number of histories read at once."""
 EdgeName = tuple[str, str, str]
 N = TypeVar("N")
 T = TypeVar("T")
@@ -75,8 +76,8 @@ TOKENS = (
 )
 
 
-def tell(db: Database, where: Filter | None, access: Access, *, vectors: bool) -> Iterator[Life]:
-    """Every life, or those that pass the filter within the access; inside one read transaction."""
+def export(db: Database, where: Filter | None, access: Access, *, vectors: bool) -> Iterator[EntityHistory]:
+    """Every history, or those that pass the filter within the access; inside one read transaction."""
     if where is None and access == EVERYTHING:
         curve = of_curve(db)
         yield from [curve] if curve.events else []
@@ -89,43 +90,45 @@ def tell(db: Database, where: Filter | None, access: Access, *, vectors: bool) -
         yield from _selected(db, where, access, vectors=vectors)
 
 
-def _selected(db: Database, where: Filter | None, access: Access, *, vectors: bool) -> Iterator[Life]:
-    keys = memories.keys(db, history.clause_at(db, where or ANYTHING, access))
+def _selected(
+    db: Database, where: Filter | None, access: Access, *, vectors: bool
+) -> Iterator[EntityHistory]:
+    keys = memories.keys(db, history_rows.clause_at(db, where or ANYTHING, access))
     chosen = sorted(memories.ids_of(db, keys.tolist()).values())
-    told: set[str] = set()
+    exported: set[str] = set()
     for memory in _in_batches(chosen, lambda some: of_memories(db, some, vectors=vectors)):
         if ever_within(memory, access) and not _names_beyond(db, memory, access):
-            told.add(memory.memory_id)
+            exported.add(memory.memory_id)
             yield memory
-    between = (ends for ends in db.execute(EVERY_EDGE) if ends[0] in told and ends[1] in told)
-    for life in _in_batches(between, lambda some: of_edges(db, some)):
-        if edge(life) is not None:
-            yield life
+    between = (ends for ends in db.execute(EVERY_EDGE) if ends[0] in exported and ends[1] in exported)
+    for history in _in_batches(between, lambda some: of_edges(db, some)):
+        if edge(history) is not None:
+            yield history
     near = sorted(name for name in documents.reached(db, access) if name[0] not in LOCAL)
     for filed in _in_batches(near, lambda some: of_documents(db, some)):
         cites = () if filed.document is None else filed.document.cites
-        if told.issuperset(cites) and (where is None or cites):
+        if exported.issuperset(cites) and (where is None or cites):
             yield filed
 
 
-def _names_beyond(db: Database, life: MemoryLife, access: Access) -> bool:
-    """Whether a life names a memory out of reach."""
-    named = () if access == EVERYTHING else successors(life)
+def _names_beyond(db: Database, history: MemoryHistory, access: Access) -> bool:
+    """Whether a history names a memory that is not accessible."""
+    named = () if access == EVERYTHING else successors(history)
     return any(not access.allows(memory) for memory in memories.present(db, named)) if named else False
 
 
-def of_curve(db: Database) -> CurveLife:
-    """The story of the curve."""
-    return CurveLife(events=tuple(_told(row) for row in db.execute(CURVE)))
+def of_curve(db: Database) -> CurveHistory:
+    """The history of the curve."""
+    return CurveHistory(events=tuple(_without_position(row) for row in db.execute(CURVE)))
 
 
-def of_memories(db: Database, memory_ids: Collection[str], *, vectors: bool = False) -> list[MemoryLife]:
-    """The lives of those of these memories that are or were here, in the order asked for."""
+def of_memories(db: Database, memory_ids: Collection[str], *, vectors: bool = False) -> list[MemoryHistory]:
+    """The histories of these memories, as far as known, in the requested order."""
     events = _by_subject(db.execute(OF_MEMORIES, (listed(memory_ids),)))
-    versions = history.versions(db, memory_ids)
+    versions = history_rows.versions(db, memory_ids)
     embedded = _embedded(db, memory_ids) if vectors else {}
     return [
-        MemoryLife(
+        MemoryHistory(
             memory_id=memory_id,
             events=tuple(events["memory", memory_id]),
             versions=versions.get(memory_id, ()),
@@ -136,11 +139,11 @@ def of_memories(db: Database, memory_ids: Collection[str], *, vectors: bool = Fa
     ]
 
 
-def of_edges(db: Database, names: Collection[EdgeName]) -> list[EdgeLife]:
-    """The lives of those of these edges that are or were here, in the order asked for."""
+def of_edges(db: Database, names: Collection[EdgeName]) -> list[EdgeHistory]:
+    """The histories of these edges, as far as known, in the requested order."""
     events = _by_subject(db.execute(EDGES, (json_text(list(names)),)))
     return [
-        EdgeLife(source_id=name[0], target_id=name[1], kind=name[2], events=tuple(events["edge", *name]))
+        EdgeHistory(source_id=name[0], target_id=name[1], kind=name[2], events=tuple(events["edge", *name]))
         for name in names
         if ("edge", *name) in events
     ]
@@ -151,12 +154,12 @@ def edges_at(db: Database, memory_ids: Collection[str]) -> list[EdgeName]:
     return db.execute(AT_MEMORIES, 2 * (listed(memory_ids),)).fetchall()
 
 
-def of_documents(db: Database, names: Collection[Name]) -> list[DocumentLife]:
-    """The lives of those of these documents that are or were here, in the order asked for."""
+def of_documents(db: Database, names: Collection[Name]) -> list[DocumentHistory]:
+    """The histories of these documents, as far as known, in the requested order."""
     events = _by_subject(db.execute(DOCUMENTS, (json_text(list(names)),)))
     filed = documents.stamped(db, names)
     return [
-        DocumentLife(
+        DocumentHistory(
             kind=kind,
             id=document_id,
             events=tuple(events.get(("document", kind, document_id), ())),
@@ -171,7 +174,7 @@ def of_documents(db: Database, names: Collection[Name]) -> list[DocumentLife]:
 
 
 def _embedded(db: Database, memory_ids: Collection[str]) -> dict[str, Embedded]:
-    """The vectors in use of these memories. The tokens of all pieces are told with the first one."""
+    """The vectors in use of these memories. The tokens of all pieces are with the first one."""
     profile = store_facts.profile(db)
     if profile is None:
         return {}
@@ -194,20 +197,20 @@ def _embedded(db: Database, memory_ids: Collection[str]) -> dict[str, Embedded]:
     return found
 
 
-def _told(row: Sequence[object]) -> LogEvent:
+def _without_position(row: Sequence[object]) -> LogEvent:
     return replace(log.from_row(tuple(row)), position=0)
 
 
 def _by_subject(rows: Iterable[Sequence[object]]) -> dict[Key, list[LogEvent]]:
     found: dict[Key, list[LogEvent]] = defaultdict(list)
     for row in rows:
-        event = _told(row)
+        event = _without_position(row)
         found[subject(event)].append(event)
     return found
 
 
 def _in_batches(names: Iterable[N], load: Callable[[Sequence[N]], Sequence[T]]) -> Iterator[T]:
-    """What is loaded for all names, some at a time."""
+    """Load what belongs to all names, a batch at a time."""
     coming = iter(names)
     while some := list(islice(coming, BATCH)):
         yield from load(some)

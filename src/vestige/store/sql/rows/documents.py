@@ -1,4 +1,4 @@
-"""Documents: what mechanisms keep beside the memories."""
+"""Rows of documents, which mechanisms keep besides the memories."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ CITED = "SELECT c.document FROM document_cites c WHERE c.memory IN (SELECT value
 Name = tuple[str, str]
 """Kind and id."""
 PutStamp = tuple[int, str]
-"""Clock and node of the last put."""
+"""The stamp of the last put: clock and node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentQuery:
-    """Which documents are asked for; unset fields do not narrow it down."""
+    """A filter of documents; unset fields do not filter."""
 
     kind: str
     ids: Sequence[str] | None = None
@@ -45,7 +45,7 @@ class DocumentQuery:
 
 
 def page(db: Database, wanted: DocumentQuery, access: Access, limit: int, offset: int) -> list[Document]:
-    """A page of what is asked for and in reach."""
+    """A page of the accessible documents that match."""
     asked = SqlConditions(conditions=(*_asked(wanted), *reached_by(access)))
     rows = db.execute(
         f"{SELECT} WHERE {asked.sql} ORDER BY d.updated_at DESC, d.id LIMIT ? OFFSET ?",
@@ -55,12 +55,12 @@ def page(db: Database, wanted: DocumentQuery, access: Access, limit: int, offset
 
 
 def stored(db: Database, names: Collection[Name]) -> dict[Name, Document]:
-    """Those of these documents that exist."""
+    """The existing ones of these documents."""
     return {name: document for name, (document, _) in stamped(db, names).items()}
 
 
 def stamped(db: Database, names: Collection[Name]) -> dict[Name, tuple[Document, PutStamp]]:
-    """Those of these documents that exist, with the stamps of their last put."""
+    """The existing ones of these documents, with the stamps of their last put."""
     found: dict[Name, tuple[Document, PutStamp]] = {}
     for name in names:
         row = db.execute(f"{SELECT} WHERE d.kind = ? AND d.id = ?", name).fetchone()
@@ -70,18 +70,18 @@ def stamped(db: Database, names: Collection[Name]) -> dict[Name, tuple[Document,
 
 
 def reached(db: Database, access: Access) -> set[Name]:
-    """Every document in reach."""
-    within_reach = SqlConditions(conditions=tuple(reached_by(access)))
-    rows = db.execute(f"SELECT d.kind, d.id FROM documents d WHERE {within_reach.sql}", within_reach.params)
+    """Every accessible document."""
+    visible = SqlConditions(conditions=tuple(reached_by(access)))
+    rows = db.execute(f"SELECT d.kind, d.id FROM documents d WHERE {visible.sql}", visible.params)
     return set(rows.fetchall())
 
 
 def put(db: Database, document: Document, stamp: PutStamp, cited: Sequence[int]) -> None:
     """Write a document, new or in place of its earlier version; `cited` are the keys of its memories."""
     moments = (moment_text(document.created_at), moment_text(document.updated_at))
-    told = (json_text(list(document.cites)), json_text(document.body))
+    values = (json_text(list(document.cites)), json_text(document.body))
     name = (document.kind, document.id, document.scope, document.version)
-    (key,) = db.execute(PUT, (*name, *moments, *told, *stamp)).fetchone()
+    (key,) = db.execute(PUT, (*name, *moments, *values, *stamp)).fetchone()
     db.execute("DELETE FROM document_cites WHERE document = ?", (key,))
     db.executemany(
         "INSERT INTO document_cites (memory, document) VALUES (?, ?)", [(memory, key) for memory in cited]
@@ -123,14 +123,14 @@ def _asked(wanted: DocumentQuery) -> Iterator[Condition]:
 
 
 def reached_by(access: Access) -> Iterator[Condition]:
-    """What lets an access reach a document `d`: its scope and every memory it cites."""
+    """The conditions for access to a document `d`: its scope and every memory it cites."""
     if access.scopes is not None:
         yield within("d.scope", access.scopes)
-    reach = clause(ANYTHING, access)
-    if not reach.conditions:
+    visible = clause(ANYTHING, access)
+    if not visible.conditions:
         return
     cited = "SELECT 1 FROM document_cites c JOIN memories m ON m.key = c.memory WHERE c.document = d.key"
-    yield Condition(sql=f"NOT EXISTS ({cited} AND NOT ({reach.sql}))", params=reach.params)
+    yield Condition(sql=f"NOT EXISTS ({cited} AND NOT ({visible.sql}))", params=visible.params)
     if access.domains is not None:
         yield Condition(sql="EXISTS (SELECT 1 FROM document_cites c WHERE c.document = d.key)")
 

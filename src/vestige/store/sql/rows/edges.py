@@ -20,7 +20,7 @@ ASKED = "SELECT key FROM memories WHERE id IN (SELECT value FROM json_each(?))"
 
 EdgeKey = tuple[int, int, str]
 FIRST: EdgeKey = (0, 0, "")
-"""Before every edge."""
+"""A key before every edge."""
 
 
 def check(edge: Edge) -> None:
@@ -43,7 +43,7 @@ def put(db: Database, edges: Mapping[EdgeKey, Edge]) -> None:
 
 
 def replace(db: Database, edges: Mapping[EdgeKey, Edge | None]) -> None:
-    """Write edges as they are to be, or remove them."""
+    """Write edges with these values, or remove them."""
     db.executemany("DELETE FROM edges WHERE source = ? AND target = ? AND kind = ?", list(edges))
     put(db, {key: edge for key, edge in edges.items() if edge is not None})
 
@@ -57,20 +57,21 @@ def delete(db: Database, key: EdgeKey) -> bool:
 def after_key(
     db: Database, kinds: Sequence[str] | None, access: Access, after: EdgeKey, limit: int
 ) -> tuple[list[Edge], EdgeKey | None]:
-    """The next edges with both ends in reach, by their keys, and where to go on (None: nowhere)."""
-    reach = clause(ANYTHING, access)
+    """The next edges with both ends accessible, by their keys, and the key to continue from (None at the
+    end)."""
+    visible = clause(ANYTHING, access)
     of_kind = "TRUE" if kinds is None else "e.kind IN (SELECT value FROM json_each(?))"
     named = () if kinds is None else (listed(kinds),)
     rows = db.execute(
         "SELECT a.id, b.id, e.kind, e.weight, e.created_at, e.source, e.target FROM edges e"
         " JOIN memories a ON a.key = e.source JOIN memories b ON b.key = e.target"
         f" WHERE (e.source, e.target, e.kind) > (?, ?, ?) AND {of_kind}"
-        f" AND {_reaches('e.source', reach)} AND {_reaches('e.target', reach)}"
+        f" AND {_is_visible('e.source', visible)} AND {_is_visible('e.target', visible)}"
         " ORDER BY e.source, e.target, e.kind LIMIT ?",
-        (*after, *named, *reach.params, *reach.params, limit),
+        (*after, *named, *visible.params, *visible.params, limit),
     ).fetchall()
-    reached = (rows[-1][5], rows[-1][6], rows[-1][2]) if len(rows) == limit else None
-    return [_edge(row) for row in rows], reached
+    last = (rows[-1][5], rows[-1][6], rows[-1][2]) if len(rows) == limit else None
+    return [_edge(row) for row in rows], last
 
 
 def touching(
@@ -81,8 +82,8 @@ def touching(
     among: bool = False,
     heaviest: int | None = None,
 ) -> list[Edge]:
-    """Edges at any of the ids with both ends in reach, sorted by (source, target, kind)."""
-    reach = clause(ANYTHING, access)
+    """Edges at any of the ids with both ends accessible, sorted by (source, target, kind)."""
+    visible = clause(ANYTHING, access)
     edges = "SELECT source, target, kind, weight, created_at FROM edges WHERE"
     # The + keeps SQLite from looking up every pair of a source and a target.
     both = "AND +" if among else f"UNION {edges} "
@@ -91,9 +92,9 @@ def touching(
         f" touched AS ({edges} source IN (SELECT key FROM asked) {both}target IN (SELECT key FROM asked))"
         " SELECT a.id, b.id, e.kind, e.weight, e.created_at FROM touched e"
         " JOIN memories a ON a.key = e.source JOIN memories b ON b.key = e.target"
-        f" WHERE {_reaches('e.source', reach)} AND {_reaches('e.target', reach)}"
+        f" WHERE {_is_visible('e.source', visible)} AND {_is_visible('e.target', visible)}"
         f" ORDER BY {'e.weight DESC, ' if heaviest is not None else ''}a.id, b.id, e.kind LIMIT ?",
-        (listed(memory_ids), *reach.params, *reach.params, MAX_INTEGER if heaviest is None else heaviest),
+        (listed(memory_ids), *visible.params, *visible.params, MAX_INTEGER if heaviest is None else heaviest),
     )
     return sorted(map(_edge, rows), key=lambda edge: (edge.source_id, edge.target_id, edge.kind))
 
@@ -109,16 +110,17 @@ def _edge(row: Sequence[Any]) -> Edge:  # a row of the driver
 
 
 def count(db: Database, access: Access) -> int:
-    """How many edges have both ends in reach."""
-    reach = clause(ANYTHING, access)
+    """The number of edges with both ends accessible."""
+    visible = clause(ANYTHING, access)
     row = db.execute(
-        f"SELECT count(*) FROM edges e WHERE {_reaches('e.source', reach)} AND {_reaches('e.target', reach)}",
-        (*reach.params, *reach.params),
+        "SELECT count(*) FROM edges e"
+        f" WHERE {_is_visible('e.source', visible)} AND {_is_visible('e.target', visible)}",
+        (*visible.params, *visible.params),
     ).fetchone()
     return int(row[0])
 
 
-def _reaches(column: str, reach: SqlConditions) -> str:
-    if not reach.conditions:
+def _is_visible(column: str, visible: SqlConditions) -> str:
+    if not visible.conditions:
         return "TRUE"
-    return f"EXISTS (SELECT 1 FROM memories m WHERE m.key = {column} AND {reach.sql})"
+    return f"EXISTS (SELECT 1 FROM memories m WHERE m.key = {column} AND {visible.sql})"

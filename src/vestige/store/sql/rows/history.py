@@ -1,4 +1,4 @@
-"""What was: earlier revisions of a memory, and what is left of a deleted one."""
+"""Rows of earlier revisions and tombstones."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -42,7 +42,7 @@ EVERY_REVISION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedMemory:
-    """A memory that ends: where it was and when."""
+    """A deleted memory: its scope and the time."""
 
     memory_id: str
     scope: str
@@ -74,7 +74,7 @@ def drop(db: Database, keys: Iterable[int]) -> None:
 
 
 def versions(db: Database, memory_ids: Collection[str]) -> dict[str, tuple[Memory, ...]]:
-    """Every state that these memories had, the present one last; unknown ones are left out."""
+    """Every state of these memories, the present one last; unknown ones are left out."""
     asked = (listed(memory_ids),)
     found: dict[str, list[Memory]] = defaultdict(list)
     for memory_id, text in db.execute(EVERY_REVISION, asked):
@@ -86,9 +86,9 @@ def versions(db: Database, memory_ids: Collection[str]) -> dict[str, tuple[Memor
 
 def of(db: Database, memory_id: str, access: Access) -> list[Revision]:
     """A memory's earlier revisions, oldest first."""
-    reach = clause(ANYTHING, access)
+    visible = clause(ANYTHING, access)
     found = db.execute(
-        f"SELECT m.key FROM memories m WHERE m.id = ? AND {reach.sql}", (memory_id, *reach.params)
+        f"SELECT m.key FROM memories m WHERE m.id = ? AND {visible.sql}", (memory_id, *visible.params)
     ).fetchone()
     if found is None:
         raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
@@ -108,17 +108,17 @@ def of(db: Database, memory_id: str, access: Access) -> list[Revision]:
 
 
 def earlier(db: Database, memory_ids: Sequence[str], moment: datetime, access: Access) -> dict[str, Memory]:
-    """Those of these memories that were revised after a moment, as they were then."""
-    reach, then = clause(ANYTHING, access), moment_text(moment)
-    rows = db.execute(EARLIER.format(reach=reach.sql), (then, listed(memory_ids), then, *reach.params))
+    """The memories that were revised after a moment, in their state at that moment."""
+    visible, then = clause(ANYTHING, access), moment_text(moment)
+    rows = db.execute(EARLIER.format(reach=visible.sql), (then, listed(memory_ids), then, *visible.params))
     were = (_from_json(memory) for _, memory in rows if memory is not None)
     return {memory.id: memory for memory in were if access.allows(memory)}
 
 
 def clause_at(db: Database, where: Filter, access: Access, *, worded: bool = False) -> SqlConditions:
-    """The SQL of a filter that may look back: what was revised after `known_at` is judged by the revision
-    that was in force then. Both that and the present memory must be within the access. `worded` leaves out
-    what had other words then."""
+    """The SQL of a filter with `known_at`: a memory that was revised since is filtered by the revision in
+    force then. Both that and the present memory must be within the access. `worded` leaves out memories with
+    other words then."""
     if where.known_at is None:
         return clause(where, access)
     then = [one.key for one in _then(db, where, access) if not (worded and one.reworded)]
@@ -126,7 +126,8 @@ def clause_at(db: Database, where: Filter, access: Access, *, worded: bool = Fal
 
 
 def reworded(db: Database, where: Filter, access: Access, limit: int, statistics: TermStatistics) -> Reworded:
-    """What passes the filter and had other words at `known_at`, as it was; the one revised last first."""
+    """Memories that pass the filter and had other words at `known_at`, in that state, the one revised last
+    first."""
     then = {one.key: one.memory for one in _then(db, where, access) if one.reworded}
     keys = np.array(list(then), dtype=np.int64)
     retained = clause(where, access).retained
@@ -147,7 +148,7 @@ def reworded(db: Database, where: Filter, access: Access, limit: int, statistics
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Then:
-    """A memory as it was at a moment; `reworded`: its text is another one now."""
+    """A memory in its state at a moment; `reworded`: its text is another one now."""
 
     key: int
     memory: Memory
@@ -155,12 +156,12 @@ class _Then:
 
 
 def _then(db: Database, where: Filter, access: Access) -> Iterator[_Then]:
-    """What was revised after `known_at` and passed the filter as it was then."""
+    """Memories that were revised after `known_at` and passed the filter then."""
     if where.known_at is None:
         return
-    reach, moment = clause(ANYTHING, access), moment_text(where.known_at)
+    visible, moment = clause(ANYTHING, access), moment_text(where.known_at)
     rows = db.execute(
-        REVISED_SINCE.format(reach=reach.sql), (moment, moment, moment, *reach.params)
+        REVISED_SINCE.format(reach=visible.sql), (moment, moment, moment, *visible.params)
     ).fetchall()
     first = np.array([key for key, memory, _ in rows if memory is None], dtype=np.int64)
     only = {
@@ -173,7 +174,7 @@ def _then(db: Database, where: Filter, access: Access) -> Iterator[_Then]:
 
 
 def texts(db: Database, key: int) -> set[str]:
-    """Every wording a memory ever had in its earlier revisions."""
+    """Every text of a memory's earlier revisions."""
     rows = db.execute("SELECT memory FROM revisions WHERE key = ?", (key,))
     earlier = [_from_json(row[0]) for row in rows]
     return {text for memory in earlier for text in (memory.content, *memory.phrasings)}
@@ -198,12 +199,12 @@ def buried_among(db: Database, memory_ids: Iterable[str]) -> set[str]:
 
 
 def tombstone(db: Database, memory_id: str, access: Access) -> Tombstone | None:
-    """A tombstone within the access. It has no domains, so limited domains never reach one."""
+    """A tombstone within the access. It has no domains, so limited domains never match one."""
     if access.domains is not None:
         return None
-    reach = within("scope", ("/",) if access.scopes is None else access.scopes)
+    visible = within("scope", ("/",) if access.scopes is None else access.scopes)
     row = db.execute(
-        f"SELECT deleted_at FROM tombstones WHERE id = ? AND ({reach.sql})", (memory_id, *reach.params)
+        f"SELECT deleted_at FROM tombstones WHERE id = ? AND ({visible.sql})", (memory_id, *visible.params)
     ).fetchone()
     return Tombstone(memory_id=memory_id, deleted_at=datetime.fromisoformat(row[0])) if row else None
 

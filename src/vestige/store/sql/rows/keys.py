@@ -1,5 +1,4 @@
-"""API keys in the table `api_keys`, and logins that are over in `ended_logins`. What each method promises is
-said in `Keyring`."""
+"""API keys in the table `api_keys`, and ended logins in `ended_logins`. `StoreKeys` has the contract."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -24,49 +23,41 @@ _ENDED = "SELECT 1 FROM ended_logins WHERE id = ?"
 
 
 class KeyTable:
-    """Keys, each method a transaction."""
+    """API keys; each method is a transaction."""
 
     _tables: Transactions
 
     def put_key(self, key: ApiKey, *, replacing: str | None = None) -> None:
-        """Add a key, and revoke the one it replaces."""
         self._tables.written(lambda db: _put(db, key, replacing))
 
     def list_keys(self, ids: Sequence[str] | None = None) -> list[ApiKey]:
-        """Every key, or those of these ids, oldest first."""
         asked = "" if ids is None else " WHERE id IN (SELECT value FROM json_each(?))"
         with self._tables.reading(snapshot=False) as db:
             rows = db.execute(f"{_SELECT}{asked}{_ORDER}", () if ids is None else (listed(ids),)).fetchall()
         return [from_row(row) for row in rows]
 
     def key_by_hash(self, hash: str) -> ApiKey | None:
-        """The key with this hash, or None."""
         with self._tables.reading(snapshot=False) as db:
             row = db.execute(f"{_SELECT} WHERE hash = ?", (hash,)).fetchone()
         return None if row is None else from_row(row)
 
     def revoke_key(self, key_id: str, at: datetime) -> ApiKey:
-        """Let a key open nothing any more."""
         return self._tables.written(lambda db: _revoke(db, key_id, at))
 
     def note_keys_used(self, used: Mapping[str, datetime]) -> None:
-        """Write down when keys were last used."""
         # Always in the order of ids, so that two servers never wait for each other's rows.
         rows = [(moment_text(at), key_id, moment_text(at)) for key_id, at in sorted(used.items())]
         self._tables.written(lambda db: db.executemany(_USED, rows))
 
     def end_login(self, login_id: str, ends: datetime, *, forgetting: datetime) -> None:
-        """Let a login be over before its time."""
         check_name("login_id", login_id)
         self._tables.written(lambda db: _end(db, login_id, ends, forgetting))
 
     def login_ended(self, login_id: str) -> bool:
-        """Whether a login is over before its time."""
         with self._tables.reading(snapshot=False) as db:
             return db.execute(_ENDED, (login_id,)).fetchone() is not None
 
     def key_of_login(self, key_id: str, login_id: str) -> ApiKey | None:
-        """The key of this id, unless the login is over."""
         with self._tables.reading(snapshot=False) as db:
             row = db.execute(
                 f"{_SELECT} WHERE id = ? AND NOT EXISTS ({_ENDED})", (key_id, login_id)
@@ -76,25 +67,25 @@ class KeyTable:
 
 def from_row(row: Row) -> ApiKey:
     """A key back from its row."""
-    told = dict(zip(COLUMNS, row, strict=True))
+    columns = dict(zip(COLUMNS, row, strict=True))
     return ApiKey(
-        id=told["id"],
-        hash=told["hash"],
-        label=told["label"],
-        permissions=tuple(orjson.loads(told["permissions"])),
-        scopes=_names(told["scopes"]),
-        domains=_names(told["domains"]),
-        created_at=datetime.fromisoformat(told["created_at"]),
-        expires_at=optional_moment(told["expires_at"]),
-        last_used=optional_moment(told["last_used"]),
-        revoked_at=optional_moment(told["revoked_at"]),
+        id=columns["id"],
+        hash=columns["hash"],
+        label=columns["label"],
+        permissions=tuple(orjson.loads(columns["permissions"])),
+        scopes=_names(columns["scopes"]),
+        domains=_names(columns["domains"]),
+        created_at=datetime.fromisoformat(columns["created_at"]),
+        expires_at=optional_moment(columns["expires_at"]),
+        last_used=optional_moment(columns["last_used"]),
+        revoked_at=optional_moment(columns["revoked_at"]),
     )
 
 
 def _put(db: Database, key: ApiKey, replacing: str | None) -> None:
     taken = db.execute("SELECT 1 FROM api_keys WHERE id = ? OR hash = ?", (key.id, key.hash)).fetchone()
     if taken is not None:
-        raise Conflict("There is such a key already.", details={"id": key.id})
+        raise Conflict("A key with this id or hash already exists.", details={"id": key.id})
     if replacing is not None:
         if _of_id(db, replacing).revoked_at is not None:
             raise Conflict("This key was revoked already.", details={"id": replacing})
@@ -139,5 +130,5 @@ def _row(key: ApiKey) -> Row:
     )
 
 
-def _names(told: str | None) -> tuple[str, ...] | None:
-    return None if told is None else tuple(orjson.loads(told))
+def _names(columns: str | None) -> tuple[str, ...] | None:
+    return None if columns is None else tuple(orjson.loads(columns))

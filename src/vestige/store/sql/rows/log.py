@@ -1,4 +1,4 @@
-"""The append-only event log. Its numbers are given inside the write transaction, in commit order."""
+"""The append-only event log. Numbers are given inside the write transaction, in commit order."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,8 +32,8 @@ OF_DOCUMENT = "d.kind = json_extract(e.payload, '$.kind') AND d.id = json_extrac
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEntry:
-    """An event of this node that waits for its numbers. `around` are the strengths before and after a
-    remark, as JSON."""
+    """An event of this node that waits for its numbers. `around` are the strengths before and after an
+    evidence event, as JSON."""
 
     clock: int
     at: datetime
@@ -45,13 +45,13 @@ class LogEntry:
 
 
 def reading(db: Database) -> int:
-    """The highest reading of the clock that was given or seen here."""
+    """The highest clock reading that was given or seen here."""
     (last,) = db.execute("SELECT reading FROM clock").fetchone()
     return int(last)
 
 
 def advance(db: Database, reading: int) -> None:
-    """Keep a reading: none below it is given again."""
+    """Record a reading, so that no lower one is given again."""
     db.execute("UPDATE clock SET reading = ? WHERE reading < ?", (reading, reading))
 
 
@@ -80,19 +80,19 @@ def append(
 
 
 def take(db: Database, events: Sequence[LogEvent]) -> None:
-    """Write events that happened elsewhere at the end, under their own names."""
+    """Append events of other stores, under their own names."""
     position = last_position(db)
     at_end = [replace(event, position=position + number) for number, event in enumerate(events, start=1)]
     db.executemany(INSERT, [_row(event, json_text(event.payload), None) for event in at_end])
 
 
 def known(db: Database, names: Iterable[tuple[str, int]]) -> list[LogEvent]:
-    """Those of the events with these nodes and numbers that are here."""
+    """The events with these nodes and numbers that are here."""
     return [from_row(row) for row in db.execute(NAMED, (json_text(list(names)),))]
 
 
 def note_strengths(db: Database, around: Mapping[tuple[str, int], tuple[str, str]]) -> None:
-    """Write what the strength of a memory was before and after remarks, told by node and number."""
+    """Write the strengths before and after evidence events, by node and number."""
     db.executemany(
         "UPDATE events SET prior = ?, new = ? WHERE node = ? AND seq = ?",
         [(*both, *name) for name, both in around.items()],
@@ -123,7 +123,7 @@ def read(db: Database, *, access: Access, memory_id: str | None, after: int, lim
 
 
 def latest(db: Database, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
-    """The events asked for, the last one first."""
+    """The matching events, the last one first."""
     readable = () if access == EVERYTHING else _readable(access)
     wanted = SqlConditions(conditions=(*_asked(asked), *readable))
     rows = db.execute(
@@ -160,21 +160,21 @@ def _of_kind(asked: LogQuery) -> Iterator[Condition]:
 
 
 def _readable(access: Access) -> Iterator[Condition]:
-    """What lets a limited access read an event: its scope, its memory as it is now, both ends of a link, and
-    the document that it is about. A memory that is gone has no domains left, so limited domains never reach
+    """The conditions for limited access to an event: its scope, its memory in its present state, both ends of
+    a link, and the document it is about. A deleted memory has no domains left, so limited domains never match
     its events."""
-    reach = clause(ANYTHING, access)
+    visible = clause(ANYTHING, access)
     if access.scopes is not None:
         yield within("e.scope", access.scopes)
     about = "SELECT 1 FROM memories m WHERE m.id = e.memory_id"
     if access.domains is None:
-        yield Condition(sql=f"NOT EXISTS ({about} AND NOT ({reach.sql}))", params=reach.params)
+        yield Condition(sql=f"NOT EXISTS ({about} AND NOT ({visible.sql}))", params=visible.params)
     else:
-        yield Condition(sql=f"EXISTS ({about} AND {reach.sql})", params=reach.params)
+        yield Condition(sql=f"EXISTS ({about} AND {visible.sql})", params=visible.params)
     target = "SELECT 1 FROM memories m WHERE m.id = json_extract(e.payload, '$.target')"
     yield Condition(
-        sql=f"e.kind NOT IN (?, ?) OR EXISTS ({target} AND {reach.sql})",
-        params=(LINKED, UNLINKED, *reach.params),
+        sql=f"e.kind NOT IN (?, ?) OR EXISTS ({target} AND {visible.sql})",
+        params=(LINKED, UNLINKED, *visible.params),
     )
     document = SqlConditions(conditions=(Condition(sql=OF_DOCUMENT), *documents.reached_by(access)))
     yield Condition(

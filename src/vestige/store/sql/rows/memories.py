@@ -1,4 +1,4 @@
-"""Memory rows: writing them, and reading records by id, by key, by filter."""
+"""Rows of memories: writing them, and reading records by id, by key, by filter."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -179,16 +179,16 @@ def delete(db: Database, keys: Iterable[int]) -> None:
 
 def by_id(db: Database, memory_ids: Iterable[str], access: Access) -> dict[str, Record]:
     """The records of these ids within the access."""
-    reach = clause(ANYTHING, access)
+    visible = clause(ANYTHING, access)
     rows = db.execute(
-        f"{RECORD} WHERE m.id IN (SELECT value FROM json_each(?)) AND {reach.sql}",
-        (listed(memory_ids), *reach.params),
+        f"{RECORD} WHERE m.id IN (SELECT value FROM json_each(?)) AND {visible.sql}",
+        (listed(memory_ids), *visible.params),
     )
     return {row[1]: _record(row) for row in rows}
 
 
 def stored(db: Database, memory_ids: Iterable[str]) -> dict[str, Stored]:
-    """What a commit needs to know about these ids, whatever the access."""
+    """The records of these ids with keys, whatever the access."""
     rows = db.execute(
         RECORD.replace("SELECT m.key", "SELECT m.text_hash, m.key", 1)
         + " WHERE m.id IN (SELECT value FROM json_each(?))",
@@ -198,7 +198,7 @@ def stored(db: Database, memory_ids: Iterable[str]) -> dict[str, Stored]:
 
 
 def present(db: Database, memory_ids: Iterable[str]) -> list[Memory]:
-    """Those of these memories that exist, whatever the access."""
+    """The existing ones of these memories, whatever the access."""
     rows = db.execute(
         f"SELECT {MEMORY} FROM memories m WHERE m.id IN (SELECT value FROM json_each(?))",
         (listed(memory_ids),),
@@ -207,7 +207,7 @@ def present(db: Database, memory_ids: Iterable[str]) -> list[Memory]:
 
 
 def keys_of(db: Database, memory_ids: Iterable[str]) -> dict[str, int]:
-    """The keys of those of these ids that exist."""
+    """The keys of the existing ones of these ids."""
     rows = db.execute(
         "SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))",
         (listed(memory_ids),),
@@ -247,7 +247,7 @@ def page(
 
 
 def after_key(db: Database, wanted: SqlConditions, key: int, limit: int) -> tuple[list[Record], int | None]:
-    """The next matching records in the order of arrival, and the key reached (None at the end)."""
+    """The next matching records in the order of arrival, and the last key (None at the end)."""
     rows = db.execute(
         f"{RECORD} WHERE m.key > ? AND {wanted.sql} ORDER BY m.key LIMIT ?", (key, *wanted.params, limit)
     ).fetchall()
@@ -258,7 +258,7 @@ def after_key(db: Database, wanted: SqlConditions, key: int, limit: int) -> tupl
 
 
 def texts_after(db: Database, key: int, limit: int) -> tuple[list[tuple[int, Memory]], int | None]:
-    """The next memories with their keys in the order of arrival, and the key reached (None at the end)."""
+    """The next memories with their keys in the order of arrival, and the last key (None at the end)."""
     rows = db.execute(
         f"SELECT m.key, {MEMORY} FROM memories m WHERE m.key > ? ORDER BY m.key LIMIT ?", (key, limit)
     ).fetchall()
@@ -290,20 +290,20 @@ def allowed(db: Database, wanted: SqlConditions, size: int) -> NDArray[np.bool_]
 
 
 def count(db: Database, wanted: SqlConditions) -> int:
-    """How many match."""
+    """The number of matching records."""
     if wanted.retained is not None:
         return len(keys(db, wanted))
     return int(db.execute(f"SELECT count(*) FROM memories m WHERE {wanted.sql}", wanted.params).fetchone()[0])
 
 
 def tag_counts(db: Database, access: Access) -> dict[str, int]:
-    """Every tag with the number of memories in reach that carry it and are not archived."""
-    reach = clause(Filter(), access)
+    """Every tag with the number of accessible memories that carry it and are not archived."""
+    visible = clause(Filter(), access)
     return dict(
         db.execute(
             "SELECT t.tag, count(*) FROM memory_tags t JOIN memories m ON m.key = t.key"
-            f" WHERE {reach.sql} GROUP BY t.tag",
-            reach.params,
+            f" WHERE {visible.sql} GROUP BY t.tag",
+            visible.params,
         ).fetchall()
     )
 
@@ -334,12 +334,12 @@ WITHOUT_TOKENS = "NOT EXISTS (SELECT 1 FROM token_bits t WHERE t.key = m.key AND
 
 
 def unembedded(db: Database, profile: int | None, limit: int, *, tokens: bool = False) -> list[Memory]:
-    """Memories without vectors of this profile, or without tokens where those are asked for, oldest first;
-    vectors of an earlier text are gone."""
-    lacking = f"({WITHOUT_VECTORS} OR {WITHOUT_TOKENS})" if tokens else WITHOUT_VECTORS
+    """Memories without vectors of this profile, or without tokens where required, oldest first; vectors of an
+    earlier text do not exist."""
+    condition = f"({WITHOUT_VECTORS} OR {WITHOUT_TOKENS})" if tokens else WITHOUT_VECTORS
     rows = db.execute(
-        f"SELECT {MEMORY} FROM memories m WHERE {lacking} ORDER BY m.created_at, m.id LIMIT ?",
-        (*[profile] * lacking.count("?"), limit),
+        f"SELECT {MEMORY} FROM memories m WHERE {condition} ORDER BY m.created_at, m.id LIMIT ?",
+        (*[profile] * condition.count("?"), limit),
     )
     return [from_row(row) for row in rows]
 

@@ -1,4 +1,4 @@
-"""What processes tell each other through the table `notices`: kept short, and gone with any deletion."""
+"""Messages between processes in the table `notices`: a short list, emptied by every deletion."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from vestige.store.sql.rows import history
 
 _ADD = "INSERT INTO notices (process, message) VALUES (?, ?)"
 _TRIM = "DELETE FROM notices WHERE id <= (SELECT max(n.id) FROM notices n) - ?"
-# Numbers only grow. Where the last one is below what was heard, the store was set back, and all is new.
+# Numbers only grow. Where the last one is below the last one read, the store was restored, and all are new.
 _AFTER = (
     "SELECT id, process, message FROM notices"
     " WHERE id > ? OR (SELECT max(n.id) FROM notices n) < ? ORDER BY id"
@@ -17,7 +17,7 @@ _AFTER = (
 
 
 def add(db: Database, process: str, messages: Sequence[str]) -> None:
-    """Add these at the end, without those that quote a deleted memory, and keep the last ones."""
+    """Append messages, without those that quote a deleted memory, and keep only the last ones."""
     # Looked up in the transaction that adds them: another process may just have deleted what is quoted. A
     # query may hold half a character, which orjson refuses to read.
     quotes = {message: json.loads(message).get("quotes", ()) for message in messages}
@@ -27,11 +27,11 @@ def add(db: Database, process: str, messages: Sequence[str]) -> None:
 
 
 def after(db: Database, position: int) -> list[Notice]:
-    """What was told after a notice, oldest first; everything when none so late was told."""
+    """The messages after a number, oldest first; all of them when that number is unknown."""
     rows = db.execute(_AFTER, (position, position))
     return [Notice(id=number, process=process, message=message) for number, process, message in rows]
 
 
 def clear(db: Database) -> None:
-    """Take all of them away: a memory is being deleted, and they may speak of it."""
+    """Remove all messages: a memory is being deleted, and they may quote it."""
     db.execute("DELETE FROM notices")

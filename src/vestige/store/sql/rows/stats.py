@@ -1,4 +1,4 @@
-"""Counts over what an access reaches."""
+"""Counts over the accessible memories."""
 
 from datetime import datetime
 
@@ -24,11 +24,13 @@ TOTALS = (
 
 
 def stats(db: Database, access: Access, now: datetime) -> StoreStats:
-    """The counts, and how much of each memory is there at `now`."""
-    reach = clause(Filter(), access)
-    totals = db.execute(TOTALS.format(where=reach.sql), (*3 * (moment_text(now),), *reach.params)).fetchone()
+    """The counts, and the retention of each memory at `now`."""
+    visible = clause(Filter(), access)
+    totals = db.execute(
+        TOTALS.format(where=visible.sql), (*3 * (moment_text(now),), *visible.params)
+    ).fetchone()
     memories, embedded, pinned, suppressed, superseded, due, oldest, newest = totals
-    keys, retentions = strengths.retentions(db, reach, "m.key", now)
+    keys, retentions = strengths.retentions(db, visible, "m.key", now)
     suppressions = _suppressions(db, keys)
     return StoreStats(
         memories=memories,
@@ -40,24 +42,24 @@ def stats(db: Database, access: Access, now: datetime) -> StoreStats:
         edges=edges.count(db, access),
         due=due,
         retentions=tuple(np.sort(retentions).tolist()),
-        retrievals=tuple(np.sort(strengths.retrievals(db, reach, now)).tolist()),
+        retrievals=tuple(np.sort(strengths.retrievals(db, visible, now)).tolist()),
         accessibilities=tuple(np.sort(accessibility(retentions, suppressions)).tolist()),
         oldest=optional_moment(oldest),
         newest=optional_moment(newest),
-        by_type=_counted(db, "node_type", reach),
-        by_scope=_counted(db, "scope", reach),
+        by_type=_counted(db, "node_type", visible),
+        by_scope=_counted(db, "scope", visible),
     )
 
 
 def _suppressions(db: Database, keys: strengths.Keys) -> list[int]:
-    """How often each of these memories was suppressed; an index finds the few that were."""
+    """The number of suppressions of these memories; an index finds the few that have any."""
     rows = db.execute("SELECT key, suppression_count FROM memories WHERE suppression_count > 0")
     counts: dict[int, int] = dict(rows.fetchall())
     return [counts.get(key, 0) for key in keys.tolist()]
 
 
-def _counted(db: Database, column: str, reach: SqlConditions) -> dict[str, int]:
+def _counted(db: Database, column: str, visible: SqlConditions) -> dict[str, int]:
     rows = db.execute(
-        f"SELECT m.{column}, count(*) FROM memories m WHERE {reach.sql} GROUP BY m.{column}", reach.params
+        f"SELECT m.{column}, count(*) FROM memories m WHERE {visible.sql} GROUP BY m.{column}", visible.params
     )
     return dict(rows.fetchall())

@@ -1,4 +1,5 @@
-"""What a store knows about itself: its node, the signature of its vectors, the claims made on it."""
+"""Facts about the store itself: the signature of its vectors, claims, and the head that every commit
+reads."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -24,11 +25,11 @@ HAS_VECTORS = (
 
 
 STATES = {1: ProfileState.IN_USE, 0: ProfileState.COMING, 2: ProfileState.FORMER}
-"""What the column `active` says. One of 0 that is not the newest was given up for another; -1 is gone."""
+"""The meaning of the column `active`. A profile with 0 that is not the newest was abandoned; -1 is gone."""
 KEPT = (
     "(SELECT id FROM profiles WHERE active IN (1, 2) OR active = 0 AND id = (SELECT max(id) FROM profiles))"
 )
-"""The ids of the profiles whose vectors are there for a reason; those of others only wait to be removed."""
+"""The ids of the profiles whose vectors are kept; those of others wait for their removal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,19 +46,19 @@ def profile(db: Database) -> Profile | None:
     return None if row is None else _profile(*row)
 
 
-def from_row(number: int | None, told: str | None) -> Profile | None:
-    """The profile of two columns, None where they hold none."""
-    return None if number is None or told is None else _profile(number, told)
+def from_row(number: int | None, text: str | None) -> Profile | None:
+    """The profile of two columns, None where they are NULL."""
+    return None if number is None or text is None else _profile(number, text)
 
 
 def kept(db: Database) -> dict[ProfileState, Profile]:
-    """The profiles whose vectors are kept, by what they are kept for."""
+    """The profiles whose vectors are kept, by purpose."""
     rows = db.execute(f"SELECT active, id, signature FROM profiles WHERE id IN {KEPT}").fetchall()
-    return {STATES[active]: _profile(number, told) for active, number, told in rows}
+    return {STATES[active]: _profile(number, text) for active, number, text in rows}
 
 
 def unkept(db: Database) -> Profile | None:
-    """A profile that is not kept, and has vectors still."""
+    """A profile that is not kept and still has vectors."""
     row = db.execute(
         f"SELECT p.id, p.signature FROM profiles p WHERE p.id NOT IN {KEPT}"
         " AND EXISTS (SELECT 1 FROM vectors v WHERE v.profile = p.id) LIMIT 1"
@@ -71,7 +72,7 @@ def of_signature(db: Database, signature: Signature) -> Profile | None:
 
 
 def enlist(db: Database, signature: Signature) -> Profile:
-    """A new profile, which is the coming one now."""
+    """Create a profile, which is the coming one from now on."""
     row = db.execute(
         "INSERT INTO profiles (profile, signature, active) VALUES (?, ?, 0) RETURNING id",
         (signature.profile, json_text(asdict(signature))),
@@ -80,24 +81,24 @@ def enlist(db: Database, signature: Signature) -> Profile:
 
 
 def activate(db: Database, chosen: Profile) -> None:
-    """Put a profile in use. The one that was becomes the former, in place of any other."""
+    """Put a profile in use. The previous one becomes the former, in place of any other."""
     db.execute("UPDATE profiles SET active = -1 WHERE active = 2")
     db.execute("UPDATE profiles SET active = 2 WHERE active = 1")
     db.execute("UPDATE profiles SET active = 1 WHERE id = ?", (chosen.id,))
 
 
 def give_up_coming(db: Database) -> None:
-    """Wait for no other profile any longer."""
+    """Abandon the coming profile."""
     db.execute("UPDATE profiles SET active = -1 WHERE active = 0")
 
 
 def give_up(db: Database, left: Profile) -> None:
-    """Keep a profile no longer."""
+    """Stop keeping a profile."""
     db.execute("UPDATE profiles SET active = -1 WHERE id = ?", (left.id,))
 
 
-def _profile(number: int, told: str) -> Profile:
-    return Profile(id=number, signature=Signature(**orjson.loads(told)))
+def _profile(number: int, text: str) -> Profile:
+    return Profile(id=number, signature=Signature(**orjson.loads(text)))
 
 
 def require(held: Profile | None, signature: Signature) -> None:
@@ -147,9 +148,9 @@ def drop_quoting(db: Database, key: int, texts: Iterable[str]) -> None:
     db.executemany("DELETE FROM claims WHERE key = ?", quoting)
 
 
-# -- What every commit must know of its store before it writes, in one statement.
+# -- The head of the store: what every commit reads before it writes, in one statement.
 
-STANDING = (
+HEAD = (
     "SELECT c.reading, f.w20, (SELECT coalesce(max(position), 0) FROM events),"
     " (SELECT coalesce(max(seq), 0) FROM events WHERE node = ?), p.id, p.signature"
     " FROM clock c CROSS JOIN curve f LEFT JOIN profiles p ON p.active = 1"
@@ -157,9 +158,9 @@ STANDING = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """The last reading of the clock, the curve of forgetting, the last position of the log, the last number
-    of this node in it, and the profile in use."""
+class StoreHead:
+    """The head of a store: the last reading of the clock, the curve of forgetting, the last position of the
+    log, the last number of this node in it, and the profile in use."""
 
     clock: int
     curve: float
@@ -168,7 +169,7 @@ class Standing:
     profile: Profile | None
 
 
-def read(db: Database, node: str) -> Standing:
-    """How things stand. Nobody changes it while the write transaction lasts."""
-    clock, curve, position, seq, *profile = db.execute(STANDING, (node,)).fetchone()
-    return Standing(clock=clock, curve=curve, position=position, seq=seq, profile=from_row(*profile))
+def read(db: Database, node: str) -> StoreHead:
+    """Read the head. It does not change while the write transaction lasts."""
+    clock, curve, position, seq, *profile = db.execute(HEAD, (node,)).fetchone()
+    return StoreHead(clock=clock, curve=curve, position=position, seq=seq, profile=from_row(*profile))

@@ -108,8 +108,8 @@ def put(db: Database, strengths: Mapping[int, Strength]) -> None:
 
 
 def put_by_id(db: Database, strengths: Mapping[str, Strength], after: int) -> int:
-    """Write strengths of those memories that exist and of which nothing was logged after a position that they
-    are folded from; how many."""
+    """Write strengths of the memories that exist and have no events after the position that the strengths are
+    folded from; the number written."""
     rows = db.execute(
         "SELECT m.id, m.key FROM memories m WHERE m.id IN (SELECT value FROM json_each(?))"
         " AND NOT EXISTS (SELECT 1 FROM events e"
@@ -121,20 +121,20 @@ def put_by_id(db: Database, strengths: Mapping[str, Strength], after: int) -> in
 
 
 def curve(db: Database) -> float:
-    """The curve on which all memories fade."""
+    """The curve of forgetting of the store."""
     w20: float = db.execute("SELECT w20 FROM curve").fetchone()[0]
     return w20
 
 
 def tune(db: Database, w20: float) -> None:
-    """Let all memories fade on this curve."""
+    """Set the curve of forgetting of the store."""
     db.execute("UPDATE curve SET w20 = ?", (w20,))
 
 
 def retentions(db: Database, wanted: SqlConditions, order: str, now: datetime | None) -> tuple[Keys, Levels]:
     """The keys of everything that matches, in this order, with their retention at `now`."""
     if now is None:
-        raise InvalidInput("A filter or an order by retention needs `now`, the moment to judge it at.")
+        raise InvalidInput("A filter or an order by retention needs `now`, the moment to compute it at.")
     rows = db.execute(
         f"SELECT m.key, s.stability, s.retrieval, s.storage, s.decay_from, {CURVE}"
         f" FROM memories m JOIN strengths s ON s.key = m.key WHERE {wanted.sql} ORDER BY {order}",

@@ -1,4 +1,4 @@
-"""The lexical arm without its database: BM25 from postings, wherever they were read, and the directory."""
+"""The lexical arm: BM25 from postings of any database, and the directory."""
 
 import re
 from collections import Counter
@@ -17,31 +17,32 @@ Mask = NDArray[np.bool_]
 Ids = Callable[[Iterable[int]], Mapping[int, str]]
 """The public ids of keys."""
 Occurrences = tuple[Integers, Integers]
-"""The keys of the memories that have a term, each once, and how often it has it."""
+"""The keys of the memories that have a term, each once, and the number of its occurrences."""
 
-# What every index takes as one term without changing it: the analyser makes no other.
+# Every index takes such a term unchanged; the analyser makes no other.
 TERM = re.compile(r"[a-z0-9_\x80-\ud7ff\ue000-\U0010ffff]+")
 LAST_CHARACTER = "\U0010ffff"
-"""No term has it: it is not a letter and never will be."""
+"""A character that no term has."""
 NO_KEYS: Integers = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoughtTerms:
-    """The distinct terms of a query that count, how often each is asked for, and which an index can have."""
+    """The distinct terms of a query that count, the number of times each is requested, and which an index can
+    hold."""
 
     times: Mapping[str, int]
     indexable: tuple[str, ...]
 
     @classmethod
     def of(cls, terms: Sequence[str]) -> "SoughtTerms":
-        """What is sought by these terms."""
+        """The sought terms of a query."""
         often = Counter(terms)
         times = {term: often[term] for term in bm25.considered(often)}
         return cls(times=times, indexable=tuple(filter(is_indexable, times)))
 
     def must_choose(self, occurrences: int, budget: int | None) -> bool:
-        """Whether not all can be looked up in a store with so many occurrences of all terms."""
+        """Whether the budget is too small for all terms, in a store with this number of occurrences."""
         prefixes = sum(map(is_prefix, self.indexable))
         over = budget is not None and occurrences * (1 + prefixes) > budget
         return bm25.too_many(self.indexable) or over
@@ -61,14 +62,14 @@ class Lexical:
 
 
 def is_indexable(term: str) -> bool:
-    """Whether an index can have a term, or begin one by it."""
+    """Whether an index can hold a term, or a term with this prefix."""
     return TERM.fullmatch(term.removesuffix("*")) is not None
 
 
 def looked_up(sought: SoughtTerms, common: Sequence[Frequency] | None, budget: int | None) -> list[str]:
-    """The terms to look up: all, or where `common` says how common they are, those that can be afforded.
+    """The terms to look up: all, or where `common` says how common they are, those within the budget.
 
-    Sorted: in whatever order terms are asked for, scores are the same to the last bit.
+    Sorted, so that scores are the same to the last bit for any order of the terms.
     """
     return sorted(sought.indexable if common is None else bm25.affordable(common, budget))
 
@@ -81,16 +82,16 @@ def score(
     also: Integers = NO_KEYS,
 ) -> Lexical:
     """The scores of every memory that has a term in `found`, and of those in `also`, with store-wide
-    statistics. What was not looked up is as common as `common` says."""
+    statistics. Terms that were not looked up are as common as `common` says."""
     frequencies = dict.fromkeys(sought.times, 0)
     frequencies |= {one.term: min(one.memories, directory.memories) for one in common or ()}
     rows: list[Integers] = []
     counts: list[Integers] = []
     for term, (keys, often) in found.items():
-        standing = directory.standing(keys)
-        whole = bool(standing.all())  # as it is unless another program wrote the index
-        rows.append(keys if whole else keys[standing])
-        counts.append(often if whole else often[standing])
+        alive = directory.has(keys)
+        whole = bool(alive.all())  # as it is unless another program wrote the index
+        rows.append(keys if whole else keys[alive])
+        counts.append(often if whole else often[alive])
         frequencies[term] = len(rows[-1])
     postings = bm25.Postings(
         terms=np.repeat(np.arange(len(found)), [len(one) for one in rows]),
@@ -98,7 +99,7 @@ def score(
         counts=np.concatenate((NO_KEYS, *counts)),
         weights=np.array([sought.times[term] for term in found], dtype=np.float64),
     )
-    known = also[directory.standing(also)]
+    known = also[directory.has(also)]
     return Lexical(
         scores=bm25.score(postings, directory.collection(), known),
         frequencies=frequencies,
@@ -108,7 +109,7 @@ def score(
 
 
 def statistics(found: Lexical, directory: Directory) -> TermStatistics:
-    """How common the terms are that count: those that are looked up, and those that occur nowhere."""
+    """The frequencies of the terms that count: those that are looked up, and those that occur nowhere."""
     return TermStatistics(
         frequencies={
             term: count for term, count in found.frequencies.items() if term in found.terms or not count
@@ -119,7 +120,7 @@ def statistics(found: Lexical, directory: Directory) -> TermStatistics:
 
 
 def best(ids_of: Ids, scores: Scores, allowed: Mask | None, limit: int) -> list[LexicalScores]:
-    """The best memories that match a term and are allowed, in the order of the contract."""
+    """The best allowed memories that match a term, in the order of the contract."""
     at = best_rows(ids_of, scores, allowed, limit)
     ids = ids_of(scores.rows[at].tolist())
     found = [
@@ -135,7 +136,7 @@ def best(ids_of: Ids, scores: Scores, allowed: Mask | None, limit: int) -> list[
 
 
 def best_rows(ids_of: Ids, scores: Scores, allowed: Mask | None, limit: int) -> Integers:
-    """Where in `scores` the best memories are that match a term and are allowed; not in order."""
+    """The positions in `scores` of the best allowed memories that match a term; not in order."""
     matching = scores.window > 0
     if allowed is not None:
         matching &= allowed[scores.rows]
@@ -144,9 +145,10 @@ def best_rows(ids_of: Ids, scores: Scores, allowed: Mask | None, limit: int) -> 
 
 
 def highest(ids_of: Ids, keys: Integers, scores: Sequence[Floats], limit: int) -> Integers:
-    """Where the `limit` highest scores are, the later scores and then the ids deciding ties; not in order.
+    """The positions of the `limit` highest scores, the later scores and then the ids deciding ties; not in
+    order.
 
-    Ids are only asked for when a tie crosses the limit.
+    Ids are read only when a tie crosses the limit.
     """
     if len(keys) <= limit:
         return np.arange(len(keys))

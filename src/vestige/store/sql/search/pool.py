@@ -1,4 +1,4 @@
-"""The pool of a search, from what its arms found and the tables told. Pure: no database is asked here."""
+"""The candidate pool of a search, made from what its arms found and the rows of the tables. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ TRAITS = (
     "m.key, m.id, m.created_at, m.occurred_at, m.suppression_count, s.stability,"
     f" s.decay_from, s.retrieval, s.storage, s.times_retrieved, s.times_useful, {strengths.CURVE}"
 )
-"""The narrow columns that `told` reads of `memories m` and `strengths s`."""
+"""The narrow columns of `memories m` and `strengths s` that `signals_of` reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmKeys:
-    """The keys each arm found, the lexical scores, and the keys in whose company words are counted (None:
-    all of them)."""
+    """The keys each arm found, the lexical scores, and the keys of the neighbourhood in which words are
+    counted (None: all of them)."""
 
     near: Integers
     literal: Integers
@@ -47,7 +47,7 @@ class ArmKeys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSignals:
-    """What the tables say about the candidates, in the order of their ids."""
+    """The signals from the tables, in the order of the ids."""
 
     ids: tuple[str, ...]
     keys: Integers
@@ -56,22 +56,23 @@ class TableSignals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """In how many of so many memories each term is."""
+    """The number of memories, and in how many of them each term is."""
 
     frequencies: Mapping[str, int]
     memories: int
 
 
 def most_near(probe: Probe, directory: Directory) -> int:
-    """How many memories the dense arm must find: for itself, and to tell the neighbourhood from the rest."""
+    """The number of memories the dense arm must find: for itself, and to separate the neighbourhood from the
+    rest."""
     return max(probe.per_arm, NEARBY + 1 if directory.memories > NEARBY else 0)
 
 
 def nearest(
     ids_of: Ids, keys: Integers, scores: Floats, probe: Probe, directory: Directory, *, sampled: bool = False
 ) -> tuple[Integers, Integers | None]:
-    """Of the `most_near` nearest, those the dense arm finds, and those in whose company words are counted.
-    `sampled`: they are fewer although there are more, and stand for all of the neighbourhood."""
+    """Of the `most_near` nearest, those the dense arm finds, and the neighbourhood in which words are
+    counted. `sampled`: they are a sample of a larger neighbourhood."""
     close = np.flatnonzero(scores >= probe.least_cosine)
     near = keys[close][highest(ids_of, keys[close], (scores[close],), probe.per_arm)]
     few = directory.memories <= NEARBY or len(keys) <= NEARBY
@@ -89,17 +90,17 @@ def pool(
     directory: Directory,
     probe: Probe,
     arms: ArmKeys,
-    told: TableSignals,
+    signals: TableSignals,
     *,
     closest: Closest,
     literals: Integers,
     sketch: Sketch | None,
 ) -> CandidatePool:
-    """The candidates with every signal; `closest` and `literals` are in the order of `told`."""
+    """The candidates with every signal; `closest` and `literals` are in the order of `signals`."""
     counted = _counted(arms, directory)
-    own, window, thread, covered = _levels(arms.lexical, counted, told.keys)
+    own, window, thread, covered = _levels(arms.lexical, counted, signals.keys)
     return CandidatePool(
-        ids=told.ids,
+        ids=signals.ids,
         own=own,
         window=window,
         thread=thread,
@@ -109,19 +110,19 @@ def pool(
         vectors=closest.vectors,
         literals=literals,
         covered=covered,
-        dated=_dated(directory, arms.lexical, probe.date_terms, told.keys),
-        present=directory.spoken_by(told.keys, probe.names),
-        by_words=_among(told.keys, arms.worded),
-        by_meaning=_among(told.keys, arms.near),
-        by_literal=_among(told.keys, arms.literal),
-        traits=told.traits,
+        dated=_dated(directory, arms.lexical, probe.date_terms, signals.keys),
+        present=directory.spoken_by(signals.keys, probe.names),
+        by_words=_among(signals.keys, arms.worded),
+        by_meaning=_among(signals.keys, arms.near),
+        by_literal=_among(signals.keys, arms.literal),
+        traits=signals.traits,
         sketch=sketch,
         frequencies=counted.frequencies,
         memories=counted.memories,
     )
 
 
-def tell(directory: Directory, rows: Sequence[Row]) -> TableSignals:
+def signals_of(directory: Directory, rows: Sequence[Row]) -> TableSignals:
     """Ids and traits of the candidates, from rows of `TRAITS`."""
     ordered = sorted(rows, key=itemgetter(1))  # by id; faster here than in SQL
     columns = list(zip(*ordered, strict=True)) or [()] * 12
@@ -161,7 +162,7 @@ def _counted(arms: ArmKeys, directory: Directory) -> Counted:
     inside = np.zeros(int(max(nearby.max(), found.postings.rows.max(initial=0))) + 1, dtype=np.bool_)
     inside[nearby] = True
     counts = np.bincount(found.postings.terms, inside[found.postings.rows], len(found.terms))
-    # What the budget left out is as common here as anywhere.
+    # Terms beyond the budget are taken as equally common everywhere.
     frequencies = {
         term: round(count * NEARBY / directory.memories) for term, count in found.frequencies.items()
     }
@@ -182,13 +183,13 @@ def _dated(directory: Directory, found: Lexical, date_terms: Sequence[str], keys
         counts=found.postings.counts[kept],
         weights=found.postings.weights,
     )
-    known = keys[directory.standing(keys)]
+    known = keys[directory.has(keys)]
     scores = bm25.score(postings, directory.collection(), known)
     return _at_keys(scores.rows, scores.window, keys)
 
 
 def _levels(found: Lexical, counted: Counted, keys: Integers) -> tuple[Floats, Floats, Floats, Floats]:
-    """The BM25 of these keys at the three levels, and the share of the query their windows hold."""
+    """The BM25 of these keys at the three levels, and the share of the query that their windows cover."""
     scores = found.scores
     left_out = counted.frequencies.keys() - set(found.terms)
     sought = [*found.terms, *(term for term in left_out if not found.frequencies[term])]
@@ -205,7 +206,7 @@ def _levels(found: Lexical, counted: Counted, keys: Integers) -> tuple[Floats, F
 
 
 def _at_keys(rows: Integers, level: Floats, keys: Integers) -> Floats:
-    """The numbers of these keys, 0 for one that has none; rows ascend."""
+    """The values of these keys, 0 for a missing one; rows ascend."""
     if not len(rows):
         return np.zeros(len(keys))
     at = np.minimum(np.searchsorted(rows, keys), len(rows) - 1)
@@ -213,10 +214,10 @@ def _at_keys(rows: Integers, level: Floats, keys: Integers) -> Floats:
 
 
 def _seconds(moments: Sequence[str | None]) -> Floats:
-    """Times as seconds since 1970; NaN for one that was not told."""
+    """Times as seconds since 1970; NaN for a missing one."""
     seconds = np.full(len(moments), np.nan)
-    told = [one[:WITHOUT_ZONE] for one in moments if one is not None]
-    if told:
+    given = [one[:WITHOUT_ZONE] for one in moments if one is not None]
+    if given:
         there = np.array([one is not None for one in moments])
-        seconds[there] = np.array(told, dtype="datetime64[us]").astype(np.int64) * MICROSECONDS
+        seconds[there] = np.array(given, dtype="datetime64[us]").astype(np.int64) * MICROSECONDS
     return seconds

@@ -1,4 +1,5 @@
-"""Where a memory stands and what form it has, as rows that every search's directory is made of."""
+"""Rows of the table `places`: the thread, position and form of each memory. The directory of every search is
+made of them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ MADE_FROM = frozenset({
     "content", "phrasings", "tags", "occurred_at", "author", "scope", "thread", "source", "position",
     "domains", "valid_from", "valid_until", "suppression_count", "archived_at", "created_at",
 })  # fmt: skip
-"""The fields that terms and place are made from; a change of any other leaves them as they are."""
+"""The fields that terms and this row are made from; a change of any other does not affect them."""
 
 PUT = (
     "INSERT INTO places (key, thread, source, position, length, form, flags, speaker, born)"
@@ -27,7 +28,8 @@ PUT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadRow:
-    """A row of `places`. `thread` is None outside any thread, `born` is when it was made, in microseconds."""
+    """A row of `places`. Outside any thread, `thread` has no value; `born` is the creation time in
+    microseconds."""
 
     thread: int | None
     source: int | None
@@ -40,16 +42,16 @@ class ThreadRow:
 
 
 def of(memory: Memory, length: int) -> ThreadRow:
-    """The place of a memory with so many terms."""
-    told = features(memory)
+    """The row of a memory with this number of terms."""
+    found = features(memory)
     return ThreadRow(
         thread=thread_hash(memory),
         source=None if memory.source is None else source_hash(memory.source),
         position=memory.position,
         length=length,
-        form=int(told.form),
-        flags=FIRST_PERSON * told.first_person | ASKS * told.asks | TIMED * told.timed,
-        speaker=told.speaker,
+        form=int(found.form),
+        flags=FIRST_PERSON * found.first_person | ASKS * found.asks | TIMED * found.timed,
+        speaker=found.speaker,
         born=microseconds(memory.created_at),
     )
 
@@ -74,7 +76,7 @@ def source_hash(source: str) -> int:
 
 
 def put(db: Database, places: Mapping[int, ThreadRow]) -> None:
-    """Write the places of memories, replacing what is there under a new `seq`."""
+    """Write the rows of memories, replacing those there under a new `seq`."""
     db.execute("DELETE FROM places WHERE key IN (SELECT value FROM json_each(?))", (listed(places),))
     db.executemany(
         PUT,
@@ -89,13 +91,13 @@ def put(db: Database, places: Mapping[int, ThreadRow]) -> None:
 
 
 def bury(db: Database, keys: Iterable[int]) -> None:
-    """Note that memories are gone, so that every directory learns it."""
+    """Mark memories as deleted, so that every directory learns it."""
     gone = ThreadRow(thread=None, source=None, position=None, length=GONE, form=0, flags=0, speaker=0, born=0)
     put(db, dict.fromkeys(keys, gone))
 
 
 def bury_strays(db: Database) -> None:
-    """Do so for places whose memory is not there."""
+    """Mark rows whose memory does not exist as deleted."""
     rows = db.execute(
         "SELECT key FROM places WHERE length <> ? AND key NOT IN (SELECT key FROM memories)", (GONE,)
     ).fetchall()
@@ -103,5 +105,5 @@ def bury_strays(db: Database) -> None:
 
 
 def _hash(text: str) -> int:
-    """A signed 64-bit number that is never 0, which stands for nothing."""
+    """A signed 64-bit number that is never 0, which means none."""
     return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "big", signed=True) or 1

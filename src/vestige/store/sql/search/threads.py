@@ -1,7 +1,8 @@
-"""All places of a store in memory, as arrays by memory key: lengths, threads, neighbours, forms.
+"""The directory: all rows of `places` in memory, as arrays by memory key: lengths, threads, neighbours,
+forms.
 
-It is kept up with the database by the `seq` of its rows, whoever wrote them. A change touches the threads it
-belongs to and no others.
+The `seq` of the rows keeps it up to date with the database, whichever process wrote them. A change affects
+only the threads it belongs to.
 """
 
 import threading
@@ -23,7 +24,7 @@ Integers = NDArray[np.int64]
 
 FIRST_CAPACITY = 1_024
 FEW_THREADS = 16
-"""So many are looked for one by one; more are worth sorting."""
+"""Up to this number are searched one by one; more are worth sorting."""
 NOBODY = -1
 
 # The key, then the columns of the directory in its order. Small numbers share one: fewer are read.
@@ -31,16 +32,16 @@ LOAD = (
     "SELECT key, coalesce(thread, 0), coalesce(source, 0), coalesce(position, 0), length, speaker,"
     " 256 * form + 2 * flags + CASE WHEN position IS NULL THEN 1 ELSE 0 END, born FROM places WHERE seq > ?"
 )
-TOLD = 7
-THREAD, SOURCE, POSITION, LENGTH, SPEAKER, SMALL, BORN = range(TOLD)
+COLUMNS = 7
+THREAD, SOURCE, POSITION, LENGTH, SPEAKER, SMALL, BORN = range(COLUMNS)
 
 
 @dataclass(slots=True)
 class Directory:
-    """The cache of one store; shared by its threads.
+    """The cache of one store, shared by its threads.
 
-    `group` numbers threads as the contract has them, `before` and `after` are keys; NOBODY where there is
-    none. A key without a memory has the length -1.
+    `group` numbers threads as the contract has them, `before` and `after` are keys; -1 (`NOBODY`) means no
+    neighbour. A key without a memory has the length -1.
     """
 
     memories: int = 0
@@ -49,7 +50,7 @@ class Directory:
     _window_total: int = 0
     _thread_total: int = 0
     _size: int = 0
-    _told: Integers = field(default_factory=lambda: np.empty((TOLD, 0), dtype=np.int64))
+    _columns: Integers = field(default_factory=lambda: np.empty((COLUMNS, 0), dtype=np.int64))
     _beside: Integers = field(default_factory=lambda: np.empty((2, 0), dtype=np.int64))
     _group: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     _group_lengths: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -59,29 +60,29 @@ class Directory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the directory while a read transaction begins, `catch_up` runs in it, and as long as its
+        """Hold the directory while a read transaction begins and `catch_up` runs in it, and as long as its
         arrays are used: then they are of exactly that transaction's moment."""
         with self._lock:
             yield
 
     def catch_up(self, db: Database) -> None:
-        """Take over what has been written since. Call it under `locked`."""
-        # Number by number into an array: rows of Python's numbers would take six times the room.
+        """Read the rows written since the last time. Call it under `locked`."""
+        # Number by number into an array: rows of Python's numbers would take six times the memory.
         numbers = chain.from_iterable(db.execute(LOAD, (self.seq,)))
-        changed = np.fromiter(numbers, dtype=np.int64).reshape(-1, 1 + TOLD)
+        changed = np.fromiter(numbers, dtype=np.int64).reshape(-1, 1 + COLUMNS)
         if len(changed):
             self.take(changed, db.execute("SELECT max(seq) FROM places").fetchone()[0])
 
     def take(self, changed: Integers, seq: int) -> None:
-        """Take over rows of `LOAD`, all that have been written since up to `seq`."""
+        """Take over rows of `LOAD`: all rows written since the last time, up to `seq`."""
         self._take(changed[:, 0], changed[:, 1:].T)
         self.seq = seq
 
     def copy(self) -> "Directory":
-        """Another one of the same moment, which goes its own way from here."""
+        """A copy of the same moment, independent from here on."""
         return replace(
             self,
-            _told=self._told.copy(),
+            _columns=self._columns.copy(),
             _beside=self._beside.copy(),
             _group=self._group.copy(),
             _group_lengths=self._group_lengths.copy(),
@@ -91,13 +92,13 @@ class Directory:
 
     @property
     def size(self) -> int:
-        """All keys are below it."""
+        """A bound above all keys."""
         return self._size
 
     def collection(self) -> Collection:
-        """The arrays by which words are scored."""
+        """The arrays for scoring words."""
         return Collection(
-            lengths=self._told[LENGTH, : self._size],
+            lengths=self._columns[LENGTH, : self._size],
             before=self._beside[0, : self._size],
             after=self._beside[1, : self._size],
             threads=self._group[: self._size],
@@ -109,37 +110,37 @@ class Directory:
             thread_total=self._thread_total,
         )
 
-    def standing(self, keys: Integers) -> NDArray[np.bool_]:
-        """Which of the keys are here. One is missing where another program wrote the index."""
-        return self._look_up(self._told[LENGTH], keys, -1) >= 0
+    def has(self, keys: Integers) -> NDArray[np.bool_]:
+        """Which of the keys exist. One is missing where another program wrote the index."""
+        return self._look_up(self._columns[LENGTH], keys, -1) >= 0
 
     def forms(self, keys: Integers) -> Integers:
         """The form of each key."""
-        return self._look_up(self._told[SMALL], keys, 0) >> 8
+        return self._look_up(self._columns[SMALL], keys, 0) >> 8
 
     def flags(self, keys: Integers) -> Integers:
         """The flags of each key."""
-        return self._look_up(self._told[SMALL], keys, 0) >> 1 & 0x7F
+        return self._look_up(self._columns[SMALL], keys, 0) >> 1 & 0x7F
 
     def speakers(self, keys: Integers) -> Integers:
-        """The speaker's hash of each key, 0 for nobody."""
-        return self._look_up(self._told[SPEAKER], keys, 0)
+        """The speaker's hash of each key, 0 for none."""
+        return self._look_up(self._columns[SPEAKER], keys, 0)
 
     def voices(self, names: Collection_[int]) -> Voices:
-        """Which of the names speak in a talk, and whether there are notes."""
-        noted = self._told[SMALL, : self._size] >> 8 == Form.NOTE
-        living = self._told[LENGTH, : self._size] >= 0
-        heard = np.where(living & ~noted, self._told[SPEAKER, : self._size], 0)
+        """Which of the names speak in a conversation, and whether there are notes."""
+        noted = self._columns[SMALL, : self._size] >> 8 == Form.NOTE
+        living = self._columns[LENGTH, : self._size] >= 0
+        heard = np.where(living & ~noted, self._columns[SPEAKER, : self._size], 0)
         return Voices(
             speakers=frozenset(name for name in names if (heard == name).any()),
             notes=bool((living & noted).any()),
         )
 
     def spoken_by(self, keys: Integers, names: Collection_[int]) -> NDArray[np.bool_]:
-        """Which of the keys stand in a thread in which one of these speaks."""
+        """Which of the keys are in a thread in which one of these speaks."""
         if not names:
             return np.zeros(len(keys), dtype=np.bool_)
-        there = np.isin(self._told[SPEAKER, : self._size], np.array(sorted(names), dtype=np.int64))
+        there = np.isin(self._columns[SPEAKER, : self._size], np.array(sorted(names), dtype=np.int64))
         heard = np.zeros(self._groups + 1, dtype=np.bool_)
         heard[self._group[: self._size][there]] = True
         heard[NOBODY] = False
@@ -156,7 +157,7 @@ class Directory:
     def of_source(self, source: int) -> Integers:
         """The keys of the memories with this source's hash."""
         return np.flatnonzero(
-            (self._told[SOURCE, : self._size] == source) & (self._told[LENGTH, : self._size] >= 0)
+            (self._columns[SOURCE, : self._size] == source) & (self._columns[LENGTH, : self._size] >= 0)
         )
 
     def _look_up(self, column: Integers, keys: Integers, missing: int) -> Integers:
@@ -167,39 +168,39 @@ class Directory:
         found[inside] = column[keys[inside]]
         return found
 
-    def _take(self, keys: Integers, told: Integers) -> None:
-        """Write new columns and link the threads they leave and join again."""
+    def _take(self, keys: Integers, columns: Integers) -> None:
+        """Write new columns, and link the threads anew that they leave and join."""
         self._make_room(int(keys.max()) + 1)
-        left = self._told[THREAD, keys]
-        hashes = np.unique(np.concatenate((left, told[THREAD])))
+        left = self._columns[THREAD, keys]
+        hashes = np.unique(np.concatenate((left, columns[THREAD])))
         # A key that was in a thread is one of the members of what it leaves.
         touched = np.concatenate((self._members(hashes[hashes != 0]), keys[left == 0]))
         self._count(touched, -1)
         self._release(self._group[touched])
-        self._told[:, keys] = told
+        self._columns[:, keys] = columns
         self._group[touched] = NOBODY
         self._beside[:, touched] = NOBODY
-        self._link(touched[self._told[THREAD, touched] != 0])
+        self._link(touched[self._columns[THREAD, touched] != 0])
         self._count(touched, 1)
 
     def _members(self, hashes: Integers) -> Integers:
         """The keys that have one of these thread hashes."""
         if not self.memories:
             return np.empty(0, dtype=np.int64)
-        threads = self._told[THREAD, : self._size]
+        threads = self._columns[THREAD, : self._size]
         if len(hashes) > FEW_THREADS:
             return np.flatnonzero(np.isin(threads, hashes))
         found = [np.flatnonzero(threads == one) for one in hashes]
         return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
 
     def _link(self, keys: Integers) -> None:
-        """Make threads of whole threads' keys, and neighbours of those that follow each other."""
+        """Make threads of the keys of whole threads, and link neighbours."""
         if not len(keys):
             return
-        labels = _labels(self._told[THREAD, keys], self._told[SOURCE, keys])
-        unplaced = self._told[SMALL, keys] & 1
-        born = self._told[BORN, keys]
-        order = np.lexsort((keys, born, self._told[POSITION, keys], unplaced, labels))
+        labels = _labels(self._columns[THREAD, keys], self._columns[SOURCE, keys])
+        unplaced = self._columns[SMALL, keys] & 1
+        born = self._columns[BORN, keys]
+        order = np.lexsort((keys, born, self._columns[POSITION, keys], unplaced, labels))
         ordered, labels = keys[order], labels[order]
         follows = labels[1:] == labels[:-1]
         self._beside[0, ordered[1:][follows]] = ordered[:-1][follows]
@@ -207,12 +208,12 @@ class Directory:
         starts = np.flatnonzero(np.concatenate(([True], ~follows)))
         groups = self._allot(len(starts))
         self._group[ordered] = np.repeat(groups, np.diff(np.append(starts, len(ordered))))
-        self._group_lengths[groups] = np.add.reduceat(self._told[LENGTH, ordered], starts)
+        self._group_lengths[groups] = np.add.reduceat(self._columns[LENGTH, ordered], starts)
 
     def _count(self, keys: Integers, sign: int) -> None:
-        """Add the keys to the totals, or take them away."""
-        living = keys[self._told[LENGTH, keys] >= 0]
-        lengths = self._told[LENGTH, living]
+        """Add the keys to the totals, or subtract them."""
+        living = keys[self._columns[LENGTH, keys] >= 0]
+        lengths = self._columns[LENGTH, living]
         neighbours = (self._beside[:, living] >= 0).sum(axis=0)
         self.memories += sign * len(living)
         self.total += sign * int(lengths.sum())
@@ -220,7 +221,7 @@ class Directory:
         self._thread_total += sign * int(lengths[self._group[living] >= 0].sum())
 
     def _allot(self, count: int) -> Integers:
-        """Numbers for new threads, those of threads that are gone first."""
+        """Numbers for new threads, first those of removed threads."""
         used = [self._free.pop() for _ in range(min(count, len(self._free)))]
         fresh = count - len(used)
         if self._groups + fresh > len(self._group_lengths):
@@ -236,10 +237,10 @@ class Directory:
         self._free.extend(gone.tolist())
 
     def _make_room(self, size: int) -> None:
-        if size > self._told.shape[1]:
+        if size > self._columns.shape[1]:
             capacity = max(size + size // 8, FIRST_CAPACITY)  # the next write must not copy it all again
-            self._told = _widened(self._told, capacity, 0)
-            self._told[LENGTH, self._size :] = -1
+            self._columns = _widened(self._columns, capacity, 0)
+            self._columns[LENGTH, self._size :] = -1
             self._beside = _widened(self._beside, capacity, NOBODY)
             self._group = _widened(self._group, capacity, NOBODY)
         self._size = max(self._size, size)

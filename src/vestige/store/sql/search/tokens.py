@@ -1,4 +1,4 @@
-"""The token bits of memories: one row each, written and deleted with the vectors, cached for searches."""
+"""Token bits of memories: one row each, written and deleted with the vectors, cached for searches."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -17,13 +17,13 @@ from vestige.store.sql.search.threads import Directory
 Integers = NDArray[np.int64]
 
 MOST_BYTES = 32 * 1024 * 1024
-"""What the cache holds: the tokens of about 20,000 turns. It holds more only while one search needs more,
-which is MOST_TOKENS tokens."""
+"""The capacity of the cache: the tokens of about 20,000 turns. It holds more only while one search needs
+more, which is MOST_TOKENS tokens."""
 ENTRY_BYTES = 256
-"""What Python takes for an entry beside its tokens."""
+"""The memory that Python needs for an entry besides its tokens."""
 
 Version = tuple[int, int]
-"""The profile in use, and how many vectors have gone so far."""
+"""The profile in use, and the number of deleted vectors so far."""
 
 
 def check(tokens: Tokens, dimension: int) -> None:
@@ -32,7 +32,7 @@ def check(tokens: Tokens, dimension: int) -> None:
     if bits.dtype != np.uint8 or bits.ndim != 2 or bits.shape[1] != width(dimension):
         raise InvalidInput(f"The bits of a token of {dimension} dimensions are {width(dimension)} bytes.")
     if asked.shape != bits.shape[:1] or asked.dtype != np.bool_:
-        raise InvalidInput("`asked` says yes or no for each token.")
+        raise InvalidInput("`asked` holds a boolean for each token.")
 
 
 def width(dimension: int) -> int:
@@ -42,13 +42,13 @@ def width(dimension: int) -> int:
 
 def put(db: Database, profile: int, embedded: Mapping[int, Embedded]) -> None:
     """Write the tokens of all pieces of memories that have no row yet. A text without a token has a row too:
-    one that lacks it has lost its tokens, or was never given them."""
+    a missing row means that the tokens were lost or never written."""
     rows = []
     for key, one in embedded.items():
-        told = [piece.tokens for piece in one.pieces if piece.tokens is not None]
-        if told:
-            bits = b"".join(np.ascontiguousarray(tokens.bits).tobytes() for tokens in told)
-            asked = b"".join(tokens.asked.astype(np.uint8).tobytes() for tokens in told)
+        given = [piece.tokens for piece in one.pieces if piece.tokens is not None]
+        if given:
+            bits = b"".join(np.ascontiguousarray(tokens.bits).tobytes() for tokens in given)
+            asked = b"".join(tokens.asked.astype(np.uint8).tobytes() for tokens in given)
             rows.append((key, profile, bits, asked))
     db.executemany("INSERT INTO token_bits (key, profile, bits, asked) VALUES (?, ?, ?, ?)", rows)
 
@@ -61,12 +61,12 @@ class TokenEntry(NamedTuple):  # a search makes hundreds: a dataclass takes thre
     asked: bytes
 
     def has(self, most: int) -> bool:
-        """Whether so many of the tokens are here, or all of them."""
+        """Whether `most` of the tokens are here, or all of them."""
         return len(self.asked) >= min(self.length, most)
 
     @property
     def size(self) -> int:
-        """How much room it takes."""
+        """The memory it takes."""
         return len(self.bits) + len(self.asked) + ENTRY_BYTES
 
 
@@ -74,7 +74,7 @@ class TokenEntry(NamedTuple):  # a search makes hundreds: a dataclass takes thre
 class TokenCache:
     """Token bits as they were last read, for any number of threads.
 
-    They only ever go together with vectors, and every vector that goes is in the journal: when that has
+    They are deleted only together with vectors, and every deleted vector is in the journal: when that has
     grown, or another profile is in use, everything is read again.
     """
 
@@ -84,14 +84,15 @@ class TokenCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def held(self, version: Version, keys: Iterable[int]) -> dict[int, TokenEntry]:
-        """What is here of these memories and still holds."""
+        """The valid entries of these memories."""
         with self._lock:
             if version != self._version:
                 self._version, self._bytes, self._held = version, 0, {}
             return {key: self._held[key] for key in keys if key in self._held}
 
     def keep(self, version: Version, read: Mapping[int, TokenEntry], used: Iterable[int]) -> None:
-        """Hold what was read; where room is lacking, only what this search used stays beside it."""
+        """Keep what was read; where the capacity is exceeded, only the entries that this search used stay
+        besides it."""
         with self._lock:
             if version != self._version:
                 return
@@ -105,7 +106,7 @@ class TokenCache:
 
 
 def around(directory: Directory, keys: Integers) -> Integers:
-    """The keys at each of `OFFSETS` of each key, negative where there is none."""
+    """The keys at each of `OFFSETS` of each key, negative without one."""
     before, after = directory.beside(keys, -1), directory.beside(keys, 1)
     there = {
         0: keys,

@@ -1,4 +1,4 @@
-"""The vectors of memories in the database. Searching them is `scan`."""
+"""Vectors of memories in the database, and exact cosines."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def put(db: Database, profile: int, embedded: Mapping[int, Embedded]) -> None:
 
 
 def put_by_id(db: Database, embedded: Mapping[str, Embedded], coming: Signature | None = None) -> int:
-    """Write the vectors of memories that still have the text they were made from; how many do. With
+    """Write the vectors of memories that still have the text they were made from; the number of those. With
     `coming`, under the profile of that signature, beside those in use."""
     held = store_facts.profile(db)
     if embedded and held is not None and coming not in (None, held.signature):
@@ -76,7 +76,7 @@ def put_by_id(db: Database, embedded: Mapping[str, Embedded], coming: Signature 
 
 
 def _fitting(db: Database, embedded: Mapping[str, Embedded]) -> dict[int, Embedded]:
-    """By key, what was made from a memory's present text."""
+    """The vectors that were made from a memory's present text, by key."""
     rows = db.execute(
         "SELECT id, key, text_hash FROM memories WHERE id IN (SELECT value FROM json_each(?))",
         (listed(embedded),),
@@ -92,17 +92,18 @@ def by_id(
     db: Database, profile: store_facts.Profile, memory_ids: Iterable[str], access: Access
 ) -> dict[str, NDArray[np.float32]]:
     """The vectors of these memories within the access, a row for each piece."""
-    reach = clause(ANYTHING, access)
+    visible = clause(ANYTHING, access)
     found: dict[str, list[NDArray[np.float32]]] = {}
-    asked = (listed(memory_ids), profile.id, *reach.params)
-    rows = db.execute(OF_IDS.format(reach=reach.sql), asked)
+    asked = (listed(memory_ids), profile.id, *visible.params)
+    rows = db.execute(OF_IDS.format(reach=visible.sql), asked)
     for memory_id, packed in rows:
         found.setdefault(memory_id, []).append(np.frombuffer(packed, dtype="<f4"))
     return {memory_id: np.array(pieces, dtype=np.float32) for memory_id, pieces in found.items()}
 
 
 def write(db: Database, held: store_facts.Profile | None, taken: Mapping[int, Embedded]) -> None:
-    """Write the vectors of memories that have none under a profile; the first ones choose that in use."""
+    """Write the vectors of memories that have none under a profile; the first ones decide the profile in
+    use."""
     for one in taken.values():
         store_facts.require(held, one.signature)
         if held is None:
@@ -113,8 +114,8 @@ def write(db: Database, held: store_facts.Profile | None, taken: Mapping[int, Em
 
 
 def delete(db: Database, keys: Iterable[int], profile: store_facts.Profile | None = None) -> None:
-    """Remove the vectors and token bits of memories, of one profile or of all, and tell other processes
-    through the journal."""
+    """Remove the vectors and token bits of memories, of one profile or of all, and record it in the journal
+    that other processes read."""
     dying = list(keys)
     if not dying:
         return
@@ -126,7 +127,7 @@ def delete(db: Database, keys: Iterable[int], profile: store_facts.Profile | Non
 
 
 def profiles(db: Database) -> list[ProfileStatus]:
-    """The signatures there are vectors of, the one in use first."""
+    """The signatures that have vectors, the one in use first."""
     known = store_facts.kept(db)
     return [
         ProfileStatus(
@@ -153,8 +154,8 @@ def adopt(db: Database, signature: Signature) -> bool:
 
 
 def drop_some(db: Database, signature: Signature) -> bool:
-    """Remove some of the vectors of a signature that is not in use; False when there are none. It is kept as
-    what it was until the last of them went, so that whoever was stopped knows what to go on with."""
+    """Remove some of the vectors of a signature that is not in use; False without any. The profile
+    keeps its state until the last of them is removed, so that an interrupted removal can be continued."""
     known = store_facts.kept(db)
     held = known.get(ProfileState.IN_USE)
     if held is not None and held.signature == signature:
@@ -167,13 +168,13 @@ def drop_some(db: Database, signature: Signature) -> bool:
 
 
 def drop_unkept(db: Database) -> bool:
-    """Remove some of the vectors of profiles that nobody waits for; False when there are none."""
+    """Remove some of the vectors of abandoned profiles; False without any."""
     left = store_facts.unkept(db)
     return left is not None and _remove_some(db, left)
 
 
 def _remove_some(db: Database, left: store_facts.Profile) -> bool:
-    """A memory's go together, so that what is left of a profile is whole at any time."""
+    """All vectors of a memory are removed together, so that the rest of a profile is always whole."""
     some = db.execute("SELECT key FROM vectors WHERE profile = ? LIMIT ?", (left.id, LEAVING)).fetchall()
     delete(db, sorted({key for (key,) in some}), left)
     return bool(some)
@@ -193,7 +194,7 @@ class Closest:
 
     @classmethod
     def none(cls, count: int, dimension: int) -> "Closest":
-        """What is known of so many memories without vectors."""
+        """The value for memories without vectors."""
         nowhere = np.zeros(count, dtype=np.int64)
         return cls(
             cosine=np.full(count, np.nan),
@@ -219,7 +220,7 @@ def cosines(vectors: Vectors, query: Vectors) -> Floats:
 
 
 def best_of_each(owners: Integers, scores: Floats) -> tuple[Integers, Integers]:
-    """The owners, ascending, and where the best piece of each stands: the earliest of those that tie."""
+    """The owners, ascending, and the position of the best piece of each: the earliest of those that tie."""
     order = np.lexsort((np.arange(len(owners)), -scores, owners))
     found, firsts = np.unique(owners[order], return_index=True)
     return found, order[firsts]

@@ -1,4 +1,4 @@
-"""The lexical rows of memories: terms, fingerprints and places, all derived from the text."""
+"""Lexical rows of memories: terms, fingerprints and rows of `places`, all derived from the text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from vestige.store.sql.search import thread_rows
 from vestige.store.sql.search.thread_rows import ThreadRow
 
 WRITTEN_AT_ONCE = 2_000
-"""The terms of so many memories go to the database together."""
+"""The number of memories whose terms are written together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """What is derived from one revision of a memory."""
+    """The rows derived from one revision of a memory."""
 
     revision: int
     terms: str
@@ -28,7 +28,7 @@ class Analysis:
 
 
 def analyse(memory: Memory) -> Analysis:
-    """What is derived from a memory."""
+    """Derive the rows of a memory."""
     terms = memory_terms(memory)
     return Analysis(
         revision=memory.revision,
@@ -44,7 +44,7 @@ def fingerprints(memory: Memory) -> frozenset[str]:
 
 
 def put(db: Database, analysed: Mapping[int, Analysis], surfaces: Surfaces) -> None:
-    """Write the terms and places of memories, replacing what is there."""
+    """Write the terms and the rows of `places` of memories, replacing those there."""
     coming = iter(analysed.items())
     while some := dict(islice(coming, WRITTEN_AT_ONCE)):
         surfaces.put_words(db, some)
@@ -52,7 +52,7 @@ def put(db: Database, analysed: Mapping[int, Analysis], surfaces: Surfaces) -> N
 
 
 def delete(db: Database, keys: Sequence[int], surfaces: Surfaces) -> None:
-    """Remove the terms of memories and their places."""
+    """Remove the terms of memories and their rows of `places`."""
     surfaces.delete_words(db, keys)
     thread_rows.bury(db, keys)
 
@@ -64,8 +64,8 @@ def are_current(db: Database) -> bool:
 
 
 def rebuild(db: Database, analysed: Mapping[int, Analysis], surfaces: Surfaces) -> int:
-    """Write all lexical rows anew, from analyses made before the write lock was taken; what has changed
-    since is analysed again."""
+    """Write all lexical rows anew, from analyses made before the write lock was taken; memories that changed
+    since are analysed again."""
     present = dict(db.execute("SELECT key, revision FROM memories").fetchall())
     fresh = {key: one for key, one in analysed.items() if present.get(key) == one.revision}
     stale = np.array([key for key in present if key not in fresh], dtype=np.int64)

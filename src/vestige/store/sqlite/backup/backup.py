@@ -1,4 +1,4 @@
-"""A complete, verified copy of a store, made while others write."""
+"""Makes a complete, verified copy of a store while others write."""
 
 import os
 import shutil
@@ -14,18 +14,18 @@ from vestige.store.sqlite.file import identity
 PAGES_PER_STEP = 1024
 COUNTED = ("memories", "revisions", "events", "edges", "tombstones", "vectors")
 SPARE_BYTES = 1 << 20
-"""What a copy leaves free: a disk that is full to the last byte stops everybody else."""
+"""The disk space that a copy leaves free: a full disk stops every other program."""
 
 Prove = Callable[[Path], None]
-"""Opens a copy as a store and reads in it; raises if that does not go well."""
+"""Opens a copy as a store and reads from it; raises if that fails."""
 
 
 def copy(source: sqlite3.Connection, destination: Path, *, prove: Prove | None = None) -> None:
-    """Copy what `source` sees into a new file, check it, and only then give it its name.
+    """Copy the snapshot of `source` into a new file, verify it, and only then give it its name.
 
-    `source` is inside a read transaction, so the copy is of one moment and writers neither wait nor
-    make it start over. The copy has no write-ahead log and gets a node of its own when it is opened.
-    Without `prove` only the file is checked: a store of an older schema cannot be opened as it is.
+    `source` is inside a read transaction, so the copy is of one moment and writers neither wait nor make it
+    start over. The copy has no write-ahead log and gets a new node id when it is opened. Without `prove` only
+    the file is checked: a store of an older schema cannot be opened unchanged.
     """
     if destination.exists():
         raise _exists(destination)
@@ -52,18 +52,18 @@ def copy(source: sqlite3.Connection, destination: Path, *, prove: Prove | None =
 
 
 def size_of(db: sqlite3.Connection) -> int:
-    """How many bytes a copy of what this connection sees takes."""
+    """The bytes that a copy of this connection's snapshot takes."""
     pages, page = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
     return int(pages) * int(page)
 
 
 def check_room(folder: Path, size: int) -> None:
-    """Refuse, before anything is written, what does not fit on the disk: StoreFull."""
+    """StoreFull, before anything is written, for a copy that does not fit on the disk."""
     total, _, free = shutil.disk_usage(folder)
     if total and free < size + SPARE_BYTES:  # some file systems do not say
         raise StoreFull(
             f"{folder} has {free:,} bytes free, and {size + SPARE_BYTES:,} are needed.",
-            hint="Free some disk space, or give a place on another disk. Nothing was written.",
+            hint="Free some disk space, or give a path on another disk. Nothing was written.",
             details={"path": str(folder), "free": free, "needed": size + SPARE_BYTES},
         )
 
@@ -72,7 +72,7 @@ def _verify(copied: sqlite3.Connection, counts: dict[str, int]) -> None:
     verdict = [row[0] for row in copied.execute("PRAGMA integrity_check(5)")]
     if verdict != ["ok"] or _counts(copied) != counts:
         raise StoreCorrupt(
-            "The copy does not pass its check, so it was thrown away.",
+            "The copy did not pass its check, so it was discarded.",
             hint="The store itself may be damaged: restore an earlier backup.",
             details={"check": verdict},
         )
@@ -97,7 +97,7 @@ def _publish(partial: Path, destination: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Have the disk itself hold what was written to a file or directory."""
+    """Flush a file or directory to the disk."""
     if path.is_dir() and os.name == "nt":  # Windows cannot open directories
         return
     handle = os.open(path, os.O_RDONLY)

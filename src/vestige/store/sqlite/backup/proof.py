@@ -1,4 +1,4 @@
-"""That a copy is a store: it is opened as one for reading, and one of everything in it is read."""
+"""Verifies that a copy is a store: opens it for reading, and reads one of everything in it."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from vestige.store.sqlite.connection import SqliteConnections, WriterWait
 
 
 def lying(path: Path, waiting: WriterWait) -> SqliteConnections:
-    """Connections to a file that nobody changes; nothing is made beside it."""
+    """Connections to a file that does not change; they create no file beside it."""
     return SqliteConnections(
         path=path, waiting=waiting, uri=f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     )

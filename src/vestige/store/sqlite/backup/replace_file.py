@@ -1,4 +1,4 @@
-"""Putting another file in the place of a store's: the old one is kept, and comes back if anything fails."""
+"""Replaces the file of a store: the old one is kept, and comes back if anything fails."""
 
 import os
 import shutil
@@ -21,9 +21,9 @@ BESIDE = ("-wal", "-shm", "-journal")
 
 
 def replace(staged: Path, database: Path, *, prove: Callable[[], None]) -> Path | None:
-    """Put a file in the place of the store, and say where the store is kept (None when there was none).
+    """Replace the store by a file; returns where the old store is kept (None when there was none).
 
-    `prove` opens it in its place and raises if it cannot. Whatever fails, the store is what it was before.
+    `prove` opens it in its place and raises if it cannot. Whatever fails, the store is unchanged.
     """
     with _taken(database) as owner:
         kept = _free_name(database) if database.exists() else None
@@ -39,13 +39,13 @@ def replace(staged: Path, database: Path, *, prove: Callable[[], None]) -> Path 
 
 
 def is_database(path: Path) -> bool:
-    """Whether a file begins like a database."""
+    """Whether a file begins with the header of a database."""
     with path.open("rb") as file:
         return file.read(len(HEADER)) == HEADER
 
 
 def remove(*paths: Path) -> None:
-    """Remove what is there of these files."""
+    """Remove those of these files that exist."""
     for path in paths:
         with suppress(OSError):
             path.unlink(missing_ok=True)
@@ -57,7 +57,8 @@ def beside(database: Path) -> list[Path]:
 
 
 def busy(database: Path, ours: Sequence[Who]) -> StoreBusy:
-    """The refusal to replace a store that others use: processes of ours, or else who else can be seen."""
+    """The error for replacing a store in use: names the processes of Vestige, or other programs that are
+    visible."""
     found = ours or users(database)
     named = ", ".join(map(str, found)) or "another program has it open"
     return StoreBusy(
@@ -69,13 +70,12 @@ def busy(database: Path, ours: Sequence[Who]) -> StoreBusy:
 
 @contextmanager
 def _taken(database: Path) -> Iterator[sqlite3.Connection | None]:
-    """Have the store alone, all of it in its one file; StoreBusy while another process has it open.
+    """Get exclusive use of the store, all of it in its one file; StoreBusy while another process has it open.
 
-    SQLite leaves WAL mode only for the last connection to a file, so that this works proves that
-    there is no other, and an exclusive transaction keeps it so. A store too damaged for that (None)
-    is one that nobody works with.
+    SQLite leaves WAL mode only for the last connection to a file, so success proves that there is no other,
+    and an exclusive transaction keeps it so. A store too damaged for that (None) has no users.
     """
-    # SQLite would throw away the log beside a file that is no database, and with it what could be saved.
+    # SQLite would discard the log beside a file that is not a database, and with it what could be saved.
     if not database.exists() or not is_database(database):
         yield None
         return
@@ -94,7 +94,7 @@ def _taken(database: Path) -> Iterator[sqlite3.Connection | None]:
 
 
 def _refuse_busy(exc: sqlite3.Error, database: Path) -> None:
-    """Go on after an error of a damaged store; any other is one."""
+    """Ignore an error of a damaged store; raise any other."""
     code = primary_code(exc)
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return
@@ -105,7 +105,7 @@ def _refuse_busy(exc: sqlite3.Error, database: Path) -> None:
 
 
 def _free_name(database: Path) -> Path:
-    """A name in backups/ that says of when the kept store is."""
+    """A name in backups/ with the time of the kept store."""
     changed = datetime.fromtimestamp(database.stat().st_mtime, UTC)
     stem = f"{database.stem}-replaced-{changed:%Y%m%d-%H%M%S}"
     names = (f"{stem}{f'-{number}' if number else ''}.db" for number in count())
@@ -114,7 +114,7 @@ def _free_name(database: Path) -> Path:
 
 
 def _keep(database: Path, kept: Path, owner: sqlite3.Connection | None) -> None:
-    """Keep the store under a second name; nothing is copied where the file system can do that."""
+    """Keep the store under a second name; without a copy where the file system can do that."""
     kept.parent.mkdir(mode=0o700, exist_ok=True)
     try:
         os.link(database, kept)
@@ -148,7 +148,7 @@ def _move(staged: Path, database: Path) -> None:
 
 
 def _put_back(kept: Path | None, database: Path) -> None:
-    """Undo what was done of keeping and replacing."""
+    """Undo the steps of keeping and replacing."""
     if kept is None:
         remove(database, *beside(database))
     elif kept.exists():

@@ -1,8 +1,8 @@
-"""Putting a backup in the place of the store. Until the last step nothing of the store has changed.
+"""Restores a backup in place of the store. Until the last step the store does not change.
 
 inspect ─► copy into a folder beside the store ─► (the caller opens the copy) ─► inspect it
-        ─► take the store for ourselves ─► keep it in backups/ ─► replace the file
-        ─► prove that it opens, or put the old one back
+        ─► take exclusive use of the store ─► keep it in backups/ ─► replace the file
+        ─► verify that it opens, or put the old one back
 """
 
 import errno
@@ -30,7 +30,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupContents:
-    """What is in a backup."""
+    """The contents of a backup."""
 
     schema: int
     memories: int
@@ -40,7 +40,7 @@ class BackupContents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoredStore:
-    """What was put in place, and where the store it replaced is kept (None when there was none)."""
+    """The restored contents, and the path of the replaced store (None when there was none)."""
 
     contents: BackupContents
     kept: Path | None
@@ -48,7 +48,7 @@ class RestoredStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqliteRestorer:
-    """Replaces stores on behalf of a process."""
+    """Replaces stores for a process."""
 
     who: Who
 
@@ -58,15 +58,15 @@ class SqliteRestorer:
             return is_database(backup)
 
     def inspect(self, backup: Path) -> BackupContents:
-        """Read a backup through and say what is in it; an error says why it cannot be restored."""
+        """Read a backup through; its contents, or an error that says why it cannot be restored."""
         return inspect(backup)
 
     @contextmanager
     def staging(self, database: Path) -> Iterator[Path]:
-        """Have the right to replace a store, and a folder beside it to prepare the new one in.
+        """Take the right to replace a store, and a folder beside it to prepare the new one in.
 
-        StoreBusy, with their names, while other processes use the store. The folder is gone at the end, and
-        so are those that killed restores left behind.
+        StoreBusy, with their names, while other processes use the store. The folder is removed at the end,
+        and so are those of killed restores.
         """
         with _file_errors(database):
             database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ class SqliteRestorer:
         with _file_errors(database):
             with translated(database), closing(connect(staged)) as db:
                 db.execute("PRAGMA journal_mode = DELETE").fetchall()
-                # Its past belongs to another installation, or to a time that is given up now.
+                # Its log belongs to another installation, or to a time before the restore.
                 identity.unsettle(db)
                 contents = _contents(db, staged)
             sync(staged)
@@ -112,7 +112,7 @@ class SqliteRestorer:
 def restore(backup: Path, database: Path, *, who: Who, prove: Callable[[], None]) -> RestoredStore:
     """Replace the store at `database` by a backup. `prove` opens it in its place and raises if it cannot.
 
-    Whatever fails, the store is what it was before.
+    Whatever fails, the store is unchanged.
     """
     restorer = SqliteRestorer(who=who)
     with restorer.staging(database) as folder:
@@ -120,7 +120,7 @@ def restore(backup: Path, database: Path, *, who: Who, prove: Callable[[], None]
 
 
 def inspect(backup: Path) -> BackupContents:
-    """Read a backup through and say what is in it; an error says why it cannot be restored."""
+    """Read a backup through; its contents, or an error that says why it cannot be restored."""
     with _file_errors(backup):
         if not is_database(backup):
             raise InvalidInput(
@@ -136,8 +136,8 @@ def inspect(backup: Path) -> BackupContents:
 
 
 def _reading(backup: Path) -> str:
-    """How to open a backup without leaving anything beside it."""
-    # A copy with a journal beside it is only whole together with it; any other just lies there.
+    """The URI to open a backup without creating files beside it."""
+    # A copy with a journal beside it is complete only with it; any other does not change.
     live = any(journal.exists() and journal.stat().st_size for journal in beside(backup))
     return f"{backup.absolute().as_uri()}?{'mode=ro' if live else 'mode=ro&immutable=1'}"
 
@@ -162,10 +162,10 @@ def _contents(db: sqlite3.Connection, backup: Path) -> BackupContents:
 
 
 def _inconsistent(db: sqlite3.Connection) -> Iterator[str]:
-    """What is wrong in a file whose pages are all right one by one: it was copied while it was written."""
+    """Inconsistencies of a file whose single pages are sound: it was copied while it was written."""
     dangling = db.execute("PRAGMA foreign_key_check").fetchone()
     if dangling is not None:
-        yield f"a row of {dangling[0]} belongs to none of {dangling[2]}"
+        yield f"a row of {dangling[0]} refers to a missing row of {dangling[2]}"
     missing = db.execute(
         "SELECT coalesce(max(seq), 0) - count(*) FROM events WHERE node = (SELECT node FROM installation)"
     ).fetchone()[0]
@@ -176,14 +176,14 @@ def _inconsistent(db: sqlite3.Connection) -> Iterator[str]:
 def _damaged(backup: Path, check: list[str]) -> StoreCorrupt:
     return StoreCorrupt(
         f"{backup} is damaged, or was copied while something wrote to it.",
-        hint="Use an earlier backup. `vestige backup` makes whole ones at any time.",
+        hint="Use an earlier backup. `vestige backup` makes complete ones at any time.",
         details={"path": str(backup), "check": check},
     )
 
 
 @contextmanager
 def _file_errors(path: Path) -> Iterator[None]:
-    """Say in our words that a file or directory cannot be used."""
+    """Translate errors of files and directories."""
     try:
         yield
     except FileNotFoundError as exc:

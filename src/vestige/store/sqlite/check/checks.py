@@ -1,4 +1,4 @@
-"""What a SQLite store finds wrong in itself: every check by name, each a function over one snapshot."""
+"""The checks of a SQLite store, by name, each a function over one snapshot."""
 
 import sqlite3
 from collections import Counter
@@ -11,36 +11,36 @@ from vestige.core.errors import StoreBusy, StoreCorrupt, StoreError
 from vestige.store import migrations
 from vestige.store.contract.trouble import MOST_IDS, Trouble
 from vestige.store.sql.check import log, rows, text, vectors
-from vestige.store.sql.check import schema as blueprint
 from vestige.store.sqlite.check import files
-from vestige.store.sqlite.check.schema import lacking
+from vestige.store.sqlite.check.schema import schema_differences
 from vestige.store.sqlite.connection import SqliteConnections, primary_code
 from vestige.store.sqlite.opening import applied, schema
 from vestige.store.sqlite.search import segments
 
-# -- Rows of a SQLite file that belong to a row which is not there: another program may have deleted it.
+# -- Rows that refer to a missing row: another program may have deleted it.
 
 DERIVED = frozenset({
     "memory_tags", "fingerprints", "strengths", "edges", "vectors", "token_bits", "segments",
     "document_cites", "claim_memories",
 })  # fmt: skip
-"""The tables whose rows can be made again, so that one without its parent may go. The log tells the edges."""
+"""The tables whose rows can be derived again, so that one without its parent may be removed. Edges come from
+the log."""
 
 
 def references(db: sqlite3.Connection) -> Iterator[Trouble]:
-    """Rows that belong to a row which is not there."""
+    """Rows that refer to a missing row."""
     found = Counter((str(row[0]), str(row[2])) for row in db.execute("PRAGMA foreign_key_check"))
     for (table, parent), number in sorted(found.items()):
         yield Trouble(
             check="references",
-            message=f"Rows of {table} belong to none of {parent}.",
+            message=f"Rows of {table} refer to missing rows of {parent}.",
             count=number,
             repair="references" if table in DERIVED else None,
         )
 
 
 def drop(db: sqlite3.Connection) -> None:
-    """Remove derived rows whose parent is not there. A row may lack more than one."""
+    """Remove derived rows whose parent is missing. A row may lack more than one."""
     for table in sorted(DERIVED):
         for parent, column, target in _parents(db, table):
             db.execute(f'DELETE FROM {table} WHERE "{column}" NOT IN (SELECT {target} FROM {parent})')
@@ -56,9 +56,9 @@ def _primary(db: sqlite3.Connection, table: str) -> str:
     return str(next(row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[5]))
 
 
-# -- Whether the word index of a SQLite store is whole: the tables that FTS5 keeps for itself.
+# -- The word index: the tables of FTS5.
 
-# FTS5's own check goes from page to page: it does not see that the way to a page is lost. A search does.
+# FTS5's own check reads page by page: it misses a lost link to a page, which a search finds.
 UNREACHED = (
     "SELECT count(*) FROM words_seen s WHERE NOT EXISTS"
     " (SELECT 1 FROM words_seen t WHERE t.term = s.term AND t.doc = s.doc)"
@@ -66,17 +66,17 @@ UNREACHED = (
 READ_THROUGH = "INSERT INTO words (words) VALUES ('integrity-check')"
 """FTS5's own check. It changes nothing, but SQLite takes it for a write."""
 OF_THE_INDEX = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR})
-"""What FTS5 answers where its tables do not fit together. Other errors are of the disk, or of the file."""
+"""The errors of FTS5 where its tables do not fit together. Others are of the disk, or of the file."""
 
 
 def word_index(connections: SqliteConnections) -> Iterator[Trouble]:
-    """Whether every word is found where it is indexed, and the index is that of the rows it was made from."""
+    """Check that every word is found where it is indexed, and that the index fits its rows."""
     try:
         wrong = _not_found(connections) or _not_whole(connections)
     except StoreBusy:
         yield Trouble(
             check="word index",
-            message="The index of words was not read through: others were writing all the time. Look again.",
+            message="The index of words was not checked: other processes kept writing. Run the check again.",
             severity="warning",
         )
         return
@@ -90,11 +90,11 @@ def _not_found(connections: SqliteConnections) -> str | None:
             (number,) = db.execute(UNREACHED).fetchone()
         except sqlite3.Error as exc:
             return _fault(exc)
-    return f"{number:,} words are in it and are not found" if number else None
+    return f"{number:,} words in it are not found" if number else None
 
 
 def _not_whole(connections: SqliteConnections) -> str | None:
-    """Other writers wait for this, about 0.1 s with 10,000 memories; a store that is only read is spared."""
+    """Other writers wait for this, about 0.1 s with 10,000 memories; a read-only store skips it."""
     if connections.read_only:
         return None
     with connections.writing() as db:
@@ -111,14 +111,14 @@ def _fault(exc: sqlite3.Error) -> str:
     return str(exc)
 
 
-# -- checkup
+# -- all checks
 
 Look = Callable[[sqlite3.Connection], Iterator[Trouble]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreCheck:
-    """One thing that is looked at."""
+    """A named check."""
 
     name: str
     look: Look
@@ -140,7 +140,7 @@ def examine(connections: SqliteConnections, now: datetime, *, deep: bool) -> lis
 
 
 def checks(path: Path, now: datetime, *, deep: bool) -> tuple[StoreCheck, ...]:
-    """All there is to look at in the store at a path."""
+    """All checks of the store at a path."""
     return (
         StoreCheck(name="pages", look=lambda db: _pages(db, deep=deep)),
         StoreCheck(name="schema", look=_schema),
@@ -166,19 +166,19 @@ def checks(path: Path, now: datetime, *, deep: bool) -> tuple[StoreCheck, ...]:
 
 
 def found(db: sqlite3.Connection, check: StoreCheck) -> Iterator[Trouble]:
-    """What a check finds. One that stumbles over damage says so, and the others go on."""
+    """The problems that a check finds. A check that fails on damage reports that, and the others go on."""
     try:
         yield from check.look(db)
     except (sqlite3.Error, StoreError, OSError, ValueError) as exc:
-        yield Trouble(check=check.name, message=f"This cannot be read to its end: {exc}.")
+        yield Trouble(check=check.name, message=f"The check could not finish: {exc}.")
 
 
 def _pages(db: sqlite3.Connection, *, deep: bool) -> Iterator[Trouble]:
-    """SQLite's own verdict; the quick one does not compare indexes with their tables."""
+    """SQLite's own check; the quick one does not compare indexes with their tables."""
     how = "integrity_check" if deep else "quick_check"
-    told = [str(row[0]) for row in db.execute(f"PRAGMA {how}({MOST_IDS})") if row[0] != "ok"]
-    # From 3.44 on SQLite also asks FTS5. The word index is derived, and looked at by itself.
-    verdict = [line for line in told if "fts5" not in line.casefold()]
+    lines = [str(row[0]) for row in db.execute(f"PRAGMA {how}({MOST_IDS})") if row[0] != "ok"]
+    # From 3.44 on SQLite also checks FTS5. The word index is derived, and has a check of its own.
+    verdict = [line for line in lines if "fts5" not in line.casefold()]
     if verdict:
         yield Trouble(
             check="pages", message=f"The file is damaged: {'; '.join(verdict[:3])}.", count=len(verdict)
@@ -188,14 +188,14 @@ def _pages(db: sqlite3.Connection, *, deep: bool) -> Iterator[Trouble]:
 def _schema(db: sqlite3.Connection) -> Iterator[Trouble]:
     try:
         pending = migrations.pending(schema(), applied(db))
-    except StoreError as exc:  # of the future, or another's
+    except StoreError as exc:  # of a newer Vestige, or a modified one
         yield Trouble(check="schema", message=exc.message)
         return
     if pending:
         names = ", ".join(step.label for step in pending)
         yield Trouble(check="schema", message=f"The schema lacks {names}.")
         return
-    yield from blueprint.troubles(lacking(db))
+    yield from (one.trouble() for one in schema_differences(db))
 
 
 def _index(db: sqlite3.Connection) -> Iterator[Trouble]:

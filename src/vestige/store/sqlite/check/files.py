@@ -1,4 +1,4 @@
-"""The files around a SQLite store: who may read them, what was left behind, whether there is room."""
+"""Checks of the files around a SQLite store: permissions, leftovers, disk space."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ OTHERS = 0o077
 OTHERS_WRITE = 0o022
 LONG_JOURNAL = 128 << 20
 ABANDONED = timedelta(days=1)
-"""What is unfinished for so long was left by a process that is gone."""
+"""The age at which an unfinished file counts as abandoned."""
 PARTIAL = ".partial"
 
 
@@ -46,7 +46,7 @@ def permissions(path: Path) -> Iterator[Trouble]:
 
 
 def exposed(path: Path) -> Iterator[Path]:
-    """What belongs to the store and is open to others than its owner."""
+    """Files of the store that are open to others than its owner."""
     files = [path, *beside(path), *path.parent.glob(f"{path.name}.*")]
     inside = (BACKUPS, FOLDER, f"{path.name}.index")
     folders = [path.parent / name for name in inside]
@@ -71,7 +71,7 @@ def leftovers(path: Path, now: datetime) -> Iterator[Trouble]:
 
 
 def abandoned(path: Path, now: datetime) -> Iterator[Path]:
-    """Unfinished files and folders that nobody has written to for a day."""
+    """Unfinished files and folders without a write for a day."""
     folder = path.parent
     for place in (folder, folder / BACKUPS, Path(f"{path}.index")):
         for one in sorted(place.iterdir()) if place.is_dir() else ():
@@ -83,19 +83,19 @@ def abandoned(path: Path, now: datetime) -> Iterator[Path]:
 
 
 def journal(path: Path) -> Iterator[Trouble]:
-    """A write-ahead log that some reader keeps from being emptied."""
+    """A write-ahead log that a reader keeps from being truncated."""
     with suppress(FileNotFoundError):
         size = Path(f"{path}-wal").stat().st_size
         if size > LONG_JOURNAL:
             yield Trouble(
                 check="journal",
-                message=f"The write-ahead log has {size >> 20} MB: a process reads without end. Stop it.",
+                message=f"The write-ahead log has {size >> 20} MB: a reader keeps it. Stop that process.",
                 severity="warning",
             )
 
 
 def disk(path: Path) -> Iterator[Trouble]:
-    """Room for a backup and some more."""
+    """Disk space for a backup and some more."""
     size, (total, _, free) = path.stat().st_size, shutil.disk_usage(path.parent)
     if total and free < 2 * size:  # some file systems do not say
         yield Trouble(

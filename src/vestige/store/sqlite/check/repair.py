@@ -1,4 +1,4 @@
-"""Repairs of what a SQLite store derives, its files included. Nothing that is canonical is written here."""
+"""Repairs of derived rows and files of a SQLite store. Canonical rows are never written here."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -7,17 +7,16 @@ from datetime import datetime
 
 from vestige.store.contract.trouble import no_repair
 from vestige.store.sql.check.repair import REPAIRS
-from vestige.store.sql.check.schema import to_make_again
 from vestige.store.sql.tables import Tables
 from vestige.store.sqlite.check import checks, files
-from vestige.store.sqlite.check.schema import lacking
+from vestige.store.sqlite.check.schema import schema_differences
 from vestige.store.sqlite.connection import SqliteConnections
 from vestige.store.sqlite.search import segments
 from vestige.store.sqlite.search.words import SqliteSurfaces
 
 
-def mend(connections: SqliteConnections, repair: str, now: datetime) -> None:
-    """Do a repair; InvalidInput for one that is none."""
+def repair_store(connections: SqliteConnections, repair: str, now: datetime) -> None:
+    """Run a repair; InvalidInput for an unknown one."""
     if repair in IN_STEPS:
         IN_STEPS[repair](connections, now)
     elif repair in REPAIRS:
@@ -41,15 +40,16 @@ def _index(connections: SqliteConnections, now: datetime) -> None:
 
 
 def _schema(connections: SqliteConnections, now: datetime) -> None:
-    """Make indexes, views and triggers again that are missing."""
+    """Create indexes, views and triggers that are missing or have another definition."""
     with connections.writing() as db:
-        for statement in to_make_again(lacking(db)):
-            db.execute(statement)
+        for one in schema_differences(db):
+            for statement in one.repair():
+                db.execute(statement)
 
 
 def _permissions(connections: SqliteConnections, now: datetime) -> None:
     for one in files.exposed(connections.path):
-        with suppress(OSError):  # somebody else's
+        with suppress(OSError):  # another user's file
             one.chmod(one.stat().st_mode & 0o700)
 
 

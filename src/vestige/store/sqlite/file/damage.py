@@ -1,4 +1,4 @@
-"""What can be said of a store that cannot be opened. The file is only read."""
+"""Diagnoses a store that cannot be opened. The file is only read."""
 
 import sqlite3
 from contextlib import closing, suppress
@@ -19,7 +19,7 @@ BEFORE_ANYTHING_ELSE = ("pages", "schema", "permissions", "leftovers", "disk")
 
 
 def examine_file(path: Path, now: datetime) -> list[Trouble]:
-    """What is wrong with a file, and the newest backup in its folder that would restore."""
+    """The problems of a file, and the newest backup in its folder that can be restored."""
     return [*_of_file(path, now), _way_back(path)]
 
 
@@ -30,9 +30,7 @@ def _of_file(path: Path, now: datetime) -> list[Trouble]:
         if not path.stat().st_size:
             return [_broken(f"{path} is empty.")]
         if not is_database(path):
-            return [
-                _broken(f"{path} does not begin as a database does: it was overwritten, or is another file.")
-            ]
+            return [_broken(f"{path} is not a database: it was overwritten, or is another file.")]
         return _of_pages(path, now)
     except OSError as exc:
         return [_broken(f"{path} cannot be read: {exc.strerror or exc}.")]
@@ -43,7 +41,7 @@ def _of_file(path: Path, now: datetime) -> list[Trouble]:
 
 def _of_pages(path: Path, now: datetime) -> list[Trouble]:
     wanted = [one for one in checks(path, now, deep=True) if one.name in BEFORE_ANYTHING_ELSE]
-    # Not immutable while there is a log beside it: the file is only whole together with that.
+    # Not immutable while there is a log beside it: the file is complete only with it.
     live = Path(f"{path}-wal").exists()
     uri = f"{path.absolute().as_uri()}?{'mode=ro' if live else 'mode=ro&immutable=1'}"
     with closing(connect(path, uri=uri)) as db:
@@ -52,17 +50,17 @@ def _of_pages(path: Path, now: datetime) -> list[Trouble]:
 
 
 def _way_back(path: Path) -> Trouble:
-    """The backup to go back to. They are read through, the newest first, until one is whole."""
+    """The newest backup that is intact; they are read through, the newest first."""
     folder = path.parent / BACKUPS
     files = sorted(folder.glob("*.db"), key=lambda one: one.stat().st_mtime, reverse=True)
     for file in files:
         with suppress(VestigeError):  # damaged too, or of another program
             held = inspect(file)
             since = f", changed last at {held.newest}" if held.newest else ""
-            told = f"{file} is whole and holds {held.memories:,} memories{since}"
+            whole = f"{file} is intact and holds {held.memories:,} memories{since}"
             return Trouble(
                 check="backups",
-                message=f"{told}: `vestige restore {file}` puts it in place and keeps what is there now.",
+                message=f"{whole}: `vestige restore {file}` restores it and keeps the present file.",
                 severity="warning",
             )
     return Trouble(

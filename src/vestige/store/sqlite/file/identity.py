@@ -1,14 +1,15 @@
-"""Which installation a file belongs to, and whether it is the state that installation left it in.
+"""The identity of a file: the installation it belongs to, and whether it is in the state that installation
+left it in.
 
-A node numbers its events once and for all, so a file that is put back in an earlier state must not go on
-under the same node: other events would get numbers that are taken. A file that was moved or copied shows by
-its inode. One that was copied over the store in place (`cp old.db vestige.db`) has the right inode and the
-right node id; only its log ends too early. So how far the log of each node has come is kept beside the file
-as well, in a mark. It is written after the commit and read before the log: it may be behind the log, and is
-ahead only of a log that has lost something.
+A node numbers its events once, so a file that was set back to an earlier state must not continue under the
+same node: other events would get numbers that are taken. A file that was moved or copied has another inode.
+One that was copied over the store in place (`cp old.db vestige.db`) has the right inode and the right node
+id; only its log ends too early. So the last number of each node is also kept beside the file, in a mark. It
+is written after the commit and read before the log: it may be behind the log, and is ahead only of a log that
+has lost events.
 
-The mark has a record for each node that was ever at home here, which is overwritten in its place by one call.
-So whoever is killed leaves the old record or the new one, and the records of nodes do not touch each other.
+The mark has a record for each node that this file ever had, which is overwritten in place by one call. So an
+interrupted write leaves the old record or the new one, and records do not affect each other.
 """
 
 import logging
@@ -30,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 def installed_at(path: Path, machine: str) -> str:
-    """A fingerprint of this file on this machine: a copy has another one."""
+    """A fingerprint of this file on this machine; a copy has another one."""
     stat = path.stat()
     return blake2b(f"{machine}\0{stat.st_dev}\0{stat.st_ino}".encode(), digest_size=16).hexdigest()
 
@@ -55,7 +56,7 @@ def settle_node(db: sqlite3.Connection, fingerprint: str, new_id: Callable[[], s
 
 
 def unsettle(db: sqlite3.Connection) -> None:
-    """Make sure that whoever opens this copy gets a node of its own, wherever it is put."""
+    """Remove the node id, so that this copy gets a new one when it is opened."""
     db.execute("UPDATE installation SET fingerprint = ''")
 
 
@@ -72,15 +73,15 @@ FileId = tuple[int, int]
 
 
 def file_at(path: Path) -> FileId:
-    """Which file is at a place."""
+    """The file at a path."""
     stat = os.stat(path)  # noqa: PTH116 - asked with every write, and a Path would cost more than the call
     return stat.st_dev, stat.st_ino
 
 
 def require_in_place(path: Path, opened: FileId) -> None:
-    """StoreError when the file that was opened is at its place no more: what is written to it is lost.
+    """StoreError when the opened file is no longer at its path: writes to it would be lost.
 
-    SQLite itself looks for that only while there is no write-ahead log.
+    SQLite itself checks that only while there is no write-ahead log.
     """
     try:
         in_place = file_at(path) == opened
@@ -95,13 +96,13 @@ def require_in_place(path: Path, opened: FileId) -> None:
 
 
 def node_in(db: sqlite3.Connection) -> str:
-    """The node id that the events of a settled file are written under."""
+    """The node id under which this file logs its events."""
     row = db.execute("SELECT node FROM installation").fetchone()
     return str(row[0])
 
 
 def settled(db: sqlite3.Connection, path: Path, fingerprint: str) -> str | None:
-    """The node id of this installation; None if the file is of another one, or an earlier state of it."""
+    """The node id of this installation; None if the file belongs to another one, or is an earlier state."""
     marks = _read(path)  # before the log, which grows meanwhile
     known = known_node(db)
     if known is None or known[1] != fingerprint:
@@ -116,7 +117,7 @@ def settle(
     known = settled(db, path, fingerprint)
     if known is not None:
         return known
-    _tell_missing(db, path, fingerprint)
+    _warn_of_lost_events(db, path, fingerprint)
     unsettle(db)
     fresh = settle_node(db, fingerprint, new_id, now)
     keep_mark(path, fresh, 0)
@@ -124,7 +125,7 @@ def settle(
 
 
 def keep_mark(path: Path, node: str, seq: int) -> None:
-    """Note how far the log of a node has come. It never fails: what was committed is committed."""
+    """Record the last number of a node's log. It never raises: the commit is done."""
     with suppress(OSError):
         handle = os.open(f"{path}{SUFFIX}", os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -136,12 +137,12 @@ def keep_mark(path: Path, node: str, seq: int) -> None:
 
 
 def is_marked(path: Path) -> bool:
-    """Whether there was a store at this place."""
+    """Whether there was a store at this path."""
     return _mark(path).exists()
 
 
-def _tell_missing(db: sqlite3.Connection, path: Path, fingerprint: str) -> None:
-    """Say that writes are gone which were acknowledged here, if that can be told."""
+def _warn_of_lost_events(db: sqlite3.Connection, path: Path, fingerprint: str) -> None:
+    """Warn that acknowledged writes were lost, where that is known."""
     known = known_node(db)
     if known is None or known[1] != fingerprint:
         return
@@ -149,7 +150,7 @@ def _tell_missing(db: sqlite3.Connection, path: Path, fingerprint: str) -> None:
     if missing > 0:
         logger.warning(
             "%s lacks the last %d events that were written here: an earlier copy was put in its place, its"
-            " log was lost or damaged, or the power failed. If that was not meant, restore a backup.",
+            " log was lost or damaged, or the power failed. If that was not intended, restore a backup.",
             path,
             missing,
         )
@@ -174,7 +175,7 @@ def _read(path: Path) -> bytes:
 
 
 def _place(marks: bytes, node: str) -> int:
-    """Where the record of a node is, or would be."""
+    """The offset of a node's record, present or future."""
     name = _name(node)
     whole = len(marks) - len(marks) % RECORD
     places = range(0, whole, RECORD)
@@ -182,17 +183,17 @@ def _place(marks: bytes, node: str) -> int:
 
 
 def _seq(marks: bytes, node: str) -> int:
-    """How far the log of a node had come: 0 if nothing is told of it. A record that does not fit its checksum
-    tells nothing: it was read while it was written, or is damaged."""
+    """The last number of a node in the marks; 0 if it is unknown. A record with a wrong checksum is ignored:
+    it was read while it was written, or is damaged."""
     place = _place(marks, node)
     found = marks[place : place + RECORD]
-    told = found[NAME + 1 : NAME + 1 + SEQ]
-    return int(told) if told.isdigit() and found == _record(node, int(told)) else 0
+    digits = found[NAME + 1 : NAME + 1 + SEQ]
+    return int(digits) if digits.isdigit() and found == _record(node, int(digits)) else 0
 
 
 def _record(node: str, seq: int) -> bytes:
-    told = b"%s %0*d" % (_name(node), SEQ, seq)
-    return b"%s %s " % (told, _hash(told, CHECK))  # no new line, which Windows would make two bytes
+    digits = b"%s %0*d" % (_name(node), SEQ, seq)
+    return b"%s %s " % (digits, _hash(digits, CHECK))  # no new line, which Windows would make two bytes
 
 
 def _name(node: str) -> bytes:

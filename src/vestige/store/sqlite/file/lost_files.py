@@ -1,7 +1,7 @@
-"""What is left of a store whose file was emptied, lost or overwritten must not be taken for a new store.
+"""Detects a store whose file was emptied, lost or overwritten, so that it is not taken for a new store.
 
-SQLite makes a new database of an empty file, and throws away the log beside a file that is no database, with
-every write that is only there. So that is looked at before SQLite gets to open the file for writing.
+SQLite makes a new database of an empty file, and discards the log beside a file that is not a database, with
+every write that is only there. So this check comes before SQLite opens the file for writing.
 """
 
 import sqlite3
@@ -16,7 +16,7 @@ HEADER_BYTES = 100
 
 
 def check(path: Path) -> None:
-    """Refuse a file that held a store and does not any more: StoreCorrupt. Nothing is changed."""
+    """StoreCorrupt for a file that held a store and no longer does. Nothing is changed."""
     journal = Path(f"{path}-wal")
     logged = journal.exists() and journal.stat().st_size > 0
     size = path.stat().st_size if path.exists() else None
@@ -31,8 +31,8 @@ def check(path: Path) -> None:
 
 
 def _is_database(path: Path) -> bool:
-    """Asked of SQLite: to open and close the file ourselves would end the locks that other connections of
-    this process have on it."""
+    """Checked by SQLite: opening and closing the file here would end the locks that other connections of this
+    process have on it."""
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:
         with closing(connect(path, uri=uri)) as db:
@@ -46,6 +46,6 @@ def _lost(path: Path, what: str) -> StoreCorrupt:
     return StoreCorrupt(
         f"{what}. It was left as it is.",
         hint=f"Restore a backup (vestige-restore). To start a new store, move {path.name} and the files "
-        f"whose names begin so to another place.",
+        f"whose names begin with it elsewhere.",
         details={"path": str(path)},
     )

@@ -1,7 +1,7 @@
-"""Reading a database of the reference system: any of its schemas, and never a byte of it changed.
+"""Reads a database of the reference system, of any of its schemas, without changing a byte.
 
-A table or column that a schema lacks is just absent. What came after the last schema we know is read as far
-as it has the same names.
+A table or column that a schema lacks is just absent. Later schemas are read as far as they have the same
+names.
 """
 
 import shutil
@@ -18,7 +18,7 @@ HEADER = b"SQLite format 3\0"
 NODES = "knowledge_nodes"
 OURS = "schema_migrations"
 INDEX = ("knowledge_fts", "sqlite_")
-"""Tables whose names begin so hold nothing that is not elsewhere."""
+"""Tables whose names begin so hold only derived data."""
 ROWS_AT_ONCE = 500
 
 Row = dict[str, object]
@@ -26,7 +26,7 @@ Row = dict[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceFile:
-    """An open database of the reference system: its schema, and how many rows each table has."""
+    """An open database of the reference system: its schema, and the number of rows of each table."""
 
     path: Path
     version: int
@@ -45,17 +45,17 @@ class ReferenceFile:
 
 
 def is_database(path: Path) -> bool:
-    """Whether a file says of itself that it is an SQLite database."""
+    """Whether a file has the header of an SQLite database."""
     with path.open("rb") as file:
         return file.read(len(HEADER)) == HEADER
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[ReferenceFile]:
-    """The database for reading; InvalidInput for one of another kind or a damaged one.
+    """The database for reading; InvalidInput for another kind of file or a damaged one.
 
-    What its last writer left in a write-ahead log belongs to it. Only who may write beside the file can
-    read that in place, so then a copy is read.
+    Its write-ahead log belongs to it. Only a process that may write beside the file can read the log in
+    place, so otherwise a copy is read.
     """
     log = Path(f"{path}-wal")
     if log.is_file() and log.stat().st_size:
@@ -75,8 +75,8 @@ def _connected(path: Path, how: str, named: Path) -> Iterator[ReferenceFile]:
     with _reading(named):
         db = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)
     with closing(db):
-        # A text that is no UTF-8 must cost one record, not the import: it is refused later, by name.
-        db.text_factory = lambda told: told.decode("utf-8", "surrogateescape")
+        # A text that is not UTF-8 must cost one record, not the import: it is refused later, by name.
+        db.text_factory = lambda found: found.decode("utf-8", "surrogateescape")
         with _reading(named):
             file = _described(db, named)
         yield file
@@ -84,7 +84,7 @@ def _connected(path: Path, how: str, named: Path) -> Iterator[ReferenceFile]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """The driver's errors as ours. The damage is in the foreign file, so ours need not be restored."""
+    """Translate the driver's errors. The damage is in the foreign file, not in the store."""
     try:
         yield
     except sqlite3.Error as exc:
@@ -105,7 +105,7 @@ def _described(db: sqlite3.Connection, path: Path) -> ReferenceFile:
     if OURS in tables:
         raise InvalidInput(
             f"{path} is a database of this Vestige, not something to import.",
-            hint="`vestige restore` puts it in the place of the store; to unite two, import an export of it.",
+            hint="`vestige restore` replaces the store by it; to merge two stores, import an export of it.",
         )
     if NODES not in tables:
         raise InvalidInput(
@@ -123,8 +123,8 @@ def _described(db: sqlite3.Connection, path: Path) -> ReferenceFile:
 
 
 def _version(db: sqlite3.Connection, tables: list[str]) -> int:
-    """The schema it says it has; 0 where it says nothing."""
+    """The recorded schema version; 0 without one."""
     if "schema_version" not in tables:
         return 0
-    told = db.execute("SELECT max(version) FROM schema_version").fetchone()[0]
-    return told if isinstance(told, int) else 0
+    found = db.execute("SELECT max(version) FROM schema_version").fetchone()[0]
+    return found if isinstance(found, int) else 0

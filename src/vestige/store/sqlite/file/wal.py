@@ -1,8 +1,8 @@
-"""The write-ahead log of a database: how long it may grow, and deleted text that still lies in it.
+"""The write-ahead log of a database: its length, and deleted text that is still in it.
 
-A deletion is done when the log was copied into the file and cut, and a reader that began earlier keeps it
-from that. So a debt is noted in a file beside the database, before the commit that makes it: whoever commits
-or closes next pays it, in whatever process.
+A deletion is complete when the log was copied into the file and truncated, which a reader that began earlier
+prevents. So a marker file is written beside the database, before the commit that deletes: the next process
+that commits or closes truncates the log.
 """
 
 import os
@@ -15,24 +15,24 @@ from pathlib import Path
 from vestige.store.sql.database import Database
 
 BYTES = 32 << 20
-"""How long the log may grow before a writer that has committed tries to empty it."""
+"""The length above which a writer tries to truncate the log after a commit."""
 STEP_BYTES = 4 << 20
-"""How much it grows between two tries that readers prevented."""
+"""The growth between two attempts that readers prevented."""
 PATIENCE_SECONDS = (0.05, 0.5)
-"""How long a try waits for readers, and once the log is twice as long as it may be; writers wait too."""
+"""The seconds that an attempt waits for readers, and once the log is twice as long; writers wait too."""
 INSIST_SECONDS = 1.0
-"""So much time is between two tries for a debt that wait for readers; those between do not wait."""
+"""The seconds between two attempts for deleted text that wait for readers; other attempts do not wait."""
 OWED = ".owed"
 
 
 def owe(db: Database) -> None:
-    """Note, in a transaction that deletes text, that the log will hold it."""
+    """Write the marker, in a transaction that deletes text."""
     database = db.execute("PRAGMA database_list").fetchone()[2]
     os.close(os.open(f"{database}{OWED}", os.O_WRONLY | os.O_CREAT, 0o600))
 
 
 def emptied(db: sqlite3.Connection, patience_seconds: float) -> bool:
-    """Have the log copied and cut; False when readers who need it did not end in time."""
+    """Copy and truncate the log; False when its readers did not end in time."""
     (before,) = db.execute("PRAGMA busy_timeout").fetchone()
     db.execute(f"PRAGMA busy_timeout = {round(1000 * patience_seconds)}")
     try:
@@ -43,7 +43,7 @@ def emptied(db: sqlite3.Connection, patience_seconds: float) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class Journal:
-    """The log of one database, as one store sees to it."""
+    """The maintenance of the log of one database."""
 
     database: Path
     monotonic: Callable[[], float]
@@ -55,28 +55,28 @@ class Journal:
 
     @property
     def owed(self) -> bool:
-        """Whether deleted text may still lie in it."""
+        """Whether deleted text may still be in the log."""
         return os.path.exists(f"{self.database}{OWED}")  # noqa: PTH110 - at every commit: a Path costs more
 
     @property
     def lingers_in(self) -> str | None:
-        """The name of the log while deleted text may lie in it."""
+        """The name of the log while deleted text may be in it."""
         return f"{self.database.name}-wal" if self.owed and self._size() else None
 
-    def tend(self, db: sqlite3.Connection) -> None:
-        """After a commit: pay what anybody owes, and do not let it grow long. The write is done, whatever
-        happens here."""
+    def maintain(self, db: sqlite3.Connection) -> None:
+        """Truncate the log after a commit, if it holds deleted text or is too long. The write is done,
+        whatever happens here."""
         with suppress(sqlite3.Error, OSError):
             if self.owed:
                 self.pay(db, self._patience())
             self._bound(db)
 
     def pay(self, db: sqlite3.Connection, patience_seconds: float = PATIENCE_SECONDS[0]) -> None:
-        """Empty it, and take the note away. With readers at work SQLite leaves it, and it stays owed."""
+        """Truncate the log, and remove the marker. While readers prevent it, the marker stays."""
         if not emptied(db, patience_seconds):
             return
-        # Debts are noted by those who have the right to write. While we have it, nobody does, and all that
-        # are noted were in what was cut, or are in a log that is not empty any more.
+        # Markers are written under the write lock. While we hold it there are no new ones, and all present
+        # ones belong to what was truncated, or to a log that is not empty any more.
         db.execute("BEGIN IMMEDIATE")
         try:
             if not self._size():
@@ -92,10 +92,10 @@ class Journal:
         return PATIENCE_SECONDS[0]
 
     def _bound(self, db: sqlite3.Connection) -> None:
-        """Empty a log that has grown long. SQLite does so only while nobody reads, and with many readers
-        somebody always does: here writers wait for a moment, and those who come now do not need it.
+        """Truncate a log that is too long. SQLite does so only without readers, and with many readers there
+        always is one: here writers wait for a moment, and new readers do not need the log.
 
-        A reader that stays longer keeps it; then it is tried again when the log has grown further.
+        A reader that stays longer prevents it; then it is tried again when the log has grown further.
         """
         size = self._size()
         if size + STEP_BYTES < self._allowed:

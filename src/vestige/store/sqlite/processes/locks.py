@@ -1,7 +1,7 @@
-"""The advisory lock beside a database: what only one process may do at a time, and who is doing it.
+"""The advisory lock beside a database: exclusive work, and the process that does it.
 
-The kernel holds the lock on an open file and frees it when the process ends, however it ends. What is written
-in the file only names the holder. The file stays: another process may be about to lock it.
+The kernel holds the lock on an open file and frees it when the process ends, however it ends. The content of
+the file only names the holder. The file stays: another process may be about to lock it.
 """
 
 import errno
@@ -25,18 +25,18 @@ else:
 logger = logging.getLogger(__name__)
 
 Again = Callable[[Holder | None], bool]
-"""Asked while another has the lock: whether to try once more. It takes its time to say yes."""
+"""Called while another process has the lock: whether to try once more. It sleeps before it returns True."""
 
 _FAR = 1 << 30
-"""Windows locks bytes and keeps others from reading them: one that is never written."""
+"""A byte that is never written: Windows locks bytes and keeps others from reading them."""
 
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 _MOST_BYTES = 4096
 
 
 def lock(handle: int, *, shared: bool = False) -> bool | None:
-    """Lock an open file against all who open it otherwise, without waiting. False: another has it locked.
-    None: there are no locks on this file system."""
+    """Lock an open file against all other handles, without waiting. False: another process has it locked.
+    None: this file system has no locks."""
     try:
         if sys.platform == "win32":
             os.lseek(handle, _FAR, os.SEEK_SET)
@@ -62,7 +62,7 @@ def unlock(handle: int) -> None:
 
 
 def write(handle: int, value: Mapping[str, object]) -> None:
-    """Make a JSON object all that is in an open file."""
+    """Replace the content of an open file by a JSON object."""
     os.ftruncate(handle, 0)
     os.lseek(handle, 0, os.SEEK_SET)
     os.write(handle, json.dumps(value).encode())
@@ -75,8 +75,8 @@ def read(handle: int) -> Any:
 
 
 def lock_file(database: Path, purpose: str = "") -> Path:
-    """Where the lock of a database is. What is over in a moment has one of its own: nobody should have to
-    wait with deleting something until a backup is done."""
+    """The path of a database's lock. Work that takes only a moment has one of its own, so that a deletion
+    need not wait for a backup."""
     return Path(f"{database}.{'brief.lock' if purpose in BRIEF else 'lock'}")
 
 
@@ -86,7 +86,7 @@ def _never(holder: Holder | None) -> bool:
 
 @contextmanager
 def alone(database: Path, purpose: str, who: Who, *, again: Again = _never) -> Iterator[None]:
-    """Have a store alone; StoreBusy, naming who has it, unless `again` says to try once more."""
+    """Get exclusive use of a store; StoreBusy, naming its holder, unless `again` says to try once more."""
     handle = take(database, purpose, who, again=again)
     try:
         yield
@@ -115,30 +115,30 @@ def release(handle: int) -> None:
 
 
 def holder(database: Path) -> Holder | None:
-    """Who has a store alone; None when nobody has, or it cannot be told."""
+    """The holder of the exclusive use; None without one, or where it is unknown."""
     try:
         handle = os.open(lock_file(database), os.O_RDONLY)
     except OSError:
         return None
     try:
-        return _told(handle) if lock(handle, shared=True) is False else None
+        return _holder(handle) if lock(handle, shared=True) is False else None
     finally:
         os.close(handle)
 
 
 def _wait(handle: int, database: Path, again: Again) -> None:
     while (got := lock(handle)) is False:
-        found = _told(handle)
+        found = _holder(handle)
         if not again(found):
             raise kept(found, details={"path": str(database)})
     if got is None:
-        logger.warning("%s: this file system has no locks; nobody else may use the store now", database)
+        logger.warning("%s: this file system has no locks; do not use the store from elsewhere now", database)
 
 
-def _told(handle: int) -> Holder | None:
+def _holder(handle: int) -> Holder | None:
     try:
-        told = read(handle)
-        who = Who(pid=told["pid"], command=told["command"], since=datetime.fromisoformat(told["since"]))
-        return Holder(who=who, purpose=told["purpose"])
+        fields = read(handle)
+        who = Who(pid=fields["pid"], command=fields["command"], since=datetime.fromisoformat(fields["since"]))
+        return Holder(who=who, purpose=fields["purpose"])
     except (ValueError, KeyError, TypeError):  # just being written, or not ours
         return None

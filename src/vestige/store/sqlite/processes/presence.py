@@ -1,6 +1,6 @@
-"""Which processes have a store open: each keeps a small file in `processes/`, and keeps it locked.
+"""The peer registry: each process that has a store open keeps a small locked file in `processes/`.
 
-A file that nobody has locked is what a killed process left; whoever meets it takes it away.
+An unlocked file belongs to a killed process; the next process that finds it removes it.
 """
 
 import errno
@@ -29,13 +29,13 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlitePresence:
-    """A process that is there until it closes this, or ends."""
+    """The registration of a process, until it is closed or the process ends."""
 
     path: Path
     handle: int
 
     def close(self) -> None:
-        """Be gone."""
+        """Remove the registration."""
         with suppress(OSError):
             self.path.unlink()
         unlock(self.handle)
@@ -44,11 +44,11 @@ class SqlitePresence:
 
 
 def join(database: Path, who: Who, again: Callable[[], bool]) -> SqlitePresence | None:
-    """Be among those that have this store open; None, with a warning, where no file can be made or locked.
+    """Register this process; None, with a warning, where no file can be created or locked.
 
     StoreBusy for a server beside an exclusive one, and for an exclusive server beside any other; StoreError
-    for an exclusive one that others would not see. Servers start one after another: `again` takes its time
-    to say whether to wait longer for one that is starting.
+    for an exclusive one that others would not see. Servers start one after another: `again` sleeps, and says
+    whether to wait longer for one that is starting.
     """
     folder = database.parent / FOLDER
     try:
@@ -66,17 +66,17 @@ def join(database: Path, who: Who, again: Callable[[], bool]) -> SqlitePresence 
 
 
 def not_exclusive(database: Path, why: str) -> StoreError:
-    """The refusal to start a server that could not keep others away."""
+    """The error for a server that could not keep others away."""
     return StoreError(
-        f"The store cannot be had exclusively: other processes would not see this server ({why}).",
+        f"The store cannot be opened exclusively: other processes would not see this server ({why}).",
         hint="Use a data directory that can be written, on a disk with file locks (a local one has them); "
-        "or start without --exclusive (storage.exclusive) and see to it yourself that no other server does.",
+        "or start without --exclusive (storage.exclusive) and make sure yourself that no other server runs.",
         details={"path": str(database), "cause": why},
     )
 
 
 def present(database: Path) -> list[Who]:
-    """Who has this store open, the one that came first before the others."""
+    """The processes that have this store open, the first one first."""
     try:
         files = sorted((database.parent / FOLDER).glob(f"*{_ENDING}"))
     except OSError:
@@ -86,8 +86,9 @@ def present(database: Path) -> list[Who]:
 
 
 def lead(database: Path) -> int | None:
-    """Lead the processes at work on this store: the open file to `unlock` in the end; None while another
-    leads. Where there are no locks everybody does; OSError where no file can be made."""
+    """Become the leader of the processes that use this store: the open file to `unlock` at the end; None
+    while another process leads. Without file locks every process leads; OSError where no file can be
+    created."""
     folder = database.parent / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     handle = os.open(folder / _LEAD, os.O_RDWR | os.O_CREAT, 0o600)
@@ -98,7 +99,7 @@ def lead(database: Path) -> int | None:
 
 
 def _register(folder: Path, who: Who) -> SqlitePresence:
-    told = {
+    fields = {
         "pid": who.pid,
         "command": who.command,
         "since": who.since.isoformat(),
@@ -108,15 +109,15 @@ def _register(folder: Path, who: Who) -> SqlitePresence:
     for _ in range(_TRIES):
         handle, name = tempfile.mkstemp(prefix=f"{who.pid}-", suffix=_ENDING, dir=folder)
         here = SqlitePresence(path=Path(name), handle=handle)
-        write(handle, told)
+        write(handle, fields)
         got = lock(handle)
-        # Until it was locked, somebody who looked around took it for one that was left behind.
+        # Before it was locked, another process took it for an abandoned one.
         if got and os.fstat(handle).st_nlink:
             return here
         here.close()
         if got is None:
             raise OSError(errno.ENOLCK, "this file system has no locks")
-    raise OSError(errno.EAGAIN, "others took its file away again and again")
+    raise OSError(errno.EAGAIN, "other processes kept removing its file")
 
 
 def _seen(file: Path) -> Who | None:
@@ -136,13 +137,13 @@ def _seen(file: Path) -> Who | None:
 
 def _read(handle: int) -> Who | None:
     try:
-        told = read(handle)
+        fields = read(handle)
         return Who(
-            pid=told["pid"],
-            command=told["command"],
-            since=datetime.fromisoformat(told["since"]),
-            server=told["server"],
-            exclusive=told["exclusive"],
+            pid=fields["pid"],
+            command=fields["command"],
+            since=datetime.fromisoformat(fields["since"]),
+            server=fields["server"],
+            exclusive=fields["exclusive"],
         )
     except (ValueError, KeyError, TypeError):  # not ours
         return None
@@ -160,7 +161,7 @@ def _turn(folder: Path, again: Callable[[], bool]) -> Iterator[None]:
         unlock(handle)
 
 
-# -- Who keeps a database busy, in words for the one who waited in vain.
+# -- The error for a busy database, with the process that keeps it busy.
 
 _LOCKS = Path("/proc/locks")
 _WRITE_BYTE = "120"
@@ -179,7 +180,7 @@ class Program:
 
 
 def kept_busy(database: Path, cause: str, waited_seconds: float | None = None) -> StoreBusy:
-    """The error for one who gave up waiting: how long that was, who is to blame, what to do."""
+    """The error after waiting in vain: how long, which process, and the remedy."""
     stayed = "is busy" if waited_seconds is None else f"stayed busy for {waited_seconds:.1f} s"
     details: dict[str, Any] = {"path": str(database), "cause": cause}
     if waited_seconds is not None:
@@ -187,7 +188,7 @@ def kept_busy(database: Path, cause: str, waited_seconds: float | None = None) -
     alone = holder(database)
     if alone is not None:
         return StoreBusy(
-            f"The store {stayed}: {alone.who} has it alone ({alone.purpose}).",
+            f"The store {stayed}: {alone.who} has exclusive use of it ({alone.purpose}).",
             hint=f"Wait until it is done and try again, or stop process {alone.who.pid}.",
             details={**details, **alone.details()},
         )
@@ -202,7 +203,7 @@ def kept_busy(database: Path, cause: str, waited_seconds: float | None = None) -
         )
     named = ", ".join(map(str, writers))
     return StoreBusy(
-        f"The store {stayed}: no Vestige process has it alone, but "
+        f"The store {stayed}: no Vestige process has exclusive use of it, but "
         f"{named or 'another program'} keeps a transaction open that locks others out.",
         hint="End that transaction or close that program, such as a database browser, then try again.",
         details={**details, "programs": [{"pid": one.pid, "command": one.command} for one in writers]},
@@ -210,12 +211,12 @@ def kept_busy(database: Path, cause: str, waited_seconds: float | None = None) -
 
 
 def users(database: Path) -> list[Program]:
-    """Other processes that have the database open, whatever they do with it. Linux tells; else nobody."""
+    """Other programs that have the database open. Only Linux says so; empty elsewhere."""
     return [_program(pid) for pid in sorted({one.pid for one in _locks(database)} - {os.getpid()})]
 
 
 def _writers(database: Path) -> Iterator[Program]:
-    """Who has locked the file itself for writing, or the right to write its log."""
+    """Programs that hold the write lock of the file or of its log."""
     writing = {one.pid for one in _locks(database) if one.writes}
     yield from (_program(pid) for pid in sorted(writing))
 

@@ -1,4 +1,4 @@
-"""A SQLite store among the processes that share its file: who they are, and doing something alone."""
+"""The peers of a SQLite store: other processes that share its file, and exclusive work."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -15,13 +15,13 @@ from vestige.store.sqlite.processes import locks
 from vestige.store.sqlite.processes.presence import SqlitePresence, join, lead, not_exclusive, present
 
 PATIENCE_SECONDS = 0.2
-"""How long notices wait for other writers: late ones are worth little."""
+"""The patience of notices for other writers: late ones are worth little."""
 
 
 class SqlitePeers:
-    """What concerns other processes. What each method promises is said in `MemoryStore`.
+    """The peers of a store. `MemoryStore` has the contract.
 
-    `who` this process is can be left out by one that only reads.
+    `who` describes this process; one that only reads may leave it out.
     """
 
     def __init__(self, connections: SqliteConnections, who: Who | None) -> None:
@@ -41,7 +41,6 @@ class SqlitePeers:
 
     @contextmanager
     def alone(self, purpose: str) -> Iterator[None]:
-        """Hold what only one process at a time may do; StoreBusy while another does."""
         self._shared.check_open()
         path, waiting = self._shared.path, self._shared.waiting
         if self._who is None or self._shared.read_only:
@@ -51,10 +50,10 @@ class SqlitePeers:
             waited = purpose in BRIEF and held.enter_context(self._line.turn(purpose, seconds))
             more = waiting.turns(seconds)
             if waited:
-                more()  # naps as those in other processes do: else none of them would ever come in between
+                more()  # sleeps like other processes do, so that they get a turn
 
             def again(holder: Holder | None) -> bool:
-                # Nobody is named while somebody takes it or looks who has it: that too is over in a moment.
+                # No holder is named while another process takes the lock or reads it, which takes a moment.
                 return (holder is None or holder.purpose in BRIEF) and more()
 
             with translated(path):
@@ -63,48 +62,43 @@ class SqlitePeers:
             yield
 
     def processes(self) -> list[Who]:
-        """Who has this store open, the one that came first before the others."""
         self._shared.check_open()
         return present(self._shared.path)
 
-    def has_company(self) -> bool:
-        """Whether another process has this store open."""
+    def has_peers(self) -> bool:
         return len(self.processes()) > 1
 
     def leading(self) -> bool:
-        """Whether this process leads, or does from now on because nobody did."""
         with self._leading:
             self._shared.check_open()
             if self._lead is None and self._who is not None and not self._shared.read_only:
                 try:
                     self._lead = lead(self._shared.path)
-                except OSError:  # work that is done twice is better than none
+                except OSError:  # duplicate work is better than none
                     return True
             return self._lead is not None
 
     @property
     def lingers_in(self) -> str | None:
-        """The file in which deleted text still lies because somebody reads; None when there is none."""
+        """The write-ahead log, while a reader keeps it from being truncated."""
         return self._shared.journal.lingers_in
 
     def notify(self, process: str, messages: Sequence[str]) -> None:
-        """Tell the other processes at work on this store."""
         with self._hasty.writing() as db:
             notices.add(db, process, messages)
 
     def notices(self, after: int) -> list[Notice]:
-        """What was told after a notice, oldest first."""
         with self._shared.reading(snapshot=False) as db:
             return notices.after(db, after)
 
     @contextmanager
     def listening(self) -> Iterator[Callable[[float], bool]]:
-        """Nobody is woken by a file: whoever waits looks again when the time is over."""
+        """A file sends no notification: the listener looks again when its wait is over."""
         self._shared.check_open()
         yield lambda seconds: not self._ended.wait(seconds)
 
     def _leave(self) -> None:
-        """Be seen no more by the others."""
+        """Remove this process from the registry."""
         self._ended.set()
         self._hasty.close()
         here, self._here = self._here, None
@@ -117,6 +111,6 @@ class SqlitePeers:
 
 
 def _hasty(connections: SqliteConnections) -> SqliteConnections:
-    """Connections of their own for notices: nobody who writes waits behind one that waits."""
+    """Separate connections for notices, so that no writer waits behind one that waits."""
     waiting = replace(connections.waiting, deadline_seconds=PATIENCE_SECONDS)
     return SqliteConnections(path=connections.path, waiting=waiting, uri=connections.uri)

@@ -2,8 +2,8 @@
 
 A row r is stored as scale * code + rest, a query q likewise. Then r·q is the integer product of the codes
 times both scales, give or take |rest of r|·|q| + |coded r|·|rest of q| (Cauchy-Schwarz). So a scan over
-codes yields an upper bound of every score, and whoever scores exactly all rows whose bound reaches the
-last place has the exact answer.
+codes yields an upper bound of every score, and scoring exactly all rows whose bound reaches the last rank
+gives the exact answer.
 """
 
 from collections.abc import Callable

@@ -18,10 +18,11 @@ from vestige.store.sql.search.thread_rows import source_hash
 from vestige.store.sql.search.threads import Directory
 
 READ_CHARS = 16_000_000
-"""So many characters are read to see which memories hold a literal, those of short memories first; what
-comes after them is taken to hold none."""
+"""The most characters read to check literals, those of short memories first; memories beyond them count as
+without the literal."""
 EVERYWHERE = 50_000
-"""A literal whose terms so many memories have, all filters aside, is not looked for in their texts."""
+"""A literal whose terms this number of memories have, whatever the filter, is not looked for in their
+texts."""
 
 BY_LENGTH = (
     "SELECT m.key FROM memories m LEFT JOIN places p ON p.key = m.key"
@@ -48,7 +49,7 @@ def find(
 
 
 def count(db: sqlite3.Connection, literals: Sequence[str], keys: Integers) -> Integers:
-    """How many of the literals each of these memories holds."""
+    """The number of literals that each of these memories holds."""
     if not literals or not len(keys):
         return np.zeros(len(keys), dtype=np.int64)
     distinct = list(dict.fromkeys(literals))
@@ -57,7 +58,8 @@ def count(db: sqlite3.Connection, literals: Sequence[str], keys: Integers) -> In
 
 
 def _candidates(db: sqlite3.Connection, directory: Directory, literal: str, allowed: Mask | None) -> Integers:
-    """The memories that have all terms of a literal, unless that tells nothing, or are named by it."""
+    """The memories that have all terms of a literal, unless its terms are too common, or whose source it
+    is."""
     plain = literal.strip()
     named = db.execute(
         "SELECT group_concat(key) FROM memories WHERE id IN (SELECT value FROM json_each(?))",

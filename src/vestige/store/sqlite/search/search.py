@@ -1,4 +1,4 @@
-"""The search arms of a SQLite store. A method is a transaction around a sibling module."""
+"""The search arms of a SQLite store. A method is a transaction around a function of a sibling module."""
 
 import sqlite3
 from collections.abc import Collection, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.ranking.bm25 import Floats, Integers
-from vestige.core.candidates import CandidatePool, LexicalScores, Sketch, Vectors
+from vestige.core.candidates import LONGEST_TOKENS, CandidatePool, LexicalScores, Sketch, Vectors, tokens_kept
 from vestige.core.errors import InvalidInput
 from vestige.core.models import EVERYTHING, Access, Filter
 from vestige.embed.protocol import Signature
@@ -18,13 +18,13 @@ from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded, Voic
 from vestige.store.sql.columns import listed, natural
 from vestige.store.sql.rows import history, memories, store_facts
 from vestige.store.sql.rows.store_facts import Profile
-from vestige.store.sql.search import pool
+from vestige.store.sql.search import pool, tokens
 from vestige.store.sql.search.bm25 import NO_KEYS, Mask
 from vestige.store.sql.search.threads import Directory
-from vestige.store.sql.search.tokens import TokenCache
+from vestige.store.sql.search.tokens import TokenCache, TokenEntry
 from vestige.store.sql.search.vectors import Closest, check_queries
 from vestige.store.sqlite.connection import SqliteConnections
-from vestige.store.sqlite.search import literals, segments, tokens, vectors, words
+from vestige.store.sqlite.search import literals, segments, vectors, words
 from vestige.store.sqlite.search import vectors as scan
 from vestige.store.sqlite.search.vector_cache import Matrix, View
 from vestige.store.sqlite.search.words import next_key
@@ -35,6 +35,15 @@ NO_SCORES: Floats = np.empty(0)
 TRAITS = (
     f"SELECT {pool.TRAITS} FROM json_each(?) asked CROSS JOIN memories m ON m.key = asked.value"
     " CROSS JOIN strengths s ON s.key = asked.value"
+)
+DEATHS = "SELECT coalesce(max(position), 0) FROM dead_vectors"
+LENGTHS = (
+    "SELECT key, min(length(asked), ?) FROM token_bits"
+    " WHERE profile = ? AND length(asked) > 0 AND key IN (SELECT value FROM json_each(?))"
+)
+LOAD = (
+    "SELECT key, substr(bits, 1, ?), substr(asked, 1, ?) FROM token_bits"
+    " WHERE profile = ? AND key IN (SELECT value FROM json_each(?))"
 )
 
 
@@ -67,15 +76,15 @@ def gather(
         nearby=nearby,
         lexical=found,
     )
-    told = pool.tell(directory, db.execute(TRAITS, (listed(arms.keys),)).fetchall())
+    signals = pool.signals_of(directory, db.execute(TRAITS, (listed(arms.keys),)).fetchall())
     return pool.pool(
         directory,
         probe,
         arms,
-        told,
-        closest=_closest(dense, probe, told.keys),
-        literals=literals.count(db, probe.literals, told.keys),
-        sketch=_sketch(db, directory, cache, dense, told.keys),
+        signals,
+        closest=_closest(dense, probe, signals.keys),
+        literals=literals.count(db, probe.literals, signals.keys),
+        sketch=_sketch(db, directory, cache, dense, signals.keys),
     )
 
 
@@ -97,14 +106,35 @@ def _closest(dense: Dense | None, probe: Probe, keys: Integers) -> Closest:
 def _sketch(
     db: sqlite3.Connection, directory: Directory, cache: TokenCache, dense: Dense | None, keys: Integers
 ) -> Sketch | None:
-    return None if dense is None else tokens.sketch(db, cache, dense.profile, directory, keys)
+    """The tokens of these memories and of their neighbours; None without any. Only those are read that the
+    cache lacks, and no more than the sketch holds."""
+    if dense is None:
+        return None
+    profile = dense.profile
+    beside = tokens.around(directory, keys)
+    wanted = np.unique(beside[beside >= 0]).tolist()
+    version = (profile.id, db.execute(DEATHS).fetchone()[0])
+    entries = cache.held(version, wanted)
+    lengths = {key: entry.length for key, entry in entries.items()}
+    missing = listed(key for key in wanted if key not in entries)
+    if missing:
+        lengths |= db.execute(LENGTHS, (LONGEST_TOKENS, profile.id, missing))
+    most = int(tokens_kept(np.array([*lengths.values()], dtype=np.int64)).max(initial=0))
+    short = listed(key for key in lengths if key not in entries or not entries[key].has(most))
+    if short:
+        size = tokens.width(profile.signature.dimension)
+        rows = db.execute(LOAD, (size * most, most, profile.id, short))
+        read = {key: TokenEntry(length=lengths[key], bits=bits, asked=asked) for key, bits, asked in rows}
+        entries |= read
+        cache.keep(version, read, entries)
+    return tokens.sketch(profile.signature.dimension, beside, entries)
 
 
 # -- arms
 
 
 class SqliteSearch:
-    """What finds candidates. What each method promises is said in `MemoryStore`."""
+    """Finds candidates. `MemoryStore` has the contract."""
 
     def __init__(self, connections: SqliteConnections) -> None:
         self._connections = connections
@@ -113,7 +143,6 @@ class SqliteSearch:
         self._tokens = TokenCache()
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
-        """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""
         most = natural(limit)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
@@ -129,7 +158,6 @@ class SqliteSearch:
         limit: int,
         postings: int | None = POSTINGS_BUDGET,
     ) -> list[LexicalScores]:
-        """The best memories by BM25 with their neighbours."""
         most = natural(limit)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
@@ -145,9 +173,8 @@ class SqliteSearch:
         access: Access,
         limit: int,
     ) -> list[list[Scored]]:
-        """For each row of `vectors`, the memories whose best piece has the highest cosine, exactly."""
         most = natural(limit)
-        self._tend_index()
+        self._publish_index()
         with self._connections.reading() as db:
             with self._matrix.locked():
                 profile = store_facts.profile(db)
@@ -160,18 +187,16 @@ class SqliteSearch:
             return scan.nearest(db, view, queries, allowed, most)
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
-        """Which of these names speak in a talk in reach, and whether any note is in reach."""
-        if access != EVERYTHING:  # what is out of reach must not show
+        if access != EVERYTHING:  # inaccessible memories must not show
             return Voices(speakers=frozenset(), notes=True)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
             return self._directory.voices(names)
 
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
-        """The candidates of all arms with every signal, from one snapshot."""
         natural(probe.per_arm)
         if probe.vector is not None:
-            self._tend_index()
+            self._publish_index()
         with self._connections.reading() as db, self._directory.locked():
             with self._matrix.locked():
                 dense = self._dense(db, probe)
@@ -182,7 +207,7 @@ class SqliteSearch:
             return gather(db, self._directory, self._tokens, dense, probe, allowed)
 
     def _dense(self, db: sqlite3.Connection, probe: Probe) -> Dense | None:
-        """What the dense arm of a probe searches; None without vectors here or there."""
+        """The input of the dense arm of a probe; None without vectors in the store or in the probe."""
         if probe.vector is None:
             return None
         if probe.signature is None:
@@ -194,7 +219,7 @@ class SqliteSearch:
             return None
         return Dense(view=self._matrix.catch_up(db, profile), profile=profile, query=query)
 
-    def _tend_index(self) -> None:
-        """Before a dense search: publish what has grown large enough."""
+    def _publish_index(self) -> None:
+        """Publish index files, before a dense search, when enough vectors are outside them."""
         if not self._connections.read_only and self._matrix.overgrown():
             segments.publish(self._connections)

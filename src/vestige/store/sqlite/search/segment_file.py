@@ -3,7 +3,7 @@
     header ─ ids ─ keys ─ spans ─ scales ─ rests ─ codes ─ vectors
 
 Each part starts at a multiple of 64 bytes; all numbers are little-endian. A file is written once, under a
-passing name, and never changes after it has got its own, which holds a digest of its content.
+temporary name, and never changes after it has got its own, which holds a digest of its content.
 """
 
 import mmap
@@ -51,9 +51,10 @@ class ListedSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What a file holds: the vectors of a profile that lived at the death `deaths`, in the order of ids.
+    """The content of a file: the vectors of a profile that were alive at the position `deaths` of the
+    journal, in the order of ids.
 
-    `spans` has a start and an end for each. `image` is the mapped file; None for what is still to be written.
+    `spans` has a start and an end for each. `image` is the mapped file; None before it is written.
     """
 
     profile: int
@@ -69,14 +70,14 @@ class Content:
         return len(self.ids)
 
     def intact(self) -> bool:
-        """Whether the mapped file still has its size: reading beyond the end of one that was cut would end
-        the process. A file that was only removed stays whole until it is let go of."""
+        """Whether the mapped file still has its size: reading beyond the end of a truncated one would kill
+        the process. A file that was only removed stays readable until it is unmapped."""
         return self.image is None or self.image.size() == len(self.image)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
-    """Where the parts of a file are."""
+    """The offsets of the parts of a file."""
 
     ids: int
     keys: int
@@ -99,12 +100,12 @@ class _Layout:
 
 
 def size_of(rows: int, dimension: int) -> int:
-    """How many bytes a file has."""
+    """The size of a file in bytes."""
     return _Layout.of(rows, dimension).end
 
 
 def write(folder: Path, content: Content) -> tuple[Path, str]:
-    """Write a file under a passing name; that name, and the digest of the content."""
+    """Write a file under a temporary name; that name, and the digest of the content."""
     handle, name = tempfile.mkstemp(suffix=PARTIAL, dir=folder)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -131,8 +132,8 @@ def read(path: Path, listed: ListedSegment, dimension: int) -> Content:
             raise Damaged("its size is wrong")
         image = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     magic, profile, width, rows, first_id, last_id, deaths, longest, check = HEADER.unpack_from(image)
-    told = (magic, profile, width, rows, first_id, last_id)
-    if told != (MAGIC, listed.profile, dimension, listed.rows, listed.first_id, listed.last_id):
+    header = (magic, profile, width, rows, first_id, last_id)
+    if header != (MAGIC, listed.profile, dimension, listed.rows, listed.first_id, listed.last_id):
         raise Damaged("its header is wrong")
     if crc32(memoryview(image)[layout.ids : layout.codes]) != check:
         raise Damaged("its ids are damaged")
@@ -140,7 +141,7 @@ def read(path: Path, listed: ListedSegment, dimension: int) -> Content:
 
 
 def holds(path: Path, listed: ListedSegment, dimension: int, keys: Integers) -> bool:
-    """Whether a file has vectors of any of these memories, living or not; True if it cannot be known."""
+    """Whether a file has vectors of any of these memories, alive or not; True if it is unknown."""
     try:
         return bool(np.isin(keys, read(path, listed, dimension).keys).any())
     except (OSError, Damaged):

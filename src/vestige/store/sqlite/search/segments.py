@@ -1,8 +1,8 @@
-"""The published files of vectors: which there are, writing new ones, and removing what must go.
+"""The published files of vectors: listing, writing and removing them.
 
-The files are derived. The database lists them, and whatever it does not list, or a file does not give, is
-read from the database. A file gets its own name only inside the write transaction that lists it, and
-`sweep` removes files inside a write transaction too, so no process removes what another is listing.
+The files are derived. The database lists them; vectors in no usable file are read from the database. A file
+gets its own name only inside the write transaction that lists it, and `sweep` removes files inside a write
+transaction too, so no process removes what another is listing.
 """
 
 import logging
@@ -27,12 +27,12 @@ from vestige.store.sqlite.search.segment_file import PARTIAL, SUFFIX, Content, D
 logger = logging.getLogger(__name__)
 
 SEGMENT_ROWS = 16_384
-"""At most this many vectors in a file, more only to keep a memory's pieces together. Purging a memory costs
-reading its file's share from the database once; many small files cost a file handle each."""
+"""The most vectors in a file, more only to keep a memory's pieces together. Purging a memory costs reading
+its file's share from the database once; many small files cost a file handle each."""
 PUBLISH_NEW = 8_192
-"""New vectors are published when there are so many: at most as many are read at start-up."""
+"""The number of new vectors that are published: at most as many are read at start-up."""
 PUBLISH_ALL = 32_768
-"""All vectors outside files, holes left by purges included, are published when there are so many."""
+"""The number of vectors outside files, holes left by purges included, that are published."""
 FEWEST_ROWS = 1_024
 SPARSE = 0.25
 """A rebuild rewrites a file when a larger share of its vectors is dead."""
@@ -52,7 +52,7 @@ Row = tuple[int, int, int, int, bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentPlan:
-    """A range of ids to publish, and about how many vectors to a file."""
+    """A range of ids to publish, and the approximate number of vectors per file."""
 
     profile: store_facts.Profile
     range: Range
@@ -64,7 +64,7 @@ class SegmentPlan:
 
 
 def folder_of(db: Database) -> Path:
-    """Where the files of this database are."""
+    """The folder of the files of this database."""
     return Path(f"{db.execute('PRAGMA database_list').fetchone()[2]}.index")
 
 
@@ -93,7 +93,7 @@ def open_all(db: sqlite3.Connection, profile: store_facts.Profile) -> list[Conte
             # A copy of the database, such as a backup, comes without its folder.
             level = logging.WARNING if folder.exists() else logging.DEBUG
             logger.log(
-                level, "%s is not used, its vectors are read from the database: %s", one.file, _told(exc)
+                level, "%s is not used, its vectors are read from the database: %s", one.file, _problem(exc)
             )
     return contents
 
@@ -109,7 +109,7 @@ def gaps(covered: Sequence[Range], end: int) -> Iterator[Range]:
         yield start, end
 
 
-def _told(exc: Exception) -> str:
+def _problem(exc: Exception) -> str:
     return "it is missing" if isinstance(exc, FileNotFoundError) else str(exc)
 
 
@@ -159,7 +159,7 @@ def _plans(db: sqlite3.Connection, everything: bool) -> Iterator[SegmentPlan]:
 
 
 def _lost(folder: Path, files: Sequence[ListedSegment], dimension: int) -> Iterator[str]:
-    """Files that nobody can use any more: gone, or cut short."""
+    """Files that cannot be used any more: gone, or cut short."""
     for one in files:
         try:
             size = (folder / one.file).stat().st_size
@@ -211,7 +211,7 @@ def unpacked(rows: Sequence[Row]) -> NDArray[np.float32]:
 
 
 def _publish(connections: SqliteConnections, folder: Path, content: Content, lost: frozenset[str]) -> bool:
-    """Write a file and list it; False when the database has moved on meanwhile."""
+    """Write a file and list it; False when the database has changed in the meantime."""
     partial, checksum = segment_file.write(folder, content)
     name = segment_file.name_of(content, checksum)
     try:
@@ -231,8 +231,8 @@ def _publish(connections: SqliteConnections, folder: Path, content: Content, los
 
 
 def _still_true(db: sqlite3.Connection, content: Content, lost: frozenset[str]) -> bool:
-    """Whether a file may be listed: nothing in it has died since it was read, so nothing purged can come
-    back, and no other file covers its range. Lost ones make room."""
+    """Whether a file may be listed: none of its vectors was deleted since it was read, so that nothing purged
+    comes back, and no other file covers its range. Lost files free their range."""
     held = store_facts.profile(db)
     died = db.execute("SELECT vector_id FROM dead_vectors WHERE position > ?", (content.deaths,)).fetchall()
     if held is None or held.id != content.profile or np.isin([row[0] for row in died], content.ids).any():
@@ -277,11 +277,11 @@ def _unlist(db: Database, files: Sequence[ListedSegment]) -> None:
 
 
 def sweep(connections: SqliteConnections, *, partial: bool = True) -> None:
-    """Remove the files that are not listed: those just unlisted, and what a crash left behind.
+    """Remove the files that are not listed: those just unlisted, and leftovers of a crash.
 
     With `partial` that includes files other processes are writing now: they may hold what was just purged,
-    and whoever finds its file gone goes on without it. Best effort; what cannot be removed is left for the
-    next time.
+    and a process that finds its file gone continues without it. Best effort; a file that cannot be removed is
+    left for the next time.
     """
     suffixes = (SUFFIX, PARTIAL) if partial else (SUFFIX,)
     with suppress(StoreError):
@@ -306,7 +306,7 @@ def _stray(db: sqlite3.Connection, suffixes: Sequence[str]) -> Iterator[Path]:
 
 
 def status(db: sqlite3.Connection) -> IndexStatus:
-    """What is in files and what is not; every file is read through."""
+    """The vectors inside and outside files; every file is read through."""
     profile = store_facts.profile(db)
     asked = (0 if profile is None else profile.id,)
     vectors = db.execute("SELECT count(*) FROM vectors WHERE profile = ?", asked).fetchone()[0]
@@ -351,4 +351,4 @@ def _problems(folder: Path, files: Sequence[ListedSegment]) -> Iterator[tuple[st
         try:
             segment_file.verify(folder / one.file, one)
         except (OSError, Damaged) as exc:
-            yield one.file, _told(exc)
+            yield one.file, _problem(exc)

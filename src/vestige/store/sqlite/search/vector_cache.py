@@ -1,9 +1,9 @@
-"""The vectors of a store for searching, kept up with the database by its journals.
+"""The vectors of a store in memory for searching, kept up to date by the journals of the database.
 
-Published files are mapped, not read; the vectors outside them are held in memory (the *tail*). What a scan
-needs to know about a row is held for all of them: its memory, its span and whether it lives. All pieces of
-a memory are written together, so they are neighbours here: a *group*. A view is taken under the lock and
-never changes afterwards: arrays only grow beyond its end, and deaths go into a new `alive` array.
+Published files are mapped, not read; the vectors outside them are held in memory (the *tail*). The facts that
+a scan needs are held for all rows: the memory, the span and whether the row is alive. All pieces of a memory
+are written together, so they are neighbours here: a *group*. A view is taken under the lock and never changes
+afterwards: arrays only grow beyond its end, and deletions go into a new `alive` array.
 """
 
 import sqlite3
@@ -25,7 +25,7 @@ from vestige.store.sqlite.search.segment_file import Content
 FIRST_CAPACITY = 256
 COMPACT_ABOVE = 0.25
 COMPACT_WITH_FILES = 1024
-"""With files, starting again is not worth it for fewer deaths."""
+"""With files, starting again is not worth it for fewer deleted vectors."""
 LOAD_BATCH = 4096
 LAST_ID = 2**63 - 1
 
@@ -110,7 +110,7 @@ class View:
 
 
 class GrowingArray(Generic[Number]):
-    """An array that grows at its end: what was seen of it stays as it is."""
+    """An array that grows at its end; views of it stay unchanged."""
 
     __slots__ = ("_held", "_used")
 
@@ -135,7 +135,7 @@ class GrowingArray(Generic[Number]):
 
 
 class ProfileRows:
-    """What a matrix holds of one profile: the files, and columns for the rest."""
+    """The rows of one profile: the files, and columns for the rest."""
 
     def __init__(self, contents: Sequence[Content], dimension: int, *, coded: bool) -> None:
         self._coded = coded
@@ -161,7 +161,7 @@ class ProfileRows:
 
     @property
     def unfiled(self) -> int:
-        """How many rows are in the tail."""
+        """The number of rows in the tail."""
         return len(self._tail.seen)
 
     def intact(self) -> bool:
@@ -186,7 +186,7 @@ class ProfileRows:
         self._begin_groups(start)
 
     def bury(self, dead: Integers) -> None:
-        """Note the deaths of vectors."""
+        """Mark vectors as deleted."""
         alive = self._alive.seen.copy()
         borders = [*(block.start for block in self._files), self.filed, len(alive)]
         for start, end in pairwise(borders):
@@ -198,7 +198,7 @@ class ProfileRows:
         self._alive = GrowingArray(alive)
 
     def worn(self) -> bool:
-        """Whether so much of the tail is dead that it should be read again."""
+        """Whether so large a part of the tail is deleted that it should be read again."""
         dead = self.unfiled - int(np.count_nonzero(self._alive.seen[self.filed :]))
         return dead > max(COMPACT_ABOVE * self.unfiled, COMPACT_WITH_FILES if self.filed else 0)
 
@@ -226,7 +226,7 @@ class ProfileRows:
         )
 
     def _begin_groups(self, start: int) -> None:
-        """Note where the groups of the rows from `start` on begin."""
+        """Record the first rows of groups from `start` on."""
         keys = self._keys.seen
         before = int(keys[start - 1]) if start else -1
         begun = start + np.flatnonzero(np.diff(keys[start:], prepend=before))
@@ -262,8 +262,8 @@ class Matrix:
             yield
 
     def overgrown(self) -> bool:
-        """Whether it is time to see if files should be written: before the first view, and whenever the
-        tail has grown by as much as a file."""
+        """Whether to check if files should be written: before the first view, and whenever the tail has grown
+        by the size of a file."""
         with self._lock:
             size, before = self._rows.unfiled, self._looked_at
             grown = before is None or size >= before + segments.PUBLISH_NEW
@@ -271,10 +271,10 @@ class Matrix:
             return grown
 
     def catch_up(self, db: sqlite3.Connection, profile: Profile) -> View:
-        """The matrix as this read transaction sees it, whoever wrote it. Call it under `locked`."""
+        """The matrix of this read transaction, whichever process wrote it. Call it under `locked`."""
         stamp = (profile.id, *segments.listing(db))
         current = self._stamp == stamp and self._rows.intact()
-        self._stamp = None  # whatever breaks off before the end is read anew by the next search
+        self._stamp = None  # the next search reads again what an error interrupts
         if not current:
             self._read(db, profile)
         self._bury(db, self._last_death)
@@ -286,7 +286,7 @@ class Matrix:
         return view
 
     def _read(self, db: sqlite3.Connection, profile: Profile) -> None:
-        """Start from the files, and the living rows that are in none."""
+        """Read the files, and the alive rows outside them."""
         if self.coded is None:
             self.coded = int8.kernel() is not None
         contents = segments.open_all(db, profile)
@@ -301,8 +301,8 @@ class Matrix:
             self._last_id = max(self._last_id, first - 1)
 
     def _bury(self, db: sqlite3.Connection, since: int) -> None:
-        """Note the deaths after the position `since`."""
-        # An array at once: a model's change is a death for every vector there was.
+        """Mark the vectors deleted after the position `since`."""
+        # One array: a change of the model deletes every vector.
         died = np.fromiter(chain.from_iterable(db.execute(DEATHS, (since,))), np.int64).reshape(-1, 2)
         if len(died):
             self._last_death, self._view = int(died[-1, 0]), None

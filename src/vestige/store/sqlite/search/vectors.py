@@ -1,7 +1,7 @@
 """The dense arm: an exact search over the vectors of a store.
 
 Every row gets a number that its score cannot exceed: from int8 codes, or from a product in float32, with
-its error bound. Whatever may be among the first is then scored in float64.
+its error bound. All rows that may be among the first are then scored in float64.
 """
 
 import sqlite3
@@ -20,7 +20,8 @@ from vestige.store.sqlite.search.vector_cache import Block, View
 
 CHUNK = 64
 CODES_FROM = 4096
-"""Below so many rows the bounds of codes, being wider, cost more in exact scores than they save."""
+"""The number of rows below which codes cost more in exact scores, because their bounds are wider, than they
+save."""
 MAX_SCORES = 16_000_000
 
 Queries = NDArray[np.float32]
@@ -49,7 +50,7 @@ class Best:
 def nearest(
     db: sqlite3.Connection, view: View, queries: Queries, allowed: Mask | None, limit: int
 ) -> list[list[Scored]]:
-    """For each query the best memories; `allowed` says by key which may be found, None that all may."""
+    """For each query the best memories; `allowed` is a mask by key, None allows all."""
     per_chunk = max(1, MAX_SCORES // max(1, len(view.keys)))
     matches: list[list[Match]] = []
     for at in range(0, len(queries), per_chunk):
@@ -64,14 +65,14 @@ def nearest(
 
 def top(view: View, query: Queries, allowed: Mask | None, limit: int) -> tuple[Integers, Floats]:
     """The keys of the best memories for one query, and their scores, in no order; all that tie for the last
-    place are in."""
+    rank are included."""
     rows, scores = _best_rows(view, query, _bounds(view, query[np.newaxis], allowed)[0], limit)
     return view.keys[rows], scores
 
 
 def closest(view: View, keys: Integers, query: Queries) -> Closest:
     """The best piece of each memory, by its exact cosine."""
-    told = Closest.none(len(keys), len(query))
+    closest_pieces = Closest.none(len(keys), len(query))
     groups = view.groups_of(keys)
     known = np.flatnonzero(groups >= 0)
     best = _exactly(view, query, np.unique(groups[known]))
@@ -81,14 +82,14 @@ def closest(view: View, keys: Integers, query: Queries) -> Closest:
     known, places = known[living], places[living]
     if len(known):
         rows = best.rows[places]
-        told.cosine[known] = best.scores[places]
-        told.starts[known], told.ends[known] = view.spans[rows].T
-        told.vectors[known] = view.take(rows)
-    return told
+        closest_pieces.cosine[known] = best.scores[places]
+        closest_pieces.starts[known], closest_pieces.ends[known] = view.spans[rows].T
+        closest_pieces.vectors[known] = view.take(rows)
+    return closest_pieces
 
 
 def _bounds(view: View, queries: Queries, allowed: Mask | None) -> Queries:
-    """For every query and group a number its score cannot exceed; -inf for what is out."""
+    """An upper bound of the score for every query and group; -inf for excluded ones."""
     bounds = np.empty((len(queries), len(view.keys)), dtype=np.float32)
     by_codes = len(queries) == 1 and len(view.keys) >= CODES_FROM
     for block in filter(len, view.blocks):
@@ -123,10 +124,10 @@ def _best(view: View, query: Queries, bounds: Queries, limit: int) -> list[Match
 
 
 def _best_rows(view: View, query: Queries, bounds: Queries, limit: int) -> tuple[Integers, Floats]:
-    """The rows of the memories with the first `limit` places and all that tie for the last, in no order.
+    """The rows of the memories with the first `limit` ranks and all that tie for the last, in no order.
 
-    Exact scores of as many groups as there are places say what the last place needs at least; no group
-    whose bound is below that can be among the first. `bounds` is used up.
+    Exact scores of as many groups as there are ranks give a lower bound for the last rank; no group whose
+    bound is below that can be among the first. `bounds` is used up.
     """
     likely = _highest(bounds, limit)
     if not len(likely):
@@ -144,7 +145,7 @@ def _best_rows(view: View, query: Queries, bounds: Queries, limit: int) -> tuple
 
 
 def _highest(bounds: Queries, limit: int) -> Integers:
-    """The groups with the highest bounds, at most `limit`, ascending; none that is out."""
+    """The groups with the highest bounds, at most `limit`, ascending; no excluded one."""
     floor = np.float32(-np.inf)
     chunks = -(-len(bounds) // CHUNK)
     if 0 < limit <= chunks:
@@ -157,7 +158,7 @@ def _highest(bounds: Queries, limit: int) -> Integers:
 
 
 def _exactly(view: View, query: Queries, groups: Integers) -> Best:
-    """The best living piece of each group that has one, in the order of groups."""
+    """The best alive piece of each group that has one, in the order of groups."""
     rows, owners = view.pieces_of(groups)
     scores = cosines(view.take(rows), query)
     if len(owners) == len(groups):

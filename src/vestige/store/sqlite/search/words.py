@@ -1,4 +1,4 @@
-"""The index of words in FTS5, and what else SQLite keeps in its own way."""
+"""The index of words in FTS5, and the other parts of `Surfaces` in SQLite."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -28,46 +28,42 @@ NEEDED_TO_OPEN = (
     "INSERT OR REPLACE INTO words_config (k, v) VALUES ('version', 4)",
     "INSERT OR REPLACE INTO words_data (id, block) VALUES (10, zeroblob(7))",
 )
-"""The rows without which FTS5 opens no table, not even to drop it, as they are in an empty one."""
+"""The rows that FTS5 needs to open a table, even to drop it, as in an empty one."""
 
 MOST_LEVELS = 1_000
-"""Where the index is built anew. Up to SQLite 3.40 at least, each merge puts what it made a level higher, and
-an index of more than 2,000 levels can never be opened again."""
+"""The number of levels at which the index is built anew. Up to SQLite 3.40 at least, each merge puts its
+result a level higher, and an index of more than 2,000 levels can never be opened again."""
 _CONTINUES = 0x80
 
 
 def next_key(db: Database) -> int:
-    """The key a new memory gets; keys are never used again."""
+    """The key of a new memory; keys are never used again."""
     row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
     return int(row[0]) + 1 if row else 1
 
 
 class SqliteSurfaces:
-    """What is kept in SQLite's own way; `store.sql.database.Surfaces` says what each method promises."""
+    """The `Surfaces` of SQLite."""
 
     def next_key(self, db: Database) -> int:
-        """The key a new memory gets."""
         return next_key(db)
 
     def put_words(self, db: Database, analysed: Mapping[int, Analysis]) -> None:
-        """Write the terms of memories."""
         db.executemany(
             "INSERT OR REPLACE INTO words (rowid, terms) VALUES (?, ?)",
             [(key, one.terms) for key, one in analysed.items()],
         )
 
     def delete_words(self, db: Database, keys: Sequence[int]) -> None:
-        """Remove the terms of memories, from the index pages too.
-
-        FTS5 only marks terms as deleted until segments merge, so they are merged now. Its own secure-delete
-        (SQLite 3.42) would make the file unreadable to older SQLite versions.
-        """
+        """FTS5 only marks terms as deleted until segments merge, so they are merged now, which removes the
+        terms from the pages of the index. Its own secure-delete (SQLite 3.42) would make the file unreadable
+        to older SQLite versions."""
         db.executemany("DELETE FROM words WHERE rowid = ?", [(key,) for key in keys])
         deep = _levels(db) > MOST_LEVELS
         db.execute("INSERT INTO words (words) VALUES (?)", ("rebuild" if deep else "optimize",))
 
     def empty_words(self, db: Database) -> None:
-        """Make the index anew: rows can only be deleted from a whole one."""
+        """The table is created again: FTS5 deletes rows only from an index that is whole."""
         try:
             db.execute("DROP TABLE IF EXISTS words")
         except sqlite3.DatabaseError:
@@ -79,15 +75,16 @@ class SqliteSurfaces:
             db.execute(f"CREATE VIRTUAL TABLE {name} USING {made_of}")
 
     def erase(self, db: Database, keys: Sequence[int] = ()) -> None:
-        """Owe the write-ahead log a clearing, and unlist the files that hold these memories' vectors."""
+        """Request a truncation of the write-ahead log, and remove the index files that hold these vectors
+        from their list."""
         wal.owe(db)
         if keys:
             segments.unlist(db, keys)
 
 
 def _levels(db: Database) -> int:
-    """How many levels the index has: the number after the first four bytes of the row that tells its shape,
-    seven bits to the byte."""
+    """The number of levels of the index: the number after the first four bytes of the row with its structure,
+    seven bits per byte."""
     row = db.execute("SELECT block FROM words_data WHERE id = 10").fetchone()
     levels = 0
     for byte in bytes(row[0])[4:] if row else b"":
@@ -136,7 +133,7 @@ def score(
 def statistics(
     db: sqlite3.Connection, directory: Directory, terms: Sequence[str], budget: int | None
 ) -> TermStatistics:
-    """How common the terms are that count."""
+    """The frequencies of the terms that count."""
     return bm25.statistics(score(db, directory, terms, budget), directory)
 
 
@@ -153,14 +150,15 @@ def _occurrences(db: sqlite3.Connection, term: str) -> Integers:
 
 
 def _counted(occurrences: Integers) -> bm25.Occurrences:
-    """Each memory's key once, and how often it was there; the index gives them in order, but for prefixes."""
+    """Each memory's key once, and its number of occurrences; the index gives them in order, except for
+    prefixes."""
     ordered = np.sort(occurrences, kind="stable")
     firsts = np.flatnonzero(np.diff(ordered, prepend=-1))
     return ordered[firsts], np.diff(firsts, append=len(ordered))
 
 
 def _matching(term: str) -> tuple[str, tuple[str, ...]]:
-    """The condition on the vocabulary for a term, or for everything a prefix begins."""
+    """The condition on the vocabulary for a term, or for all terms with a prefix."""
     if not is_prefix(term):
         return "term = ?", (term,)
     first = term[:-1]

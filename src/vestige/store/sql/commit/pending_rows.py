@@ -1,4 +1,4 @@
-"""Memories as a transaction leaves them, and what of them must be written or removed."""
+"""Pending rows of a commit: memories, documents and edges to write or remove."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from vestige.store.sql.search import vectors, word_rows
 
 @dataclass(slots=True, kw_only=True)
 class PendingMemory:
-    """A memory as it will be, and what of it must be written; `past` are the revisions to keep."""
+    """A memory as the commit leaves it, with the rows to write; `past` are the revisions to keep."""
 
     key: int
     memory: Memory
@@ -28,12 +28,12 @@ class PendingMemory:
     analysis: word_rows.Analysis | None = None
     embedded: Embedded | None = None
     lost_vectors: bool = False
-    remarked: bool = False
+    reweighed: bool = False
     past: list[Revision] = field(default_factory=list)
 
 
 def row_of(memory: Memory, fingerprints: frozenset[str]) -> memories.WrittenMemory:
-    """A memory as it is written."""
+    """The row of a memory."""
     return memories.WrittenMemory(
         columns=memories.to_row(memory),
         text_hash=text_hash(memory),
@@ -43,10 +43,10 @@ def row_of(memory: Memory, fingerprints: frozenset[str]) -> memories.WrittenMemo
 
 
 def write_texts(
-    db: Database, profile: store_facts.Profile | None, drafts: Sequence[PendingMemory], surfaces: Surfaces
+    db: Database, profile: store_facts.Profile | None, after: Sequence[PendingMemory], surfaces: Surfaces
 ) -> None:
-    """Write the memories that are new or changed, with all that is derived from their text."""
-    worded = [one for one in drafts if one.row is not None]
+    """Write the new and changed memories, with everything derived from their text."""
+    worded = [one for one in after if one.row is not None]
     if not worded:
         return
     memories.insert(db, {one.key: one.row for one in worded if one.is_new and one.row})
@@ -79,29 +79,29 @@ def write_endings(db: Database, forgotten: Sequence[PendingMemory], surfaces: Su
         memories.delete(db, keys)
 
 
-# -- The documents of one commit, as it leaves them.
+# -- documents
 
 
 @dataclass(slots=True, kw_only=True)
-class Filing:
-    """The documents a commit touches: as they were, and (None: gone) as they will be."""
+class PendingDocuments:
+    """The documents that a commit touches: as they were, and (None: gone) as they will be."""
 
     access: Access
     known: Mapping[Name, Document]
-    drafts: dict[Name, Document | None] = field(default_factory=dict)
+    after: dict[Name, Document | None] = field(default_factory=dict)
     stamps: dict[Name, documents.PutStamp] = field(default_factory=dict)
 
     @classmethod
-    def begin(cls, db: Database, changes: Iterable[Change], access: Access) -> "Filing":
+    def begin(cls, db: Database, changes: Iterable[Change], access: Access) -> "PendingDocuments":
         """Load what the changes touch."""
         return cls(access=access, known=documents.stored(db, {name for c in changes for name in _named(c)}))
 
     def cited(self) -> list[str]:
-        """The memories that the known documents cite: they decide who reaches them."""
+        """The memories that the known documents cite: they decide who has access to them."""
         return [memory_id for one in self.known.values() for memory_id in one.cites]
 
     def put(self, change: Put) -> Document:
-        """File a document; the memories it cites have been found in reach."""
+        """Put a document; the caller has checked access to the memories it cites."""
         given, name = change.document, (change.document.kind, change.document.id)
         self._check_writable(given)
         present = self._present(name)
@@ -113,39 +113,39 @@ class Filing:
                 details={"kind": given.kind, "id": given.id, "version": version},
             )
         made = given if present is None else replace(given, created_at=present.created_at)
-        self.drafts[name] = made
+        self.after[name] = made
         return made
 
     def stamped(self, made: Document, stamp: documents.PutStamp) -> None:
-        """Note when a document was filed."""
+        """Note the stamp of a document that was put."""
         self.stamps[made.kind, made.id] = stamp
 
     def drop(self, change: Drop, memory_of: Callable[[str], Memory | None]) -> Document:
         """Mark a document as gone."""
         present = self._present((change.kind, change.id))
-        if present is None or not self._reaches(present, memory_of):
+        if present is None or not self._is_accessible(present, memory_of):
             raise NotFound(f"There is no {change.kind} {change.id}.", details={"id": change.id})
-        self.drafts[change.kind, change.id] = None
+        self.after[change.kind, change.id] = None
         return present
 
     def forget(self, memory_id: str) -> None:
-        """What is filed in this commit and cites a memory that is deleted in it goes too."""
-        for name, one in self.drafts.items():
+        """Drop documents of this commit that cite a memory deleted in it."""
+        for name, one in self.after.items():
             if one is not None and memory_id in one.cites:
-                self.drafts[name] = None
+                self.after[name] = None
 
     def write(self, db: Database, key_of: Callable[[str], int], surfaces: Surfaces) -> None:
-        """Write the drafts."""
-        documents.drop(db, [name for name, one in self.drafts.items() if one is None], surfaces)
-        for name, one in self.drafts.items():
+        """Write the documents."""
+        documents.drop(db, [name for name, one in self.after.items() if one is None], surfaces)
+        for name, one in self.after.items():
             if one is not None:
                 cited = [key_of(memory_id) for memory_id in dict.fromkeys(one.cites)]
                 documents.put(db, one, self.stamps[name], cited)
 
     def _present(self, name: Name) -> Document | None:
-        return self.drafts[name] if name in self.drafts else self.known.get(name)
+        return self.after[name] if name in self.after else self.known.get(name)
 
-    def _reaches(self, document: Document, memory_of: Callable[[str], Memory | None]) -> bool:
+    def _is_accessible(self, document: Document, memory_of: Callable[[str], Memory | None]) -> bool:
         if not self._covered(document.scope) or (self.access.domains is not None and not document.cites):
             return False
         cited = [memory_of(memory_id) for memory_id in document.cites]
@@ -168,42 +168,42 @@ def _named(change: Change) -> Iterable[Name]:
     return [(change.kind, change.id)] if isinstance(change, Drop) else []
 
 
-# -- The edges of one commit, as it leaves them.
+# -- edges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """An edge that the commit ends; `fresh` when it was made in the same one."""
+    """An edge that the commit removes; `fresh` when the same commit created it."""
 
     change: Unlink
     fresh: bool
 
 
 @dataclass(slots=True, kw_only=True)
-class Wiring:
-    """The edges a commit makes, or gives a new weight, after those that it ends."""
+class PendingEdges:
+    """The edges that a commit creates or gives a new weight, and those it removes before."""
 
     made: dict[EdgeKey, Edge] = field(default_factory=dict)
     ended: dict[EdgeKey, Ended] = field(default_factory=dict)
 
     def link(self, key: EdgeKey, edge: Edge) -> None:
-        """Make an edge or give it a new weight."""
+        """Create an edge or give it a new weight."""
         known = self.made.get(key)
         self.made[key] = edge if known is None else replace(known, weight=edge.weight)
 
     def unlink(self, key: EdgeKey, change: Unlink) -> None:
-        """End an edge; whether the store has it shows when it is written."""
+        """Remove an edge; whether the store has it shows when it is written."""
         fresh = self.made.pop(key, None) is not None
         if key in self.ended and not fresh:
             raise _no_edge(change)
         self.ended.setdefault(key, Ended(change=change, fresh=fresh))
 
     def forget(self, key: int) -> None:
-        """What was made at a memory that is deleted in the same commit goes too."""
+        """Drop edges of this commit at a memory that it deletes."""
         self.made = {ends: edge for ends, edge in self.made.items() if key not in ends[:2]}
 
     def write(self, db: Database) -> None:
-        """Write what ended, then what was made."""
+        """Remove edges, then write the new ones."""
         for key, ended in self.ended.items():
             if not edges.delete(db, key) and not ended.fresh:
                 raise _no_edge(ended.change)
