@@ -258,7 +258,7 @@ def test_links_do_not_fade_again_for_each_part_of_the_memory_that_is_consolidate
     steps = registry.operations["consolidate"].call(part, {})["steps"]
     world.call("consolidate")
 
-    assert "everything" in next(one["note"] for one in steps if one["step"] == "links")
+    assert "whole store" in next(one["note"] for one in steps if one["step"] == "links")
     assert weights(world) == {("A", "B", "semantic"): 0.4}
 
 
