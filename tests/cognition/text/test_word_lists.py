@@ -1,5 +1,6 @@
 """Word lists are text files with comments and sections."""
 
+import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,6 +17,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     text = "# A comment.\nbare one\n\n[first]\nfür  etwas\n[a-z]+ # not a comment\n# One more.\n[second]\n"
     (folder / "words.txt").write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "listed_words", raising=False)  # of another test, whose folder is gone
     return "listed_words"
 
 
