@@ -12,6 +12,7 @@ import httpx
 import orjson
 import pytest
 
+from testbed.failures import each
 from testbed.world import World, open_world
 from tests.transports.http.support.inside import URL, inside
 from vestige.client import Client, Refused, Unauthenticated, Unreachable
@@ -196,7 +197,7 @@ def kinds(kind: type[VestigeError] = VestigeError) -> Iterator[type[VestigeError
             yield from kinds(child)
 
 
-@pytest.mark.parametrize("kind", list(kinds()), ids=lambda kind: kind.code)
+@each("kind", list(kinds()), ids=lambda kind: kind.code)
 def test_an_error_of_the_server_is_the_same_error_here(kind: type[VestigeError]) -> None:
     sent = kind("It is so.", hint="Do this.", details={"argument": "limit"})
     got = error_of(kind.status, bytes(problem(sent, "r1").body))

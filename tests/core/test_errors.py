@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError
 
 import pytest
 
+from testbed.failures import each
 from testbed.project import PROJECT
 from vestige.core import errors
 from vestige.core.errors import InvalidInput, MissingExtra, NotFound, TooLarge, VestigeError
@@ -32,7 +33,7 @@ def test_every_error_has_a_code_of_its_own() -> None:
     assert all(re.fullmatch(r"[a-z]+(_[a-z]+)*", code) for code in codes)
 
 
-@pytest.mark.parametrize("kind", ALL)
+@each("kind", ALL)
 def test_the_docstring_is_the_default_message(kind: type[VestigeError]) -> None:
     doc = inspect.getdoc(kind)
     assert doc is not None
@@ -41,7 +42,7 @@ def test_the_docstring_is_the_default_message(kind: type[VestigeError]) -> None:
     assert kind().value() == {"code": kind.code, "message": doc}
 
 
-@pytest.mark.parametrize("kind", ALL)
+@each("kind", ALL)
 def test_status_and_exit_code_are_failures(kind: type[VestigeError]) -> None:
     assert 400 <= kind.status < 600
     assert 0 < kind.exit_code < 128

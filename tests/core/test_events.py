@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from testbed.failures import each
 from vestige.core import events
 from vestige.core.events import (
     PREVIEW_CHARS,
@@ -133,14 +134,14 @@ EXAMPLES: dict[object, Any] = {
 }
 
 
-@pytest.mark.parametrize("kind", events.KINDS.values(), ids=events.KINDS.keys())
+@each("kind", events.KINDS.values(), ids=events.KINDS.keys())
 def test_every_event_comes_back_from_its_journey_as_it_was(kind: type[Happening]) -> None:
     event = kind(**{field.name: EXAMPLES[field.type] for field in fields(kind) if field.init})
     carried = {**event.message(), "places": [["/project/tea", ["drinks"]], ["/", []]]}
     assert happening_from(json.loads(json.dumps(carried))) == event
 
 
-@pytest.mark.parametrize("kind", events.KINDS.values(), ids=events.KINDS.keys())
+@each("kind", events.KINDS.values(), ids=events.KINDS.keys())
 def test_no_event_can_be_told_without_saying_where_it_happened(kind: type[Happening]) -> None:
     told: dict[str, Any] = {field.name: EXAMPLES[field.type] for field in sent_fields(kind) if field.init}
     with pytest.raises(TypeError, match="places"):
@@ -285,7 +286,7 @@ EXPECTED: dict[type[Happening], set[str]] = {
 """The names and fields that dashboards and bridges know."""
 
 
-@pytest.mark.parametrize("kind", EXPECTED)
+@each("kind", EXPECTED)
 def test_an_event_has_the_fields_that_clients_know(kind: type[Happening]) -> None:
     assert {field.name for field in sent_fields(kind)} == EXPECTED[kind] | {"timestamp", "scope"}
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.failures import each
 from vestige.core.checks import MAX_CONTENT_BYTES, MAX_LABEL_CHARS, utc
 from vestige.core.errors import InvalidInput, TooLarge
 from vestige.core.models import EVERYTHING, MAX_TAGS, Access, Memory, covers, normal_scope
@@ -39,8 +40,8 @@ def test_content_up_to_the_limit_is_taken_and_counted_in_bytes() -> None:
     assert caught.value.details == {"bytes": MAX_CONTENT_BYTES + 2, "limit": MAX_CONTENT_BYTES}
 
 
-@pytest.mark.parametrize("bad", ["nul \0 inside", "half \ud83d of an emoji"])
-@pytest.mark.parametrize("name", ["content", *LABELS])
+@each("bad", ["nul \0 inside", "half \ud83d of an emoji"])
+@each("name", ["content", *LABELS])
 def test_text_that_cannot_be_stored_is_refused_in_every_field(name: str, bad: str) -> None:
     with pytest.raises(InvalidInput, match=name):
         with_fields(**{name: bad})
@@ -70,8 +71,8 @@ def test_tags_are_labels_and_limited_in_number() -> None:
         with_fields(domains=("\0",))
 
 
-@pytest.mark.parametrize("moment", [NAIVE, ELSEWHERE])
-@pytest.mark.parametrize("name", MOMENTS)
+@each("moment", [NAIVE, ELSEWHERE])
+@each("name", MOMENTS)
 def test_a_time_that_is_not_utc_is_refused(name: str, moment: datetime) -> None:
     with pytest.raises(InvalidInput, match=name):
         with_fields(**{name: moment})

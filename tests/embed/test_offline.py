@@ -4,6 +4,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from testbed.failures import each
 from vestige.core.errors import ModelUnavailable
 from vestige.embed.offline import is_loopback, require_loopback
 
@@ -23,7 +24,7 @@ def test_an_endpoint_on_this_machine_may_be_used_offline(url: str) -> None:
     assert is_loopback(urlsplit(url).hostname or "")
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "https://api.openai.com/v1",

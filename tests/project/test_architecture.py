@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.failures import each
 from testbed.project import PROJECT
 from tests.project import architecture_rules as rules
 from tests.project.architecture_rules import Rule, Violation, read_tree
@@ -27,7 +28,7 @@ def no_operation_names(module: rules.Module) -> list[Violation]:
     return list(rules.transports_name_no_operation(module, OPERATION))
 
 
-@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
+@each("rule", rules.RULES, ids=lambda rule: rule.__name__)
 def test_the_source_keeps_the_rule(rule: Rule) -> None:
     broken = [violation for module in source() for violation in rule(module)]
     assert not broken, _told(rule.__doc__, broken)

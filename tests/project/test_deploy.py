@@ -16,6 +16,7 @@ import click
 import pytest
 import yaml
 
+from testbed.failures import each
 from testbed.project import PROJECT
 from vestige import __version__
 from vestige.settings.settings import unknown_variables
@@ -176,7 +177,7 @@ def test_a_container_in_which_nobody_listens_is_not_healthy() -> None:
 # -- compose -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@each("service", SERVICES)
 def test_a_service_is_confined(service: Tree) -> None:
     assert service["cap_drop"] == ["ALL"]
     assert "cap_add" not in service
@@ -188,25 +189,25 @@ def test_a_service_is_confined(service: Tree) -> None:
     assert service["mem_limit"]
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@each("service", SERVICES)
 def test_a_service_that_stays_is_watched_and_started_again(service: Tree) -> None:
     stays = service["restart"] == "unless-stopped"
     assert stays == ("test" in service["healthcheck"])
     assert stays or service["healthcheck"] == {"disable": True}
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@each("service", SERVICES)
 def test_an_image_is_named_with_its_version(service: Tree) -> None:
     assert re.search(r":(\$\{\w+:-)?\d+\.\d+\.\d+", service["image"]), service["image"]
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@each("service", SERVICES)
 def test_a_service_is_reached_from_this_machine_only(service: Tree) -> None:
     assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
     assert service.get("network_mode", "none") == "none"
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@each("service", SERVICES)
 def test_no_secret_is_in_the_environment_of_a_service(service: Tree) -> None:
     for name, value in service["environment"].items():
         if name.endswith("_FILE"):
@@ -216,7 +217,7 @@ def test_no_secret_is_in_the_environment_of_a_service(service: Tree) -> None:
             assert not re.search(r"//[^/@]*:[^/@]*@", value), f"{name} holds a password"
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@each("service", SERVICES)
 def test_the_settings_of_a_service_exist(service: Tree) -> None:
     names = {name.removesuffix("_FILE") for name in service["environment"]}
     assert unknown_variables(dict.fromkeys(names, "x")) == []

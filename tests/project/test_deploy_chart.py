@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from testbed.failures import each
 from testbed.project import PROJECT
 from vestige import __version__
 from vestige.settings.settings import unknown_variables
@@ -278,7 +279,7 @@ PASSWORD = "storage.postgres.bundled.password=p"
 URL = "storage.postgres.url=postgresql://u@h/d"
 
 
-@pytest.mark.parametrize(
+@each(
     ("told", "settings"),
     [
         ("No database", []),

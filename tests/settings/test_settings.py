@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from testbed.failures import each
 from vestige.core.errors import ConfigError
 from vestige.settings.settings import (
     Settings,
@@ -425,7 +426,7 @@ def test_a_file_with_a_secret_that_others_may_read_is_known(
     assert load(data_dir.parent / "other").exposed_file is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "shown"),
     [
         ("postgresql://db.example/x", "postgresql://db.example/x"),
@@ -479,13 +480,13 @@ def test_the_settings_tell_where_memories_are(data_dir: Path, backend: str, ends
 FIELDS = list(documented_fields())
 
 
-@pytest.mark.parametrize(("name", "description"), [(name, field.description) for name, field in FIELDS])
+@each(("name", "description"), [(name, field.description) for name, field in FIELDS])
 def test_every_setting_is_documented(name: str, description: str | None) -> None:
     assert description, f"{name} has no description"
     assert description.endswith(".")
 
 
-@pytest.mark.parametrize("name", [name for name, field in FIELDS if name != "data_dir"])
+@each("name", [name for name, field in FIELDS if name != "data_dir"])
 def test_every_setting_but_the_data_directory_has_a_default(name: str) -> None:
     field = dict(FIELDS)[name]
     assert not field.is_required()

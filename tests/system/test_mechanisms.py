@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.failures import each
 from testbed.project import PROJECT
 from vestige.operations.registry.groups import registry
 from vestige.settings.sections import MechanismSettings
@@ -69,13 +70,13 @@ def test_only_what_a_tool_says_after_the_restart_is_a_proof(source: str, proof: 
     assert uses_a_tool_on_what_was_opened_again(source) is proof
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@each("name", MECHANISMS)
 def test_a_mechanism_has_a_page_with_paper_formula_state_and_effect(name: str) -> None:
     told = page(name)
     assert [heading for heading in HEADINGS if f"\n{heading}\n" not in told] == []
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@each("name", MECHANISMS)
 def test_the_test_its_page_names_exists_uses_the_tools_and_opens_the_store_again(name: str) -> None:
     path = file_of(name)
     named = re.findall(rf"{path.relative_to(PROJECT).as_posix()}::(test_\w+)", page(name))

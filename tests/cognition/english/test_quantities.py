@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.failures import each
 from vestige.cognition.english.quantities import quantities
 
 
@@ -13,7 +14,7 @@ def keys(text: str) -> list[str]:
     return [one.key for one in quantities(text)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("left", "right"),
     [
         ("at 3 pm", "at 15:00"),

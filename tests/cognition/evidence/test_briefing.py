@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.failures import each
 from vestige.cognition.evidence.briefing import GIST_CHARS, BriefingSection, compose, gist, line_of
 from vestige.cognition.text.pieces import estimate_tokens
 from vestige.core.models import Memory
@@ -99,7 +99,7 @@ def test_a_heading_stands_only_over_what_is_shown() -> None:
     assert made.text == "\n".join(HEAD)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "first"),
     [
         ("Ada drinks green tea. She has a cup.", "Ada drinks green tea."),

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.failures import each
 from vestige.cognition.evidence.merge import in_order, join, joined_text, plan_id, refusals, unchecked
 from vestige.cognition.text.analyser import fingerprint
 from vestige.core.models import Memory
@@ -19,7 +19,7 @@ def memory(content: str, name: str = "a", at: datetime = NOW) -> Memory:
     return Memory(id=name, content=content, created_at=at, updated_at=at)
 
 
-@pytest.mark.parametrize(
+@each(
     ("texts", "merged"),
     [
         (["Ada drinks tea.", "ada drinks  tea"], "Ada drinks tea."),

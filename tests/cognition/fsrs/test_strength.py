@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from testbed.effort import effort
+from testbed.failures import each
 from vestige.cognition.fsrs import fsrs
 from vestige.cognition.fsrs.strength import (
     EXPOSURE_EVERY,
@@ -115,7 +116,7 @@ def test_suppression_takes_its_share_of_retention(count: int, left: float) -> No
     assert float(accessibility(0.5, count)) == pytest.approx(0.5 * left)
 
 
-@pytest.mark.parametrize(
+@each(
     ("level", "expected"),
     [
         (1.0, MemoryState.ACTIVE),

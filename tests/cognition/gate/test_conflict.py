@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.failures import each
 from vestige.cognition.gate.conflict import find_conflict
 
 
@@ -13,7 +14,7 @@ def decisive(new: str, old: str) -> str | None:
     return found.kind if found and found.decisive else None
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new"),
     [
         ("The form validates emails.", "The form does not validate emails."),
@@ -33,7 +34,7 @@ def test_a_denial_ends_what_it_denies(old: str, new: str) -> None:
     assert decisive(new, old) == "polarity"
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new"),
     [
         ("The cache is enabled in production.", "The cache is not disabled in production."),
@@ -53,7 +54,7 @@ def test_a_double_negation_a_bound_and_another_thing_deny_nothing(old: str, new:
     assert find_conflict(new, old) is None or not decisive(new, old)
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new"),
     [
         ("Ada lives in Berlin.", "Ada lives in Hamburg."),
@@ -78,7 +79,7 @@ def test_another_value_of_an_attribute_with_one_ends_the_old_one(old: str, new: 
     assert decisive(new, old) == "value"
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new"),
     [
         ("Anna speaks French.", "Anna speaks Spanish."),
@@ -97,7 +98,7 @@ def test_another_value_of_an_attribute_with_many_stands_beside_the_old_one(old: 
     assert (found.kind, found.decisive) == ("slot", False)
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new"),
     [
         ("Ada is 34.", "Ada is German."),
@@ -122,7 +123,7 @@ def test_another_thing_or_another_attribute_ends_nothing(old: str, new: str) -> 
     assert decisive(new, old) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new"),
     [
         ("The leak comes from the cache.", "It wasn't the cache: the leak comes from the websocket handler."),
@@ -146,7 +147,7 @@ def test_what_takes_something_back_corrects_it(old: str, new: str) -> None:
     assert found.decisive
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new"),
     [
         ("Ada is moving to Berlin in May.", "Ada has moved to Berlin."),
@@ -218,7 +219,7 @@ def test_any_two_texts_can_be_compared(new: str, old: str) -> None:
     assert found is None or found.detail
 
 
-@pytest.mark.parametrize(
+@each(
     ("new", "old"),
     [
         ("Pelican runs in Frankfurt.", "Meridian runs in Frankfurt."),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.failures import each
 from vestige.cognition.gate.conflict import find_conflict
 from vestige.cognition.gate.decide import (
     Create,
@@ -28,7 +29,7 @@ def rival(
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "kind"),
     [
         ("Always squash before merging.", "Never squash before merging.", "polarity"),
@@ -345,7 +346,7 @@ DIFFERENT_THINGS = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new"), DIFFERENT_THINGS)
+@each(("old", "new"), DIFFERENT_THINGS)
 def test_a_statement_about_another_thing_supersedes_nothing(old: str, new: str) -> None:
     assert isinstance(decide(GateInput(content=new), [rival(old, 0.97)]), Create)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from testbed.failures import each
 from vestige.cognition.english.words import words_of
 from vestige.cognition.gate.paraphrase import Likeness, could_restate, restates, word_likeness
 
@@ -29,7 +30,7 @@ def test_every_word_with_a_counterpart_is_the_same_in_other_words() -> None:
     assert not restates(new, old, 0.6, likeness(new, old, released="ships"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new"),
     [
         ("Ada manages Bob.", "Bob manages Ada."),

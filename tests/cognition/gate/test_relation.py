@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from testbed.failures import each
 from vestige.cognition.gate.relation import COMPARED, JUDGED, contradictions_among, supports
 from vestige.cognition.text.analyser import terms
 from vestige.core.models import Memory
@@ -35,7 +36,7 @@ def test_who_says_the_same_or_more_of_it_supports(one: str, other: str) -> None:
     assert supports(told(other), told(one))
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("Harbour now runs on PostgreSQL 16.", "Harbour was named after a pub."),

@@ -1,13 +1,13 @@
 """What typography changes nothing, and what is no typography."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.failures import each
 from vestige.cognition.gate.paraphrase import bare, same_words
 
 
-@pytest.mark.parametrize(
+@each(
     ("left", "right"),
     [
         ("- **Use** `tabs`, not spaces.", "use tabs not spaces"),
@@ -28,7 +28,7 @@ def test_typography_makes_no_other_text(left: str, right: str) -> None:
     assert same_words(left, right)
 
 
-@pytest.mark.parametrize(
+@each(
     ("left", "right"),
     [
         ("1.5 GB", "15 GB"),

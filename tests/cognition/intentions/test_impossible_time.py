@@ -1,13 +1,13 @@
 """Times that never come are told from those that do, and from what is no time."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.failures import each
 from vestige.cognition.intentions.impossible_time import never_comes
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "words"),
     [
         ("pay rent every February 30", "every February 30"),
@@ -43,7 +43,7 @@ def test_a_time_that_never_comes_is_named(text: str, words: str) -> None:
     assert never_comes(text) == words
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "pay rent every February 29",

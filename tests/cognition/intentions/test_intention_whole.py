@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from testbed.failures import each
 from vestige.cognition.intentions.parse import understand
 from vestige.cognition.intentions.serialise import form_of
 
@@ -17,7 +18,7 @@ def read(text: str) -> tuple[str, dict[str, Any]]:
     return understood.description, form_of(understood.trigger)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "to_do", "moment"),
     [
         ("At 10:30 call Bob", "call Bob", "03-01T10:30"),
@@ -39,7 +40,7 @@ def test_a_clock_time_is_not_cut_at_its_colon(text: str, to_do: str, moment: str
     assert read(text) == (to_do, {"type": "time", "at": f"2026-{moment}:00+00:00"})
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "to_do", "rule"),
     [
         ("Every day at 8:15 take the pills", "take the pills", {"every": "day", "at": "08:15+00:00"}),
@@ -93,7 +94,7 @@ def test_a_rule_is_read_with_all_that_is_said_of_it(text: str, to_do: str, rule:
     assert rule.items() <= form.items()
 
 
-@pytest.mark.parametrize(
+@each(
     "words",
     [
         "on the first monday of every month",
@@ -161,7 +162,7 @@ def test_a_time_and_a_deadline_are_both_kept() -> None:
     assert understood.deadline == datetime(2026, 3, 7, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each(
     ("phrase", "minutes"),
     [
         ("in 1.5 hours", 90),
@@ -181,7 +182,7 @@ def test_a_while_is_read_however_it_is_told(phrase: str, minutes: float) -> None
     assert read(f"remind me {phrase} to call Bob")[1]["in_minutes"] == pytest.approx(minutes)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "unread"),
     [
         ("call Bob at 7.30", "at 7.30"),

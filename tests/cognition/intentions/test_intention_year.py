@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-import pytest
-
+from testbed.failures import each
 from tests.cognition.intentions.intention_year import BEGIN, Moment, Rule, Watch, looks, rules
 from vestige.cognition.intentions.intention import Intention, completed, look
 from vestige.cognition.intentions.serialise import body_of, intention_of
@@ -46,7 +45,7 @@ def kept(one: Intention) -> Intention:
     )
 
 
-@pytest.mark.parametrize("part", range(10))
+@each("part", range(10))
 def test_a_rule_comes_up_when_it_should_and_at_no_other_time(part: int) -> None:
     fired = 0
     for number, rule in enumerate(rules(seed=part, many=50)):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.failures import each
 from vestige.cognition.intentions.intention import Priority
 from vestige.cognition.intentions.parse import understand
 from vestige.cognition.intentions.parse_time import clock_in
@@ -31,7 +32,7 @@ def weekly(*days: str, clock: str, first: str, interval: int = 1) -> dict[str, A
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "to_do", "trigger"),
     [
         ("remind me to call Bob tomorrow at 9", "call Bob", at("03-02T09:00")),
@@ -119,7 +120,7 @@ def test_a_while_from_now_is_a_duration(phrase: str, minutes: float) -> None:
     assert (form["type"], form["in_minutes"]) == ("duration", minutes)
 
 
-@pytest.mark.parametrize(
+@each(
     ("phrase", "rule"),
     [
         ("every 30 minutes", {"every": "minute", "interval": 30}),
@@ -143,7 +144,7 @@ def test_rules_are_understood(phrase: str, rule: dict[str, Any]) -> None:
     assert rule.items() <= form.items()
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Check what happens when the cache is full",
@@ -208,7 +209,7 @@ def test_a_label_tells_how_urgent_it_is(text: str, priority: Priority | None, to
     assert (understood.priority, understood.description) == (priority, to_do)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "clock"),
     [
         ("09:00", (540, 0)),

@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import orjson
-import pytest
 
+from testbed.failures import each
 from tests.cognition.intentions.intention_year import BEGIN, rules
 from vestige.cognition.intentions.describe import in_words
 from vestige.cognition.intentions.intention import Firing, Intention, IntentionStatus, look
@@ -48,7 +48,7 @@ def kept(one: Intention) -> Intention:
     )
 
 
-@pytest.mark.parametrize("trigger", triggers(), ids=in_words)
+@each("trigger", triggers(), ids=in_words)
 def test_every_trigger_survives_being_kept_and_being_shown(trigger: Trigger) -> None:
     one = look(intention(trigger), TriggerSituation(now=NOW + timedelta(days=20))).after
 

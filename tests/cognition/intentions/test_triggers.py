@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from testbed.failures import each
 from vestige.cognition.intentions.triggers import (
     Compound,
     ContextTrigger,
@@ -27,7 +28,7 @@ def judged(trigger: Trigger, situation: TriggerSituation, since: datetime | None
     return judge(trigger, situation, since=since, set_at=NOW, met=met)
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "file", "matches"),
     [
         ("auth.py", "src/auth.py", True),

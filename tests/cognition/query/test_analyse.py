@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.effort import effort
+from testbed.failures import each
 from vestige.cognition.query.analyse import MAX_LITERALS, QuestionKind, analyse, content_words
 from vestige.cognition.text.analyser import query_terms, query_words
 from vestige.cognition.text.form import name_hash
@@ -32,7 +33,7 @@ def test_a_question_is_taken_apart() -> None:
     assert name_hash("Melanie") not in asked.names
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [
         "get_user_name",
@@ -50,7 +51,7 @@ def test_a_query_that_is_one_literal_is_concrete(query: str) -> None:
     assert analyse(query).concrete
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [
         "",
@@ -85,7 +86,7 @@ def test_literals_are_distinct_whatever_their_case_and_not_too_many() -> None:
     assert analyse(many).literals == tuple(f"name_{number}" for number in range(MAX_LITERALS))
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "expected"),
     [
         ("What might she cook?", ["might"]),
@@ -132,6 +133,6 @@ def test_any_text_is_understood(text: str) -> None:
     assert not asked.concrete or len(asked.literals) == 1
 
 
-@pytest.mark.parametrize("unit", ["x ", "a.", "'", "é", "東", "a* ", "may ", "-", "\0", "Aa"])
+@each("unit", ["x ", "a.", "'", "é", "東", "a* ", "may ", "-", "\0", "Aa"])
 def test_a_long_query_of_one_thing_is_understood(unit: str) -> None:
     assert len(analyse((unit * 10_000)[:10_000]).text) == 10_000

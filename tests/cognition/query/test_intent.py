@@ -2,10 +2,11 @@
 
 import pytest
 
+from testbed.failures import each
 from vestige.cognition.query.analyse import Intent, intent_of
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "intent"),
     [
         ("Why did the deploy fail?", Intent.ROOT_CAUSE),

@@ -1,10 +1,10 @@
 """Literals: which parts of a query must occur as they are, and which are prose."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.effort import effort
+from testbed.failures import each
 from vestige.cognition.query.literals import MAX_LITERAL_CHARS, literals
 
 LAW = settings(deadline=None, max_examples=effort(75, nightly=1500))
@@ -35,7 +35,7 @@ def found(text: str) -> list[str]:
     return [literal.text for literal in literals(text)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ('the book "Becoming Nicole"?', ["Becoming Nicole"]),
@@ -79,7 +79,7 @@ def test_these_must_occur_as_they_are(text: str, expected: list[str]) -> None:
     assert found(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -129,7 +129,7 @@ def test_a_literal_stands_in_the_text_where_it_says(text: str) -> None:
         last = literal.end
 
 
-@pytest.mark.parametrize(
+@each(
     "unit",
     [
         "[",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from testbed.failures import each
 from vestige.cognition.query.names import LONG_CHARS, MOST, Name, NamedDay, Numbered, particulars
 from vestige.core.models import Memory
 
@@ -20,7 +21,7 @@ def told(query: str, content: str, **facts: Any) -> bool:
     return one.mentioned_in(Memory(id="m", content=content, created_at=AT, updated_at=AT, **facts))
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "names"),
     [
         ("Which database does Lighthouse run on?", ["Lighthouse"]),
@@ -41,7 +42,7 @@ def test_names_numbered_things_and_days_are_particular(query: str, names: list[s
     assert named(query) == names
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [
         "Describe the deployment",
@@ -68,7 +69,7 @@ def test_only_so_many_are_looked_for() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "content"),
     [
         ("Which version of Postgres is it?", "Harbour runs on PostgreSQL."),

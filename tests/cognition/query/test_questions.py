@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from testbed.failures import each
 from vestige.cognition.query.analyse import QuestionKind, kind_of
 
 
-@pytest.mark.parametrize(
+@each(
     "question",
     [
         "What books has Melanie read?",
@@ -56,7 +57,7 @@ def test_these_questions_want_a_time(question: str) -> None:
     assert kind_of(question) is QuestionKind.WHEN
 
 
-@pytest.mark.parametrize(
+@each(
     "question",
     [
         "",
@@ -87,6 +88,6 @@ def test_every_text_has_a_kind(text: str) -> None:
     assert kind_of(text) in QuestionKind
 
 
-@pytest.mark.parametrize("unit", ["what ", "what has ", "what things ", "has ", "a", "s", " ", "what a's "])
+@each("unit", ["what ", "what has ", "what things ", "has ", "a", "s", " ", "what a's "])
 def test_a_long_query_of_one_thing_has_a_kind(unit: str) -> None:
     assert kind_of("what " + (unit * 10_000)[:10_000]) in QuestionKind

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.effort import effort
+from testbed.failures import each
 from tests.cognition.secrets.corpus import Line, blind, ordinary, ours, theirs, unread
 from vestige.cognition.secrets.entropy import looks_random
 from vestige.cognition.secrets.find import excerpt, find_secrets, position, redacted
@@ -63,7 +64,7 @@ def test_of_lines_the_detector_was_never_fitted_to_most_are_caught() -> None:
     assert len(missed(lines)) <= (1 - LEAST_UNREAD) * len(lines)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_whatever_is_drawn_for_a_key_it_is_caught(seed: int) -> None:
     lines = [line for line in ours(seed) if line.secret]
     assert len(missed(lines)) <= (1 - LEAST_CAUGHT) * len(lines)
@@ -77,9 +78,7 @@ def test_ordinary_lines_raise_no_alarm() -> None:
     assert len(alarms) <= MOST_ALARMS * len(lines), alarms[:20]
 
 
-@pytest.mark.parametrize(
-    "line", [line for line in ours() if not line.secret], ids=lambda line: line.text[:40]
-)
+@each("line", [line for line in ours() if not line.secret], ids=lambda line: line.text[:40])
 def test_what_only_looks_like_a_secret_is_none(line: Line) -> None:
     assert find_secrets(line.text) == []
 
@@ -104,7 +103,7 @@ def test_a_long_random_secret_is_shown_by_its_ends_and_a_password_not_at_all() -
     assert [excerpt(text, one) for one in find_secrets(text)] == ["ghp_…i4Xo", "…"]
 
 
-@pytest.mark.parametrize("line", [line for line in ours() if line.secret], ids=lambda line: line.kind)
+@each("line", [line for line in ours() if line.secret], ids=lambda line: line.kind)
 def test_what_was_redacted_holds_no_secret_any_more(line: Line) -> None:
     clean = redacted(line.text, find_secrets(line.text))
     assert find_secrets(clean) == []
@@ -161,7 +160,7 @@ def seconds(text: str) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", HOSTILE)
+@each("unit", HOSTILE)
 def test_hostile_text_takes_time_in_proportion_to_its_length(unit: str) -> None:
     short, long = ((unit * (size // len(unit) + 1))[:size] for size in (SHORT, 8 * SHORT))
     # Eight times the text would take 64 times as long if anything in it were quadratic.

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.effort import effort
+from testbed.failures import each
 from vestige.cognition.text.analyser import (
     MAX_TERM_CHARS,
     STOP_WORDS,
@@ -80,7 +81,7 @@ def matches(query_term: str, index_term: str) -> bool:
 # -- terms ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("Running runners ran", ["run", "runner", "ran"]),
@@ -122,7 +123,7 @@ def test_a_text_has_these_terms(text: str, expected: list[str]) -> None:
     assert terms(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "text"),
     [
         ("github", "We host it on GitHub"),
@@ -233,7 +234,7 @@ def test_a_query_of_nothing_but_stop_words_keeps_them() -> None:
     assert query_terms("to be or not to be") == ["to", "be", "or", "not"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "expected"),
     [
         ("post*", ["post*"]),
@@ -250,7 +251,7 @@ def test_a_star_after_a_word_asks_for_all_that_begins_so(query: str, expected: l
     assert query_terms(query) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "query", ["*", "**bold**", "*bold*", "7*bold", "bold*7", "bold *", "x*", "C++ *", "x" * 64 + "*", "*bold"]
 )
 def test_other_stars_are_noise(query: str) -> None:
@@ -354,7 +355,7 @@ def test_texts_that_differ_in_form_only_are_identical(one: str, other: str) -> N
     assert fingerprint(one) == fingerprint(other)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("Always use tabs", "Never use tabs"),

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.effort import effort
+from testbed.failures import each
 from vestige.cognition.text.form import SHORT_WORDS, Form, asked, features, name_hash, speaker_and_words
 from vestige.core.models import Memory
 
@@ -73,7 +74,7 @@ def test_the_first_person_is_heard(said: str, expected: bool) -> None:
     assert features(memory(said)).first_person is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "expected"),
     [
         ("How are you?", True),
@@ -134,6 +135,6 @@ def test_every_memory_has_a_form(content: str) -> None:
     assert features(memory(content, thread="t")).form in Form
 
 
-@pytest.mark.parametrize("unit", ["[", " [", "[ ", "a: ", ".", "? ", "day", "\t "])
+@each("unit", ["[", " [", "[ ", "a: ", ".", "? ", "day", "\t "])
 def test_a_long_text_of_one_thing_has_a_form(unit: str) -> None:
     assert features(memory("x" + unit * 30_000)).form in Form

@@ -7,6 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from testbed.effort import effort
+from testbed.failures import each
 from vestige.cognition.time.calendar import EARLIEST, LATEST, MONTHS
 from vestige.cognition.time.expressions import Basis
 from vestige.cognition.time.query_window import Window, time_asked
@@ -59,7 +60,7 @@ def days_of(text: str, now: datetime = NOW) -> tuple[str, str]:
 # -- windows -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "first", "last"),
     [
         ("what did I do today", "2026-03-11", "2026-03-11"),
@@ -184,7 +185,7 @@ def test_a_window_knows_the_words_that_ask_for_it(text: str) -> None:
     assert text[slice(*found.span)] in ("yesterday", "since 8 May 2023")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "basis"),
     [
         ("in July", Basis.GUESSED_YEAR),
@@ -201,7 +202,7 @@ def test_a_window_tells_how_sure_it_is(text: str, basis: Basis) -> None:
     assert window(text).basis is basis
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -275,7 +276,7 @@ def test_the_leap_day_is_that_of_the_latest_leap_year(now: str, year: int) -> No
 # -- anchors -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "relation", "event"),
     [
         ("what broke before the release?", "before", "the release"),
@@ -299,7 +300,7 @@ def test_an_event_is_an_anchor(text: str, relation: str, event: str) -> None:
     assert text[slice(*asked.anchor.span)].endswith(event)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "look after the dog",
@@ -450,7 +451,7 @@ def test_since_a_time_that_has_begun_contains_now(text: str, now: datetime) -> N
     assert found.start <= now < found.end
 
 
-@pytest.mark.parametrize(
+@each(
     "unit",
     ["last ", "the ", "1 ", "a ", "before ", "before the ", "since ", "in ", "may ", "8 ",
      "between march and ", " ", "2026-", "early ", "the next ", "a couple of ", "1 to ", "before the a "],

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.effort import effort
+from testbed.failures import each
 from vestige.cognition.time.calendar import EARLIEST, LATEST
 from vestige.cognition.time.validity import stated_validity
 
@@ -192,12 +193,12 @@ def days_of(text: str, said_at: datetime = NOW) -> tuple[str | None, str | None]
     return (start.date().isoformat() if start else None), (last.date().isoformat() if last else None)
 
 
-@pytest.mark.parametrize(("text", "first", "last"), TOLD)
+@each(("text", "first", "last"), TOLD)
 def test_a_statement_says_since_when_and_until_when(text: str, first: str | None, last: str | None) -> None:
     assert days_of(text) == (first, last)
 
 
-@pytest.mark.parametrize("text", UNTOLD)
+@each("text", UNTOLD)
 def test_anything_else_says_nothing(text: str) -> None:
     assert stated_validity(text, NOW) is None
 

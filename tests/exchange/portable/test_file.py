@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.failures import each
 from tests.exchange.portable.generated import SIGNATURE, an_event, lives
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Memory
@@ -164,7 +165,7 @@ def test_a_file_that_was_damaged_in_several_places_is_refused(data: st.DataObjec
     refused(bytes(damaged))
 
 
-@pytest.mark.parametrize(
+@each(
     ("raw", "number", "said"),
     [
         (b"", 1, "cut off"),

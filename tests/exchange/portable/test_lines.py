@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.failures import each
 from tests.exchange.portable.generated import BEGIN, SIGNATURE, an_event, lives, memory_lives
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Memory
@@ -112,7 +113,7 @@ GOOD = line(encode_history(revised(), None))
 EVENT = '{"at":"2026-03-01T09:00:00.000000Z","clock":65536,"kind":"memory.created","node":"node-1","seq":1}'
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "named"),
     [
         ('"type":"memory"', '"type":"dream"', "'dream'"),

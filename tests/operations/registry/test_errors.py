@@ -1,14 +1,13 @@
 """What an argument may be, in words."""
 
-import pytest
-
+from testbed.failures import each
 from vestige.operations.registry.errors import allowed
 from vestige.operations.registry.groups import registry
 
 MOMENT = "A date (2026-03-01) or a time (2026-03-01T14:05:00Z)."
 
 
-@pytest.mark.parametrize(
+@each(
     ("operation", "where", "said"),
     [
         ("search", ("limit",), "A whole number from 1 to 100."),

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from itertools import permutations
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 
+from testbed.failures import each
 from tests.store.support.generators import HOUR, T0, NewStore, flat
 from tests.store.support.stories import Deed, Visit, live, stories
 from vestige.core.documents import Document
@@ -161,7 +161,7 @@ def put_at(clock: int, body: Mapping[str, object]) -> DocumentHistory:
     return DocumentHistory(kind="note", id="x", events=(), document=document, clock=clock, node="n1")
 
 
-@pytest.mark.parametrize("clocks", list(permutations([1, 2, 3, 4])))
+@each("clocks", list(permutations([1, 2, 3, 4])))
 def test_a_document_is_the_last_put_unless_more_is_known_to_have_followed(clocks: tuple[int, ...]) -> None:
     first, second, dropped, logged = clocks
     lives: list[EntityHistory] = [put_at(clock, {"n": clock}) for clock in (first, second)]

@@ -7,6 +7,7 @@ from typing import Any
 import click
 import pytest
 
+from testbed.failures import each
 from tests.transports.cli.harness import Outcome, invoke
 from vestige.core.errors import VestigeError
 from vestige.operations.memory.archive import Collected
@@ -51,7 +52,7 @@ def parsed(operation: Operation, words: list[str]) -> dict[str, Any]:
         return ArgumentReader(lambda: b"").values(arguments_of(operation), ctx.params)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
+@each("operation", OPERATIONS, ids=lambda one: one.name)
 def test_the_command_line_of_an_example_says_exactly_the_example(operation: Operation) -> None:
     given = parsed(operation, words_of(operation, operation.example))
     assert operation.parse(given) == operation.parse(operation.example)

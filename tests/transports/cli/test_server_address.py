@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from testbed.failures import each
 from tests.transports.bridge.harness import TOKEN, running
 from tests.transports.http.support.harness import serving
 from vestige.settings.settings import load_settings
@@ -28,8 +29,8 @@ def can_be_bound(family: socket.AddressFamily, host: str) -> bool:
         return str(opened.getsockname()[0]) == host
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-@pytest.mark.parametrize(
+@each("host", ["0.0.0.0", "::"])
+@each(
     ("name", "shown"),
     [
         ("memory.example", "memory.example:{port}"),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.failures import each
 from tests.transports.connect.scratch import SECRET, STDIO, URL, http_of, machine
 from vestige.core.errors import InvalidInput
 from vestige.transports.connect import claude, plans
@@ -66,7 +67,7 @@ def test_every_client_is_in_the_tables_of_these_tests() -> None:
     assert list(CLIENTS) == list(ENTRIES) == list(FILES)
 
 
-@pytest.mark.parametrize("name", CLIENTS)
+@each("name", CLIENTS)
 def test_a_client_reads_entries_of_this_form(name: str) -> None:
     client, (stdio, http) = CLIENTS[name], ENTRIES[name]
     assert client.entry(STDIO) == stdio
@@ -83,7 +84,7 @@ def test_a_client_keeps_its_settings_here_on_each_platform(name: str, tmp_path: 
         assert plans.place(CLIENTS[name], where, "user") == where.home / expected
 
 
-@pytest.mark.parametrize("name", CLIENTS)
+@each("name", CLIENTS)
 def test_a_client_names_where_the_facts_are_from(name: str) -> None:
     assert all(one.startswith("https://") for one in CLIENTS[name].source)
 

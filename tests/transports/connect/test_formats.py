@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from testbed.failures import each
 from vestige.transports.connect import jsonc, toml_text
 from vestige.transports.connect.servers import Entry, Json
 
@@ -57,7 +58,7 @@ def test_comments_and_trailing_commas_survive(
     assert jsonc.read(jsonc.take(after, (key,))) == without
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "where"),
     [
         ('{"a": 1', "ends too early"),

@@ -1,7 +1,6 @@
 """The page about clients says what the table in the code says."""
 
-import pytest
-
+from testbed.failures import each
 from testbed.project import PROJECT
 from vestige.transports.connect.clients import CLIENTS, AgentClient
 
@@ -20,7 +19,7 @@ def row(client: AgentClient) -> str:
     return f"| `{client.name}` | {user} | {project} | {http} | {key} |"
 
 
-@pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda one: one.name)
+@each("client", CLIENTS.values(), ids=lambda one: one.name)
 def test_the_page_has_the_facts_about_a_client_and_where_they_are_from(client: AgentClient) -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert row(client) in text.splitlines()

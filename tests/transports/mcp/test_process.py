@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from testbed.failures import each
 from tests.embed.minilm.silent_index import SilentIndex
 from tests.transports.mcp.apps import TIMEOUT_SECONDS
 from tests.transports.mcp.harness import STDIO_MODES, sdk_process
@@ -278,7 +279,7 @@ def test_the_version_is_on_stdout(flag: str) -> None:
     assert run(flag).stdout == f"vestige-mcp {__version__}\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         (["--data-dri", "x"], "unknown flag --data-dri (did you mean --data-dir?)"),

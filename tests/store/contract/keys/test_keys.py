@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from testbed.failures import each
 from tests.store.support.generators import DAY, HOUR, T0, NewStore, a_key, a_memory, add
 from vestige.core.api_key import ApiKey
 from vestige.core.errors import Conflict, InvalidInput, NotFound
@@ -138,7 +139,7 @@ def test_keys_are_not_told_with_the_memories(new_store: NewStore) -> None:
     assert other.list_keys() == []
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"hash": "ab"},

@@ -1,11 +1,10 @@
 """How SQLite's statements are spelled for PostgreSQL."""
 
-import pytest
-
+from testbed.failures import each
 from vestige.store.postgres.server.dialect import respelled
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "spelled"),
     [
         ("SELECT 1 FROM m WHERE id = ? AND x = ?", "SELECT 1 FROM m WHERE id = %s AND x = %s"),

@@ -8,6 +8,7 @@ import pytest
 from starlette.datastructures import Headers
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
+from testbed.failures import each
 from tests.transports.http.support.harness import URL, WS, Site, bearer, new_site, whoami
 from vestige.core.caller import LOCAL_USER
 from vestige.core.errors import InvalidInput
@@ -226,8 +227,8 @@ def test_a_domain_can_only_be_narrowed(shell: Site, header: str, status: int) ->
     assert told.get("domains") == ([header] if status == 200 else None)
 
 
-@pytest.mark.parametrize("name", ["X-Vestige-Scope", "X-Vestige-Domain"])
-@pytest.mark.parametrize("values", [[b""], [b"/a", b"/b"], [b"\xff\xfe"], [b"x\0y"]])
+@each("name", ["X-Vestige-Scope", "X-Vestige-Domain"])
+@each("values", [[b""], [b"/a", b"/b"], [b"\xff\xfe"], [b"x\0y"]])
 def test_a_filter_that_cannot_be_read_is_refused_rather_than_left_out(name: str, values: list[bytes]) -> None:
     headers = Headers(raw=[(name.lower().encode(), value) for value in values])
     with pytest.raises(InvalidInput):

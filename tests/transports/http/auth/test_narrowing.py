@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from testbed.failures import each
 from tests.operations.access.access_world import DOMAIN, MINE
 from tests.transports.http.support.harness import Site, bearer
 from tests.transports.http.support.holders import (
@@ -60,8 +61,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield site
 
 
-@pytest.mark.parametrize("narrowing", NARROWINGS)
-@pytest.mark.parametrize("reach", REACHES)
+@each("narrowing", NARROWINGS)
+@each("reach", REACHES)
 def test_a_request_can_narrow_what_its_key_reaches_and_never_widen_it(
     places: Site, reach: str, narrowing: str
 ) -> None:
@@ -97,8 +98,8 @@ def reached(site: Site, access: Access) -> set[str]:
 OFFERED = [registry.operations[route.operation] for route in registry.routes()]
 
 
-@pytest.mark.parametrize("operation", [one for one in OFFERED if one.whole], ids=lambda one: one.name)
-@pytest.mark.parametrize("narrowing", ["to the scope", "to the domain"])
+@each("operation", [one for one in OFFERED if one.whole], ids=lambda one: one.name)
+@each("narrowing", ["to the scope", "to the domain"])
 def test_a_narrowed_request_does_nothing_to_the_whole_store(
     places: Site, operation: Operation, narrowing: str
 ) -> None:
@@ -119,7 +120,7 @@ def test_the_root_narrows_nothing_and_is_still_where_the_request_is_at_home(plac
     assert by_rest(places, operation, arguments, headers).json()["scope"] == "/"
 
 
-@pytest.mark.parametrize(
+@each(
     ("filters", "status"),
     [
         ({"scopes": ["/"]}, 200),
@@ -128,7 +129,7 @@ def test_the_root_narrows_nothing_and_is_still_where_the_request_is_at_home(plac
         ({"scopes": ["/"], "domains": [DOMAIN]}, 403),
     ],
 )
-@pytest.mark.parametrize("stored", ["by now", "before the root was no filter"])
+@each("stored", ["by now", "before the root was no filter"])
 def test_a_key_for_the_root_has_no_filter_of_scopes(
     places: Site, filters: Json, status: int, stored: str
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from testbed.failures import each
 from tests.transports.http.support.harness import Site, bearer, new_site
 from tests.transports.http.support.mcp_requests import (
     ACCEPT,
@@ -110,7 +111,7 @@ WRONG_HEADERS: dict[str, dict[str, str | None]] = {
 }
 
 
-@pytest.mark.parametrize("wrong", list(WRONG_HEADERS))
+@each("wrong", list(WRONG_HEADERS))
 def test_headers_that_do_not_say_what_the_message_says_are_refused(wrong: str) -> None:
     headers, body = modern("tools/call", CALL, request_id="seven")
     for name, value in WRONG_HEADERS[wrong].items():
@@ -166,7 +167,7 @@ def test_a_method_that_this_era_does_not_have_is_not_found(method: str) -> None:
         assert refusal(ask(http, method)) == (404, -32601)
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "code"),
     [
         (b"{", -32700),

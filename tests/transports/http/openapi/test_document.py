@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from testbed.failures import each
 from tests.transports.http.support.harness import PATIENCE_SECONDS, URL, Site, bearer, new_site
 from tests.transports.parity.planted import planted
 from tests.transports.parity.transports import direct
@@ -95,7 +96,7 @@ def test_it_describes_every_operation_under_its_name_once() -> None:
     assert sorted(ids) == sorted(OFFERED)
 
 
-@pytest.mark.parametrize("route", registry.routes(), ids=lambda route: route.operation)
+@each("route", registry.routes(), ids=lambda route: route.operation)
 def test_it_says_what_an_operation_needs_and_does(route: Route) -> None:
     operation, said = registry.operations[route.operation], entry(route)
     assert (said["x-permission"], said["x-effect"]) == (operation.permission, operation.effect)
@@ -103,7 +104,7 @@ def test_it_says_what_an_operation_needs_and_does(route: Route) -> None:
     assert {"name": route.tag} in described()["tags"]
 
 
-@pytest.mark.parametrize("route", registry.routes(), ids=lambda route: route.operation)
+@each("route", registry.routes(), ids=lambda route: route.operation)
 def test_it_has_every_argument_in_its_place(route: Route) -> None:
     said, fields = entry(route), registry.operations[route.operation].arguments.model_fields
     placed: dict[str, set[str]] = {"path": set(), "query": set(), "header": set()}
@@ -118,7 +119,7 @@ def test_it_has_every_argument_in_its_place(route: Route) -> None:
     assert required | set(body.get("required", [])) == needed
 
 
-@pytest.mark.parametrize("route", registry.routes(), ids=lambda route: route.operation)
+@each("route", registry.routes(), ids=lambda route: route.operation)
 def test_the_example_is_a_request_that_it_allows(route: Route) -> None:
     said, left = entry(route), dict(registry.operations[route.operation].example)
     for one in said.get("parameters", []):
@@ -202,7 +203,7 @@ def test_every_way_to_fail_is_described() -> None:
     assert set(FAILURES) <= known
 
 
-@pytest.mark.parametrize("route", registry.routes(), ids=lambda route: route.operation)
+@each("route", registry.routes(), ids=lambda route: route.operation)
 def test_it_names_the_headers_that_a_request_may_have(route: Route) -> None:
     named = {one["name"] for one in entry(route)["parameters"] if one["in"] == "header"}
     takes_key = IDEMPOTENT in registry.operations[route.operation].arguments.model_fields
@@ -245,8 +246,8 @@ def test_an_answer_is_called_what_its_request_wanted_to_be_called_if_that_is_as_
         assert (response.headers["X-Request-Id"] == wanted) is checker(said["schema"]).is_valid(wanted)
 
 
-@pytest.mark.parametrize("value", ["", "  ", "x" * 1_001])
-@pytest.mark.parametrize("name", [name for name in OFFERED if "scope" in arguments_of(name)])
+@each("value", ["", "  ", "x" * 1_001])
+@each("name", [name for name in OFFERED if "scope" in arguments_of(name)])
 def test_a_scope_that_is_refused_is_not_allowed_by_its_schema(name: str, value: str) -> None:
     said = entry_of(name)
     body = said.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})

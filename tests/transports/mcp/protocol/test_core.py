@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from testbed.failures import each
 from tests.transports.mcp.lines import (
     CATALOG,
     DATA,
@@ -130,10 +131,8 @@ def test_aliases_and_the_text_of_prompts_are_not_listed() -> None:
     assert set(prompt) == {"name", "title", "description", "arguments"}
 
 
-@pytest.mark.parametrize(
-    "method", ["tools/list", "prompts/list", "resources/list", "resources/templates/list"]
-)
-@pytest.mark.parametrize("cursor", ["", "p2", 3])
+@each("method", ["tools/list", "prompts/list", "resources/list", "resources/templates/list"])
+@each("cursor", ["", "p2", 3])
 def test_a_cursor_we_never_gave_is_refused_in_both_eras(method: str, cursor: object) -> None:
     assert ask(connect("2025-11-25"), method, {"cursor": cursor})["error"]["code"] == -32602
     assert ask_modern(connect(), method, {"cursor": cursor})["error"]["code"] == -32602
@@ -152,7 +151,7 @@ def test_the_packaged_catalog_gives_every_tool_a_description_and_an_object_schem
 # -- the modern ladder ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("meta", "code"),
     [
         ({META + "protocolVersion": MODERN_VERSION}, -32602),
@@ -168,7 +167,7 @@ def test_the_packaged_catalog_gives_every_tool_a_description_and_an_object_schem
         ({**ENVELOPE, META + "protocolVersion": "2025-11-25"}, -32022),
     ],
 )
-@pytest.mark.parametrize("method", ["tools/list", "server/discover"])
+@each("method", ["tools/list", "server/discover"])
 def test_a_wrong_envelope_is_refused_step_by_step(method: str, meta: dict[str, Any], code: int) -> None:
     assert ask(connect(), method, {"_meta": meta})["error"]["code"] == code
 
@@ -187,7 +186,7 @@ def test_discover_without_an_envelope_is_told_what_is_missing() -> None:
         assert META + "protocolVersion" in error["message"]
 
 
-@pytest.mark.parametrize(
+@each(
     "method",
     [
         "ping",
@@ -245,7 +244,7 @@ def test_an_old_name_goes_on_as_it_was_called() -> None:
     assert start(connect("2025-11-25"), params={"name": "hybrid_search"}).name == "hybrid_search"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "arguments", "long"),
     [
         ("search", {"action": "scan"}, False),
@@ -273,8 +272,8 @@ def test_a_call_is_long_when_what_it_runs_is(name: str, arguments: dict[str, Any
     assert (job.long, job.name, job.arguments) == (long, name, arguments)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("name", ["search", "dream", "anything", "find_twins"])
+@each("profile", PROFILES)
+@each("name", ["search", "dream", "anything", "find_twins"])
 def test_every_tool_can_be_called_whatever_the_profile_lists(profile: str, name: str) -> None:
     connection = connect("2025-11-25", catalog=Catalog(DATA, profile))
 
@@ -406,10 +405,8 @@ def test_a_resource_is_read_by_a_job_and_answered_as_json_text(uri: str, media_t
     }
 
 
-@pytest.mark.parametrize(("modern", "code"), [(False, -32002), (True, -32602)])
-@pytest.mark.parametrize(
-    "uri", ["memory://nope", "memory://statsx", "memory://item/", "memory://item/?n=1", "?n=1", ""]
-)
+@each(("modern", "code"), [(False, -32002), (True, -32602)])
+@each("uri", ["memory://nope", "memory://statsx", "memory://item/", "memory://item/?n=1", "?n=1", ""])
 def test_an_unknown_resource_has_the_code_of_its_era(modern: bool, code: int, uri: str) -> None:
     error = (ask_modern if modern else ask)(connect("2025-11-25"), "resources/read", {"uri": uri})["error"]
 

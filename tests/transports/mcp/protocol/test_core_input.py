@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from testbed.failures import each
 from tests.transports.mcp.lines import (
     ENVELOPE,
     LEGACY_VERSIONS,
@@ -102,7 +103,7 @@ def test_an_id_that_is_still_being_served_is_refused() -> None:
 # -- malformed input --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     "raw",
     [
         b"{",
@@ -127,7 +128,7 @@ def test_a_line_that_is_not_json_is_answered_and_survived(raw: bytes) -> None:
     assert ask(connection, "ping")["result"] == {}
 
 
-@pytest.mark.parametrize(
+@each(
     ("message", "request_id", "code"),
     [
         (3, None, -32600),
@@ -163,7 +164,7 @@ def test_a_purely_modern_client_gets_no_null_id() -> None:
     assert only_reply(connection.receive(b"{"))["id"] is None
 
 
-@pytest.mark.parametrize(
+@each(
     "raw",
     [
         b"",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from testbed.failures import each
 from testbed.world import World
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Wire
@@ -27,7 +28,7 @@ def test_what_older_clients_send_along_changes_nothing(world: World, sent: dict[
     assert world.get(kept)["agentId"] == "a1"
 
 
-@pytest.mark.parametrize("name", [one.name for one in registry.operations.values() if not one.command_only])
+@each("name", [one.name for one in registry.operations.values() if not one.command_only])
 def test_every_operation_takes_what_older_clients_send_along(name: str) -> None:
     operation = registry.operations[name]
     fields = operation.arguments.model_fields

@@ -7,6 +7,7 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from testbed.failures import each
 from tests.transports.mcp.apps import SmallApp
 from tests.transports.mcp.harness import MODES, sdk_client
 from tests.transports.mcp.lines import STAMP, ask, ask_modern, connect
@@ -47,7 +48,7 @@ def test_a_prompt_has_the_shape_of_its_era() -> None:
     assert modern == {"resultType": "complete", **body, "_meta": STAMP}
 
 
-@pytest.mark.parametrize(
+@each(
     ("params", "message"),
     [
         ({}, '"name" must be a string'),
