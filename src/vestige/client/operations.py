@@ -572,12 +572,12 @@ class Operations(Part):
         `secrets` allows it.
 
         `content`: The text to remember. `tags`: Labels to find it by. `node_type`: fact, concept, event,
-        person, place, note, decision, state (ends by itself) … `source`: Origin: a URL, file or system.
-        `scope`: Scope it belongs to, such as /project/vestige. `author`: Author of the statement. `agent_id`:
-        Agent that stores it. `session_id`: Session it comes from. `thread`: Conversation or document it is
-        part of; every part is kept. `position`: Position in the thread or source. `occurred_at`: When it
-        happened. `valid_from`: Start of validity. `valid_until`: End of validity; a bare date includes that
-        day. `pinned`: Exempt it from all automatic changes. `domains`: Topics it belongs to. `metadata`: JSON
+        person, place, note, decision, state (expires) … `source`: Origin: a URL, file or system. `scope`:
+        Scope it belongs to, such as /project/vestige. `author`: Author of the statement. `agent_id`: Agent
+        that stores it. `session_id`: Session it comes from. `thread`: Conversation or document it is part of;
+        every part is kept. `position`: Position in the thread or source. `occurred_at`: When it happened.
+        `valid_from`: Start of validity. `valid_until`: End of validity; a bare date includes that day.
+        `pinned`: Exempt it from all automatic changes. `domains`: Topics it belongs to. `metadata`: JSON
         object to store with it. `force_create`: Always store it as a new memory. `items`: Several texts
         instead of one; all are written or none. `idempotency_key`: Makes a retry safe: same key, same answer.
         `secrets`: If the text contains a key, token or password: refuse it, redact (replace the secret),

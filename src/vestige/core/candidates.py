@@ -67,7 +67,7 @@ class Traits:
     """Properties of each candidate that the stages need; times are seconds since 1970.
 
     `happened` is NaN if unknown. `thread` is a number shared by members of a thread (-1 outside any). `form`,
-    `first_person`, `asks`, `timed` and `speaker` come from `cognition.form`.
+    `first_person`, `asks`, `timed` and `speaker` come from `cognition.text.form`.
     """
 
     created: Floats
@@ -121,9 +121,9 @@ class CandidatePool:
     rows if the probe has none). `literals` is the number of matching literals. All are set for every
     candidate, whichever arm found it; `by_words`, `by_meaning`, `by_literal` say which did. `covered` is the
     share of the query in a candidate's window: the weight of its distinct terms over that of all
-    (`cognition.rarity`). `dated` is its window's BM25 for the probe's date terms alone. `present` means that
-    a speaker named by the probe speaks in its thread. `sketch` is missing if the probe has no vector or no
-    candidate has token bits.
+    (`cognition.ranking.bm25`). `dated` is its window's BM25 for the probe's date terms alone. `present` means
+    that a speaker named by the probe speaks in its thread. `sketch` is missing if the probe has no vector or
+    no candidate has token bits.
 
     `frequencies` is the number of memories with each distinct term, among `memories`: those of the store, or
     the NEARBY ones nearest to the query that pass the filter, if more do. So a word that is common in its

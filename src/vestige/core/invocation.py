@@ -1,4 +1,4 @@
-"""One call of an operation, a tool or a resource: everything a transport says about it."""
+"""One call of an operation, a tool or a resource: everything a transport passes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from vestige.core.caller import LOCAL_USER, Caller
 
 Progress = Callable[[float, float | None, str | None], None]
-"""Called with (done, total, message) as a long call goes on."""
+"""Called with (done, total, message) while a long call runs."""
 
 
 def ignore_progress(done: float, total: float | None, message: str | None) -> None:
@@ -15,7 +15,7 @@ def ignore_progress(done: float, total: float | None, message: str | None) -> No
 
 
 class CancelSignal(Protocol):
-    """Says whether a call was cancelled; a `threading.Event` is one."""
+    """Reports whether a call was cancelled, such as a `threading.Event`."""
 
     def is_set(self) -> bool:
         """Whether the call was cancelled."""
@@ -33,7 +33,7 @@ class NeverCancelled:
 class Invocation:
     """A request for one operation (by name), one MCP tool (by name) or one MCP resource (by URI).
 
-    `roots` are the URIs of the folders the client works in, as far as known. `deadline` is a time of the
+    `roots` are the URIs of the folders the client works in, if known. `deadline` is a time of the
     engine's monotonic clock.
     """
 

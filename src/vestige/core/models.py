@@ -162,7 +162,7 @@ class Strength:
     exposed_at: datetime | None = None
     times_retrieved: int = 0
     times_useful: int = 0
-    curve: float = 0.1542  # the default of FSRS-6, `cognition.decay.W20`
+    curve: float = 0.1542  # the default of FSRS-6, `cognition.fsrs.fsrs.W20`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -248,7 +248,7 @@ def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
     for name in sorted(environ):
         if name.startswith("VESTIGE_") and name not in known and not name.startswith(NOT_SETTINGS):
             close = nearest_name(name, known)
-            complaints.append(f"{name}  is not a setting" + (f"; did you mean {close}?" if close else "."))
+            complaints.append(f"{name} is not a setting" + (f"; did you mean {close}?" if close else "."))
     return complaints
 
 

@@ -189,7 +189,7 @@ def test_undoing_names_what_was_told_again_meanwhile(world: World, crowd: dict[s
 
     assert alone["duplicates"] == {crowd["weak"]: again["weak"]}
     assert rest["duplicates"] == {crowd["faded"]: again["faded"]}
-    assert "1 of them was told again" in rest["message"]
+    assert "1 of them was stored again" in rest["message"]
     assert {crowd["faded"], again["faded"]} <= living(world)
 
 

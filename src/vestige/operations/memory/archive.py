@@ -198,7 +198,7 @@ def _collected(asked: GcQuery, run: ArchiveRun) -> Collected:
     taken = len(run.taken)
     back = f"`archive undo {run.archive_id}` restores {'it' if taken == 1 else 'them'}"
     more = (
-        (f" {run.left}  more {'has' if run.left == 1 else 'have'} faded: run `gc` again.") if run.left else ""
+        (f" {run.left} more {'has' if run.left == 1 else 'have'} faded: run `gc` again.") if run.left else ""
     )
     return Collected(
         dry_run=False,

@@ -39,7 +39,7 @@ class Item(Arguments):
     tags: Annotated[Tags, Field(description="Labels to find it by.")] = []
     node_type: Annotated[
         str,
-        Field(description="fact, concept, event, person, place, note, decision, state (ends by itself) …"),
+        Field(description="fact, concept, event, person, place, note, decision, state (expires) …"),
     ] = "fact"
     source: Annotated[str | None, Field(description="Origin: a URL, file or system.")] = None
     scope: Annotated[Scope | None, Field(description="Scope it belongs to, such as /project/vestige.")] = None

@@ -332,7 +332,7 @@ def render_found(answer: Found) -> str:
     lines.append(f"{how}, confidence {percent(answer.confidence)}.")
     if answer.missing:
         named = ", ".join(f'"{clip(one)}"' for one in answer.missing)
-        lines.append(f"{named} {'occurs' if len(answer.missing) == 1 else 'occur'}  in no memory.")
+        lines.append(f"{named} {'occurs' if len(answer.missing) == 1 else 'occur'} in no memory.")
     if answer.time:
         lines.append(_time_line(answer.time))
     if answer.context_reinstatement:

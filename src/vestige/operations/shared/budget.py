@@ -1,7 +1,7 @@
 """Fits a search answer into a token budget.
 
-Tokens are counted over the JSON of the whole answer by `cognition.pieces.estimate_tokens`, which estimates on
-the high side.
+Tokens are counted over the JSON of the whole answer by `cognition.text.pieces.estimate_tokens`, which
+estimates on the high side.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

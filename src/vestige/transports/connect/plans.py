@@ -18,7 +18,8 @@ from vestige.transports.connect.files import ConfigFile
 from vestige.transports.connect.machine import Machine
 from vestige.transports.connect.servers import Entry, Http, InlineKey, Json, Keys, Named, Server, Stdio
 
-# -- What may be seen of a settings file: the secrets of other servers in it are made unreadable.
+# -- Masks secrets of other servers in a settings file, so that it can be shown. On the safe side: hiding a
+# harmless value costs little.
 
 MASK = "********"
 
@@ -35,7 +36,7 @@ _SECTION = re.compile(
 _NAME = r"(?:key|token|secret|pass|pwd|auth|credential|cookie|bearer)[\w.-]{0,60}"
 _NAMED = re.compile(rf"{_NAME}[\"']?\s*[:=,]\s*\[?\s*\Z", re.IGNORECASE)
 _NAMED_CHARS = 100
-"""How far in front of a value its name is looked for."""
+"""Characters before a value in which its name is searched."""
 _WITHIN = re.compile(
     rf"(?P<before>{_NAME}[\"']?\s*[:=]\s*|(?<![\w-])--[\w-]{{0,60}}{_NAME}\s+|\bBearer +)"
     r"(?:\"[^\"\n]*\"|'[^'\n]*'|(?:(?:Bearer|Basic) +)?[^\s&]+)"
@@ -43,12 +44,13 @@ _WITHIN = re.compile(
     r"|\b(?:vst_|sk-|gh[a-z]_|github_pat_|glpat-|xox[a-z]-|hf_)[\w-]{4,}",
     re.IGNORECASE,
 )
-"""A secret in a longer text: behind its name or option, in an address, or known by how it begins."""
+"""A secret in a longer text: after its name or option, in a URL, or with a known prefix."""
 
 
 def hidden(text: str, own: Collection[str] = ()) -> str:
-    """JSON or TOML, line by line the same, with values that may be secrets masked unless they are `own`:
-    as they are written, quotes and all."""
+    """JSON or TOML with the same lines, and values that may be secrets masked, except those in `own`, which
+    are given as written, with quotes.
+    """
     places = [(0, 0), *(found.span() for found in _SECTION.finditer(text))]
 
     def seen(token: re.Match[str]) -> str:
@@ -71,7 +73,7 @@ def _masked(found: re.Match[str]) -> str:
     return (found["before"] or "") + MASK
 
 
-# -- plans
+# -- Plans
 
 LINE_CHARS = 200
 """Limit of a line in a diff: some clients write a whole file on one line."""

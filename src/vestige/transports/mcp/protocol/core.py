@@ -46,7 +46,7 @@ from vestige.transports.mcp.protocol.messages import (
     Send,
 )
 
-# -- What a job comes to, as the body of a result or as a JSON-RPC error. Pure.
+# -- Results of jobs as bodies or as JSON-RPC errors. Pure.
 
 UNPRINTABLE: Message = {"code": "internal", "message": "The answer could not be written as JSON."}
 
@@ -54,7 +54,7 @@ _CALLER_ERRORS = ("invalid_input", "unknown_argument", "too_large")
 
 
 def tool_body(outcome: Outcome) -> Message:
-    """The answer as text and as structure; a failure looks the same but for its mark."""
+    """The answer as text and as structure; an error differs only in `isError`."""
     text, outcome = _written(outcome)
     failed = isinstance(outcome, Failed)
     structured = {"error": outcome.error} if isinstance(outcome, Failed) else outcome.value
@@ -62,7 +62,7 @@ def tool_body(outcome: Outcome) -> Message:
 
 
 def resource_body(job: Job, outcome: Outcome, media_type: str | None) -> Message:
-    """The content of a resource. These have no `isError`, so a failure raises ProtocolError."""
+    """The content of a resource. It has no `isError`, so a failure raises ProtocolError."""
     text, outcome = _written(outcome)
     if isinstance(outcome, Failed):
         raise _resource_error(job, outcome.error)
@@ -70,7 +70,7 @@ def resource_body(job: Job, outcome: Outcome, media_type: str | None) -> Message
 
 
 def _written(outcome: Outcome) -> tuple[str, Outcome]:
-    """The outcome's JSON text; an outcome JSON cannot hold becomes a failure that it can."""
+    """The outcome's JSON text; an outcome that JSON cannot hold becomes a failure."""
     if isinstance(outcome, Done) and outcome.text is not None:
         return outcome.text, outcome
     try:
@@ -80,14 +80,14 @@ def _written(outcome: Outcome) -> tuple[str, Outcome]:
 
 
 def _resource_error(job: Job, error: Message) -> ProtocolError:
-    """The error value goes into the JSON-RPC error's data."""
+    """The JSON-RPC error of a failed resource, with the error value in its data."""
     if error.get("code") == "not_found":
         return eras.resource_not_found(job.version, job.name, error)
     code = INVALID_PARAMS if error.get("code") in _CALLER_ERRORS else INTERNAL_ERROR
     return ProtocolError(code, str(error.get("message")), {"uri": job.name, "error": error})
 
 
-# -- core
+# -- Conversation
 
 _ROOTS_MAY_BE_NEW = ("notifications/initialized", "notifications/roots/list_changed")
 
