@@ -11,8 +11,8 @@ from typing import Protocol, Self
 from benchmarks.client import Client, Json, console_script
 from benchmarks.conversation import Turn
 from vestige.app.app import App, Clock, open_app
+from vestige.core.caller import Invocation
 from vestige.core.events import EventBus
-from vestige.core.invocation import Invocation
 from vestige.embed.background import EmbedderSource
 from vestige.embed.protocol import Embedder
 from vestige.engine.context import Engine

@@ -26,7 +26,7 @@ from benchmarks.plot import bars
 from benchmarks.progress import track
 from benchmarks.report import Cell, Report, Target, publish
 from vestige.app.app import App, Clock, open_app
-from vestige.core.invocation import Invocation
+from vestige.core.caller import Invocation
 
 SEEDS, DAYS = 5, 60
 TOPICS, NOTES = 12, 15

@@ -50,7 +50,8 @@ def visited(work: Callable[[], object]) -> Counter[str]:
 
 def measure(folder: Path, settings: dict[str, object] | None = None) -> tuple[Counter[str], Counter[str]]:
     """The walks of one `smart_ingest` and of one `search`, both after a first call of their kind."""
-    with InProcess(folder, settings=settings) as service:
+    # Texts are screened for secrets, as they are by default.
+    with InProcess(folder, settings={"memory.secrets": "refuse", **(settings or {})}) as service:
         for text in KNOWN:
             service.call("smart_ingest", {"content": text})
         service.call("search", {"query": QUESTION})

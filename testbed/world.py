@@ -10,9 +10,9 @@ from typing import Any
 
 from testbed.sqlite_template import put_template
 from vestige.app.app import App, Clock, open_app
+from vestige.core.caller import Invocation
 from vestige.core.errors import VestigeError
 from vestige.core.events import Happening
-from vestige.core.invocation import Invocation
 
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ from benchmarks.http.wire import Connection
 from benchmarks.process import cpu_seconds
 from benchmarks.report import Cell
 from vestige.app.app import App
-from vestige.core.invocation import Invocation
+from vestige.core.caller import Invocation
 
 ARGUMENTS = {"search": "query", "smart_ingest": "content"}
 """The operations that are measured, and what each is given."""

@@ -14,9 +14,9 @@ from benchmarks.quality.aged import Calendar
 from benchmarks.simulate.embedding import Remembering
 from benchmarks.simulate.story import ATTRIBUTES, OVERVIEW, Ask, Hush, Reject, Story, Tell, Truth
 from vestige.app.app import App, open_app
+from vestige.core.caller import Invocation
 from vestige.core.errors import Conflict
 from vestige.core.events import EventBus
-from vestige.core.invocation import Invocation
 from vestige.embed.background import EmbedderSource
 
 BEGIN = datetime(2025, 1, 1, 8, 0, tzinfo=UTC)

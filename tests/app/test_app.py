@@ -15,7 +15,7 @@ from testbed.world import HandClock, open_world
 from tests.embed import fake_endpoint
 from tests.embed.minilm.silent_index import SilentIndex
 from vestige.app.app import App, open_app, open_server
-from vestige.core.invocation import Invocation
+from vestige.core.caller import Invocation
 from vestige.embed.background import RETRY_SECONDS, EmbedderSource, EmbedderState
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.protocol import Encoded

@@ -9,9 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.failures import each
-from vestige.core.checks import MAX_CONTENT_BYTES, MAX_LABEL_CHARS, utc
 from vestige.core.errors import InvalidInput, TooLarge
-from vestige.core.models import EVERYTHING, MAX_TAGS, Access, Memory, covers, normal_scope
+from vestige.core.models import (
+    EVERYTHING,
+    MAX_CONTENT_BYTES,
+    MAX_LABEL_CHARS,
+    MAX_TAGS,
+    Access,
+    Memory,
+    covers,
+    normal_scope,
+    utc,
+)
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PLAIN = Memory(id="1", content="Ada likes tea.", created_at=NOON, updated_at=NOON)

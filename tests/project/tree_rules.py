@@ -20,8 +20,8 @@ DATA_FOLDERS = frozenset({"data", "migrations", "old", "static"})
 """Folders of data or of generated files: each entry is one of a series."""
 
 NOUNS = frozenset({
-    "briefing", "derived", "embedding", "fastembed", "forgetting", "hashing", "opening", "ranking", "reembed",
-    "testing_effect",
+    "briefing", "derived", "embedding", "fastembed", "forgetting", "hashing", "opening", "pending_rows",
+    "ranking", "reembed", "testing_effect",
 })  # fmt: skip
 """File names that end like a participle and are nouns of the field."""
 _PARTICIPLE = re.compile(r"(?:^|_)[a-z]{2,}(?:ing|[^e]ed)(?:_|$)")

@@ -20,9 +20,9 @@ from typing import Any
 import click
 
 from vestige.app.app import App, Clock, open_app, system_clock
+from vestige.core.caller import Invocation
 from vestige.core.errors import VestigeError
 from vestige.core.ids import Uuid7
-from vestige.core.invocation import Invocation
 from vestige.transports.cli.program import own_command, typed
 from vestige.transports.connect import claude
 from vestige.transports.connect.servers import Stdio

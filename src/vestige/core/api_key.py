@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vestige.core.caller import PERMISSIONS
-from vestige.core.checks import check_label, check_moment, check_name
 from vestige.core.errors import InvalidInput, MissingExtra
-from vestige.core.models import normal_scope
+from vestige.core.models import check_label, check_moment, check_name, normal_scope
 
 PREFIX = "vst_"
 RANDOM_BYTES = 22

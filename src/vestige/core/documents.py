@@ -5,9 +5,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from vestige.core.checks import check_label, check_metadata, check_moment
 from vestige.core.errors import InvalidInput
-from vestige.core.models import NO_METADATA, ROOT_SCOPE, normal_scope
+from vestige.core.models import (
+    NO_METADATA,
+    ROOT_SCOPE,
+    check_label,
+    check_metadata,
+    check_moment,
+    normal_scope,
+)
 
 LOCAL = frozenset({"running", "peer", "backup"})
 """Kinds that never leave an installation: running processes, sync peers, the last backup."""

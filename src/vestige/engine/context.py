@@ -9,9 +9,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from vestige.core.caller import Progress, ignore_progress
 from vestige.core.errors import Cancelled, DeadlineExceeded, Forbidden, InvalidInput, NotFound
 from vestige.core.events import EventBus
-from vestige.core.invocation import Progress, ignore_progress
 from vestige.core.models import EVERYTHING, ROOT_SCOPE, Access, Filter, Memory, covers
 from vestige.core.nearest import nearest_name
 from vestige.embed.background import EmbedderSource

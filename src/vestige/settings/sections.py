@@ -5,9 +5,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, SecretStr
 
-from vestige.core.checks import SCHEMA_NAMES, is_schema_name
 from vestige.core.errors import ConfigError
-from vestige.core.models import normal_scope
+from vestige.core.models import SCHEMA_NAMES, is_schema_name, normal_scope
 
 FROM_PROJECT: dict[str, JsonValue] = {"project": True}
 """Marks a setting that a project's own file may change."""

@@ -6,7 +6,7 @@ something happens comes before it in the order that all stores share, whatever t
 
 from datetime import UTC, datetime, timedelta
 
-from vestige.core.checks import utc
+from vestige.core.models import utc
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)

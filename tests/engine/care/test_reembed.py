@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from testbed.world import HandClock, World, open_world
+from vestige.core.caller import Progress
 from vestige.core.errors import Cancelled, InvalidInput, ModelMismatch, ModelUnavailable, StoreBusy
-from vestige.core.invocation import Progress
 from vestige.core.models import EVERYTHING
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder

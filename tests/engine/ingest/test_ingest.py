@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from testbed.world import HandClock, World, open_world
+from vestige.core.caller import Invocation
 from vestige.core.errors import Cancelled, EmbedderError
-from vestige.core.invocation import Invocation
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.protocol import Encoded

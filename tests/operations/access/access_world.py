@@ -18,10 +18,9 @@ from tests.transports.parity.intention_examples import intention_example
 from tests.transports.parity.key_examples import key_example
 from tests.transports.parity.merge_examples import merge_examples
 from vestige.cognition.text.analyser import text_hash
-from vestige.core.caller import PERMISSIONS, Caller
+from vestige.core.caller import PERMISSIONS, Caller, Invocation
 from vestige.core.documents import Document
 from vestige.core.errors import VestigeError
-from vestige.core.invocation import Invocation
 from vestige.core.models import ANYTHING, EVERYTHING, NO_METADATA, Access, Edge, Memory, covers
 from vestige.engine.context import Call
 from vestige.engine.embedding import embed_memories

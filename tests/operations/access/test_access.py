@@ -35,9 +35,8 @@ from tests.operations.access.access_world import (
     told_of,
     written_of,
 )
-from vestige.core.caller import LOCAL_USER, PERMISSIONS, Caller
+from vestige.core.caller import LOCAL_USER, PERMISSIONS, Caller, Invocation
 from vestige.core.errors import VestigeError
-from vestige.core.invocation import Invocation
 from vestige.core.models import ANYTHING, EVERYTHING, Access, Memory
 from vestige.operations.memory.read import EXAMPLE_ID
 from vestige.operations.registry.groups import registry

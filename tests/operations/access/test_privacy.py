@@ -28,7 +28,7 @@ from vestige.embed.protocol import Encoded, Reranker
 from vestige.embed.rerank import RerankerSource
 from vestige.engine.context import Call, Engine
 from vestige.operations.registry.groups import registry
-from vestige.operations.registry.privacy import hide_installation_errors
+from vestige.operations.registry.registry import hide_installation_errors
 from vestige.store.contract.changes import Add
 
 READER = Caller(name="reader", permissions=frozenset({"read", "write"}))

@@ -12,8 +12,7 @@ import pytest
 
 from testbed.effort import effort
 from testbed.world import HandClock, World, open_world
-from vestige.core.caller import Caller
-from vestige.core.invocation import Invocation
+from vestige.core.caller import Caller, Invocation
 
 THINGS = ("crane", "harbour", "ledger", "compass", "lantern", "anchor", "beacon", "rudder", "mast", "keel")
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from testbed.world import World, open_world
+from vestige.core.caller import Invocation
 from vestige.core.errors import Cancelled
-from vestige.core.invocation import Invocation
 from vestige.engine.memory import duplicates
 from vestige.operations.memory.dedup import Duplicates, render_duplicates
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from testbed.world import HandClock, World, open_world
+from vestige.core.caller import Invocation
 from vestige.core.documents import Document
 from vestige.core.errors import Cancelled, Conflict
 from vestige.core.events import (
@@ -18,7 +19,6 @@ from vestige.core.events import (
     DreamStarted,
     Happening,
 )
-from vestige.core.invocation import Invocation
 from vestige.core.models import EVERYTHING, Access, Edge
 from vestige.engine.context import Call
 from vestige.engine.reactions import capture, reconsolidation

@@ -34,7 +34,7 @@ from vestige.core.errors import IdempotencyConflict, InvalidInput, StoreBusy, St
 from vestige.core.models import ANYTHING, EVERYTHING, Filter, Memory
 from vestige.store.contract.changes import Add, Change, Claim, Forget
 from vestige.store.hybrid_clock import tick
-from vestige.store.sql.search import word_rows
+from vestige.store.sql.search import index_rows
 from vestige.store.sqlite.connection import IDLE_READERS, RETRY_SECONDS, WRITE_DEADLINE_SECONDS
 from vestige.store.sqlite.search.words import SqliteSurfaces
 from vestige.store.sqlite.store import SqliteStore
@@ -301,9 +301,9 @@ def test_values_that_sqlite_cannot_take_are_invalid_input(store: SqliteStore) ->
 
 def test_a_rebuild_analyses_again_what_changed_in_the_meantime(store: SqliteStore) -> None:
     add(store, a_memory("m1", "zinc"), a_memory("m2", "cobalt"))
-    outdated = replace(word_rows.analyse(a_memory("m1", "wrong")), revision=0)
+    outdated = replace(index_rows.analyse(a_memory("m1", "wrong")), revision=0)
     with store._connections.writing() as db:
-        assert word_rows.rebuild(db, {1: outdated, 99: outdated}, SqliteSurfaces()) == 2
+        assert index_rows.rebuild(db, {1: outdated, 99: outdated}, SqliteSurfaces()) == 2
     for name, term in (("m1", "zinc"), ("m2", "cobalt")):
         (found,) = store.lexical([term], ANYTHING, access=EVERYTHING, limit=5)
         assert found.memory_id == name

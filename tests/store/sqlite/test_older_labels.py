@@ -12,9 +12,8 @@ from tests.store.support import sqlite_files
 from tests.store.support.generators import T0, a_memory, add, forget, held, ids, remark, revise
 from tests.store.support.sqlite_files import open_at
 from tests.store.support.transfer_ends import in_file, on_server, quietly
-from vestige.core.checks import MAX_LABEL_BYTES
 from vestige.core.errors import TooLarge
-from vestige.core.models import ANYTHING, EVERYTHING, Evidence, Filter
+from vestige.core.models import ANYTHING, EVERYTHING, MAX_LABEL_BYTES, Evidence, Filter
 from vestige.store.transfer.move import move
 
 path = sqlite_files.path

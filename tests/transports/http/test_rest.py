@@ -14,8 +14,8 @@ from testbed.world import World, open_world
 from tests.transports.http.support.harness import Site, bearer
 from tests.transports.http.support.inside import URL, inside
 from vestige.app.app import App
+from vestige.core.caller import Invocation
 from vestige.core.errors import Cancelled
-from vestige.core.invocation import Invocation
 
 API = f"{URL}/api/v1"
 JSON = {"Content-Type": "application/json"}

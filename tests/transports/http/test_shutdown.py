@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from testbed.world import World
+from vestige.core.caller import Invocation
 from vestige.core.errors import Cancelled, DeadlineExceeded
-from vestige.core.invocation import Invocation
 from vestige.operations.registry.groups import registry
 from vestige.transports.http.run import CancellableApp
 

@@ -9,8 +9,8 @@ from io import BufferedReader, FileIO
 from typing import Any
 
 from tests.transports.mcp.lines import CATALOG
+from vestige.core.caller import CancelSignal, Invocation
 from vestige.core.errors import NotFound, TooLarge
-from vestige.core.invocation import CancelSignal, Invocation
 from vestige.transports.mcp.protocol.jsonrpc import Message
 from vestige.transports.mcp.service import OpenApp
 from vestige.transports.mcp.stdio import GRACE_SECONDS, ROOTS_SECONDS, StdioServer

@@ -7,7 +7,7 @@ The second is the grace period in seconds.
 import os
 import sys
 
-from vestige.core.invocation import Invocation
+from vestige.core.caller import Invocation
 from vestige.transports.mcp.protocol.jsonrpc import Message
 from vestige.transports.mcp.stdio import serve_process
 

@@ -9,8 +9,8 @@ import pytest
 from testbed.world import World
 from tests.transports.mcp.harness import MODES, sdk_client
 from tests.transports.mcp.lines import ask, connect, start
+from vestige.core.caller import Invocation
 from vestige.core.errors import VestigeError
-from vestige.core.invocation import Invocation
 from vestige.operations.registry.groups import registry
 from vestige.transports.mcp import catalog, describe
 from vestige.transports.mcp.catalog import PROFILES, Catalog, packaged

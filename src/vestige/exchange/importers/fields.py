@@ -11,9 +11,8 @@ from datetime import UTC, datetime
 
 import orjson
 
-from vestige.core.checks import MAX_LABEL_BYTES, MAX_LABEL_CHARS, check_short, utc
 from vestige.core.errors import VestigeError
-from vestige.core.models import MAX_TAGS
+from vestige.core.models import MAX_LABEL_BYTES, MAX_LABEL_CHARS, MAX_TAGS, check_short, utc
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 MILLISECONDS_FROM = 1e11

@@ -8,8 +8,8 @@ import orjson
 
 from vestige.cognition.intentions.intention import KEPT, Firing, Intention, IntentionStatus, Priority
 from vestige.cognition.intentions.triggers import ContextTrigger, EventTrigger, Manual, Time, Trigger
-from vestige.core.checks import check_content
 from vestige.core.errors import VestigeError
+from vestige.core.models import check_content
 from vestige.exchange.importers.brought import BroughtInsight, BroughtIntention, Target, UnreadRecords
 from vestige.exchange.importers.fields import ForeignRecord, as_json
 

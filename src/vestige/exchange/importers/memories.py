@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from vestige.core.checks import check_metadata
 from vestige.core.errors import VestigeError
-from vestige.core.models import Memory
+from vestige.core.models import Memory, check_metadata
 from vestige.exchange.importers.brought import BroughtMemory, Target, UnreadRecords, derived_id
 from vestige.exchange.importers.fields import ForeignRecord, usable
 from vestige.exchange.importers.strengths import carried

@@ -12,8 +12,7 @@ from vestige.core.models import ANYTHING, ROOT_SCOPE, Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import export, export_portable
 from vestige.operations.registry.arguments import Arguments, EndMoment, Moment, Scope, Switch, Tags, Wire
-from vestige.operations.registry.privacy import without_inaccessible_ids
-from vestige.operations.registry.registry import registry
+from vestige.operations.registry.registry import registry, without_inaccessible_ids
 from vestige.operations.shared.filters import scoped, used, widening
 from vestige.operations.shared.memory_view import MemoryView, view_fields
 from vestige.operations.shared.text import count

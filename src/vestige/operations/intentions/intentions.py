@@ -21,9 +21,8 @@ from vestige.cognition.intentions.intention import (
 )
 from vestige.cognition.intentions.parse import Understood, understand
 from vestige.cognition.intentions.triggers import Trigger, TriggerSituation, repeats, stated_words
-from vestige.core.checks import check_text
 from vestige.core.errors import InvalidInput
-from vestige.core.models import Filter
+from vestige.core.models import Filter, check_text
 from vestige.engine.context import Call
 from vestige.engine.intentions import (
     NewIntention,

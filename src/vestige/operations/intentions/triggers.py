@@ -30,8 +30,8 @@ from vestige.cognition.intentions.triggers import (
     words_of,
 )
 from vestige.cognition.time.calendar import WEEKDAYS
-from vestige.core.checks import check_label, utc
 from vestige.core.errors import InvalidInput
+from vestige.core.models import check_label, utc
 from vestige.operations.registry.arguments import Arguments, EndMoment, Moment
 from vestige.operations.registry.errors import validation_error
 

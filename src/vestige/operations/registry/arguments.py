@@ -18,9 +18,8 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel, to_snake
 
-from vestige.core.checks import MAX_LABEL_CHARS
 from vestige.core.errors import InvalidInput, TooLarge, VestigeError
-from vestige.core.models import normal_scope
+from vestige.core.models import MAX_LABEL_CHARS, normal_scope
 
 
 class Wire(BaseModel):

@@ -7,9 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from vestige.cognition.text.analyser import query_terms
-from vestige.core.checks import check_label, check_text
 from vestige.core.errors import InvalidInput
-from vestige.core.models import EVERYTHING, ROOT_SCOPE, Filter, covers
+from vestige.core.models import EVERYTHING, ROOT_SCOPE, Filter, check_label, check_text, covers
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Arguments, EndMoment, Moment, Names, Scope, Tags
 from vestige.operations.shared.text import clip, day

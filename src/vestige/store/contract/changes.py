@@ -10,18 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.fsrs import strength
-from vestige.core.checks import (
-    MAX_DOCUMENT_ID_BYTES,
-    check_json,
-    check_name,
-    check_short,
-    check_text,
-)
 from vestige.core.documents import Document
 from vestige.core.errors import Forbidden, InvalidInput
 from vestige.core.models import (
     EVERYTHING,
     LABELS,
+    MAX_DOCUMENT_ID_BYTES,
     NO_METADATA,
     Access,
     Edge,
@@ -29,6 +23,10 @@ from vestige.core.models import (
     Memory,
     MemoryState,
     Strength,
+    check_json,
+    check_name,
+    check_short,
+    check_text,
 )
 from vestige.embed.protocol import Signature
 

@@ -8,10 +8,9 @@ from typing import Any, assert_never
 
 from vestige.cognition.fsrs import strength
 from vestige.cognition.text.analyser import text_hash
-from vestige.core.checks import utc
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
-from vestige.core.models import ROOT_SCOPE, Access, LogEvent, Memory, Revision, Tombstone
+from vestige.core.models import ROOT_SCOPE, Access, LogEvent, Memory, Revision, Tombstone, utc
 from vestige.store.contract.changes import (
     CARRIED,
     DROPPED,

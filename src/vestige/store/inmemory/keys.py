@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from vestige.core.api_key import ApiKey
-from vestige.core.checks import check_name
 from vestige.core.errors import Conflict, NotFound
+from vestige.core.models import check_name
 from vestige.store.inmemory.state import StoreState
 
 

@@ -6,10 +6,20 @@ from itertools import pairwise
 from math import isfinite
 from typing import assert_never
 
-from vestige.core.checks import check_json, check_moment, check_name
 from vestige.core.documents import LOCAL
 from vestige.core.errors import Forbidden, InvalidInput
-from vestige.core.models import EVERYTHING, Access, Edge, LogEvent, Memory, MemoryState, normal_scope
+from vestige.core.models import (
+    EVERYTHING,
+    Access,
+    Edge,
+    LogEvent,
+    Memory,
+    MemoryState,
+    check_json,
+    check_moment,
+    check_name,
+    normal_scope,
+)
 from vestige.store.contract.changes import (
     CREATED,
     DELETED,

@@ -15,9 +15,8 @@ from vestige.cognition.fsrs.fsrs import (
     W20,
 )
 from vestige.cognition.fsrs.strength import MAX_STORAGE, StrengthLine, after_sighting, encode
-from vestige.core.checks import utc
 from vestige.core.errors import InvalidInput
-from vestige.core.models import Evidence, LearningState, LogEvent, Strength
+from vestige.core.models import Evidence, LearningState, LogEvent, Strength, utc
 from vestige.store.contract.changes import CARRIED, CREATED, REMARKED, STATE
 from vestige.store.merge.histories import Stamp, stamp
 

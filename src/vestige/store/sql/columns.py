@@ -9,9 +9,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from vestige.core.checks import check_text, nul_in_json, utc
 from vestige.core.errors import InvalidInput
-from vestige.core.models import NO_METADATA
+from vestige.core.models import NO_METADATA, check_text, nul_in_json, utc
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)

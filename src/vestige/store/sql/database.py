@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from vestige.store.sql.search.word_rows import Analysis
+    from vestige.store.sql.search.index_rows import Analysis
 
 Row = tuple[Any, ...]  # what a driver gives
 Params = Sequence[Any]  # what it takes

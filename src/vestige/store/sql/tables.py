@@ -50,8 +50,8 @@ from vestige.store.sql.rows import (
     strengths as reviews,
 )
 from vestige.store.sql.rows.keys import KeyTable
+from vestige.store.sql.search import index_rows
 from vestige.store.sql.search import vectors as dense
-from vestige.store.sql.search import word_rows
 
 ANALYSED_AT_ONCE = 500
 
@@ -245,13 +245,13 @@ class Tables(KeyTable):
 
     def rebuild_words(self) -> int:
         """The slow part is done before the write lock is taken."""
-        analysed: dict[int, word_rows.Analysis] = {}
+        analysed: dict[int, index_rows.Analysis] = {}
         last: int | None = 0
         while last is not None:
             with self._tables.reading() as db:
                 texts, last = memories.texts_after(db, last, ANALYSED_AT_ONCE)
-            analysed.update((key, word_rows.analyse(memory)) for key, memory in texts)
-        return self._tables.written(lambda db: word_rows.rebuild(db, analysed, self._surfaces))
+            analysed.update((key, index_rows.analyse(memory)) for key, memory in texts)
+        return self._tables.written(lambda db: index_rows.rebuild(db, analysed, self._surfaces))
 
     def _put_out_of_use(self, db: Database) -> None:
         """Release what a store made of vectors that are no longer in use, in the transaction that put others
@@ -264,7 +264,7 @@ class Tables(KeyTable):
 
     def _words_are_current(self) -> bool:
         with self._tables.reading(snapshot=False) as db:
-            return word_rows.are_current(db)
+            return index_rows.are_current(db)
 
     def _commit(
         self,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from vestige.core.checks import nul_in_json
+from vestige.core.models import nul_in_json
 from vestige.store.sql.columns import MAX_INTEGER, moment_text
 
 Fault = str | None

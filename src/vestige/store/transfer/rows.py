@@ -7,7 +7,7 @@ from datetime import datetime
 from vestige.store.sql.columns import moment_text
 from vestige.store.sql.database import Database, Row
 from vestige.store.sql.rows import log, memories, strengths
-from vestige.store.sql.search import word_rows
+from vestige.store.sql.search import index_rows
 from vestige.store.transfer import receipts, row_keys
 from vestige.store.transfer.ends import Progress, RowRefusal, Side, UnfitRow
 from vestige.store.transfer.receipts import CarriedState, Receipt
@@ -52,7 +52,7 @@ class Carrier:
             receipts.make(db)
             known = receipts.admitted(db, self.name, carried)
             if known is None:
-                word_rows.rebuild(
+                index_rows.rebuild(
                     db, {}, self.into.surfaces
                 )  # no memory yet: this records the version of the analyser
                 begun = moment_text(self.now())

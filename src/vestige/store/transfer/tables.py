@@ -20,8 +20,8 @@ from vestige.store.sql.rows import keys as api_keys
 from vestige.store.sql.rows import log, memories
 from vestige.store.sql.rows import strengths as reviews
 from vestige.store.sql.rows.memories import WrittenMemory as MemoryRow
-from vestige.store.sql.search import thread_rows, word_rows
-from vestige.store.sql.search.word_rows import Analysis
+from vestige.store.sql.search import index_rows
+from vestige.store.sql.search.index_rows import Analysis
 from vestige.store.transfer import row_keys
 from vestige.store.transfer.columns import Column, Fault, columns
 from vestige.store.transfer.row_keys import Key
@@ -165,7 +165,7 @@ class MemoriesTable(TableSpec):
                 )
         memories.insert(db, written)
         STRENGTHS.put(db, [CarriedRow(row=one.strength) for one in whole], surfaces)
-        word_rows.put(db, analysed, surfaces)
+        index_rows.put_words(db, analysed, surfaces)
 
     def _item(self, row: Row, strength: Row | None) -> CarriedRow:
         if strength is None:
@@ -175,7 +175,7 @@ class MemoriesTable(TableSpec):
             return CarriedRow(row=row, fault=fault)
         try:
             memory = memories.from_row(row[2:])
-            analysis = word_rows.analyse(memory)
+            analysis = index_rows.analyse(memory)
         except DAMAGED as exc:
             return CarriedRow(row=row, fault=_said(exc))
         return MemoryItem(row=row, strength=strength, memory=memory, analysis=analysis)
@@ -246,7 +246,7 @@ GRAVES = TableSpec(
     columns=columns("key:integer length:integer form:integer flags:integer speaker:integer born:integer"),
     order=("key",),
     # The key of a deleted memory is never given again.
-    where=f"length = {thread_rows.GONE}",
+    where=f"length = {index_rows.GONE}",
 )
 DOCUMENTS = TableSpec(
     table="documents",

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-from vestige.core.checks import check_label
 from vestige.core.errors import InvalidInput
+from vestige.core.models import check_label
 from vestige.transports.bridge.child import Message
 
 TRUNCATE_CHARS = 8_000

@@ -14,8 +14,8 @@ from typing import Any, Literal, Protocol, Self
 import click
 import orjson
 
+from vestige.core.caller import Progress
 from vestige.core.errors import VestigeError
-from vestige.core.invocation import Progress
 from vestige.engine.context import Engine
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import Operation

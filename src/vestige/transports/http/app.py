@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vestige.core.errors import INSIDE, VestigeError
-from vestige.operations.registry.privacy import in_general
+from vestige.operations.registry.registry import in_general
 from vestige.transports.http import health, metrics, rest
 from vestige.transports.http.auth import login
 from vestige.transports.http.auth.addresses import bind_of

@@ -20,8 +20,8 @@ from starlette.routing import BaseRoute
 from starlette.routing import Route as Address
 from starlette.types import Receive, Scope, Send
 
+from vestige.core.caller import Invocation
 from vestige.core.errors import Cancelled, InvalidInput, VestigeError
-from vestige.core.invocation import Invocation
 from vestige.operations.registry.registry import Operation
 from vestige.operations.registry.route import Route
 from vestige.transports.arguments import arguments_of

@@ -19,8 +19,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from vestige.core.caller import CancelSignal, Invocation
 from vestige.core.errors import ConfigError, Conflict
-from vestige.core.invocation import CancelSignal, Invocation
 from vestige.engine.context import Engine
 from vestige.operations.registry.groups import registry
 from vestige.settings.settings import Settings

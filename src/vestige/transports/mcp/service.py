@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from vestige.core.invocation import Invocation
+from vestige.core.caller import Invocation
 from vestige.engine.context import Engine
 from vestige.transports.mcp.protocol.jsonrpc import Message
 

@@ -129,7 +129,7 @@ class Workers:
             self._report(Progressed(job, value, total, message))
 
         app = self._opened()
-        from vestige.core.invocation import Invocation  # imported here, on the worker, to keep the start lean
+        from vestige.core.caller import Invocation  # imported here, on the worker, to keep the start lean
 
         invocation = Invocation(
             name=job.name,

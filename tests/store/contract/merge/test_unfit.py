@@ -18,10 +18,18 @@ from tests.store.support.generators import (
     ids,
     link,
 )
-from vestige.core.checks import MAX_DOCUMENT_ID_BYTES, MAX_LABEL_BYTES, MAX_NAME_BYTES
 from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput, NotFound, TooLarge
-from vestige.core.models import EVERYTHING, Edge, Evidence, Filter, MemoryState
+from vestige.core.models import (
+    EVERYTHING,
+    MAX_DOCUMENT_ID_BYTES,
+    MAX_LABEL_BYTES,
+    MAX_NAME_BYTES,
+    Edge,
+    Evidence,
+    Filter,
+    MemoryState,
+)
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import (
     Add,

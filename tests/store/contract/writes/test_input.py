@@ -7,9 +7,8 @@ import pytest
 
 from tests.store.support.generators import SCOPES, T0, a_memory, add, forget, held, hits, ids
 from vestige.cognition.text.analyser import query_terms
-from vestige.core.checks import MAX_CONTENT_BYTES
 from vestige.core.errors import InvalidInput, TooLarge
-from vestige.core.models import ANYTHING, EVERYTHING, Filter
+from vestige.core.models import ANYTHING, EVERYTHING, MAX_CONTENT_BYTES, Filter
 from vestige.store.contract.store import MemoryStore
 
 

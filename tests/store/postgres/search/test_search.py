@@ -32,7 +32,7 @@ from vestige.store.postgres.search import literals
 from vestige.store.postgres.search.cache import MemoryIds, Past, Shelf
 from vestige.store.postgres.server import values as arrays
 from vestige.store.postgres.store import PostgresStore
-from vestige.store.sql.search import tokens
+from vestige.store.sql.search import vectors
 
 pytestmark = pytest.mark.slow
 
@@ -202,7 +202,7 @@ def test_a_literal_whose_words_are_everywhere_is_looked_for_nowhere(
 def test_no_more_token_bits_are_read_than_a_sketch_holds_and_more_when_it_holds_more(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tokens, "MOST_BYTES", 2 * (tokens.ENTRY_BYTES + 2 * 10))
+    monkeypatch.setattr(vectors, "MOST_BYTES", 2 * (vectors.ENTRY_BYTES + 2 * 10))
     monkeypatch.setattr("vestige.core.candidates.MOST_TOKENS", 16)
     monkeypatch.setattr("vestige.core.candidates.LEAST_TOKENS", 1)
     of_each = [[10 * number + at for at in range(10)] for number in range(4)]

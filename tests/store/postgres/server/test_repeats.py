@@ -28,7 +28,7 @@ from vestige.store.contract.search import Probe
 from vestige.store.postgres.connection import PostgresSession
 from vestige.store.postgres.processes import processes
 from vestige.store.postgres.store import PostgresStore
-from vestige.store.sql.search import word_rows
+from vestige.store.sql.search import index_rows
 
 pytestmark = pytest.mark.slow  # starts a server
 
@@ -220,7 +220,7 @@ def test_the_words_of_a_large_store_are_made_anew_however_long_it_takes(
         add(store, FIRST, SECOND, a_memory("m3", "zinc and nickel"))
     query(postgres_url, IS_SLOW)
     query(postgres_url, "DELETE FROM analysed")  # as if it was written by another version
-    monkeypatch.setattr(word_rows, "WRITTEN_AT_ONCE", 2)
+    monkeypatch.setattr(index_rows, "WRITTEN_AT_ONCE", 2)
     with closing(open_at(postgres_url, statement_seconds=0.5)) as store:
         query(postgres_url, "DROP FUNCTION be_slow CASCADE")
         assert store.examine(T0) == []

@@ -21,8 +21,8 @@ from tests.store.support.generators import a_memory, add, held
 from tests.store.support.sqlite_files import NOW, FakeClock, around, open_at, query
 from tests.transports.cli.harness import invoke
 from vestige.app.app import open_app
+from vestige.core.caller import Invocation
 from vestige.core.errors import StoreBusy, StoreError
-from vestige.core.invocation import Invocation
 from vestige.core.models import EVERYTHING
 from vestige.store.contract.processes import Who
 from vestige.store.sqlite.connection import (

@@ -12,7 +12,7 @@ from vestige.cognition.ranking.bm25 import MOST_COUNTED, MOST_PREFIXES, MOST_TER
 from vestige.core.models import EVERYTHING
 from vestige.store.contract.changes import Add
 from vestige.store.contract.search import Probe
-from vestige.store.sql.search import tokens
+from vestige.store.sql.search import vectors
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sqlite.search import literals, words
 from vestige.store.sqlite.store import SqliteStore
@@ -85,8 +85,8 @@ def sketched(store: SqliteStore, *axes: int) -> list[list[int]]:
 def test_token_bits_are_held_up_to_a_bound_and_read_again_when_they_are_needed(
     path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room = 2 * (tokens.ENTRY_BYTES + 2 * 10)
-    monkeypatch.setattr(tokens, "MOST_BYTES", room)
+    room = 2 * (vectors.ENTRY_BYTES + 2 * 10)
+    monkeypatch.setattr(vectors, "MOST_BYTES", room)
     monkeypatch.setattr("vestige.core.candidates.MOST_TOKENS", 16)
     monkeypatch.setattr("vestige.core.candidates.LEAST_TOKENS", 1)
     rows = [[10 * number + at for at in range(10)] for number in range(4)]
@@ -109,7 +109,7 @@ def test_token_bits_are_held_up_to_a_bound_and_read_again_when_they_are_needed(
         assert sketched(store, *asked) == expected, asked
         needed = sum(cache._held[key].size for key in cache._held)
         assert cache._bytes == needed
-        assert needed <= max(room, len(asked) * (tokens.ENTRY_BYTES + 2 * 10))
+        assert needed <= max(room, len(asked) * (vectors.ENTRY_BYTES + 2 * 10))
     other = open_at(path)
     assert sketched(other, 0, 1, 2) == [[bits] for number in range(3) for bits in rows[number][:5]]
     assert {len(entry.asked) for entry in other._tokens._held.values()} == {5}, "no more is read than is used"

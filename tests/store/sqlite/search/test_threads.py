@@ -35,7 +35,7 @@ from vestige.cognition.ranking.bm25 import Collection
 from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.store.contract.changes import Add
 from vestige.store.contract.search import Probe
-from vestige.store.sql.search import tokens
+from vestige.store.sql.search import vectors
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sqlite.store import SqliteStore
 
@@ -261,7 +261,7 @@ def test_a_sibling_sees_new_tokens_in_place_of_old_ones(path: Path, store: Sqlit
 
 
 def test_the_cache_starts_over_when_it_is_full(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "MOST_BYTES", 3)
+    monkeypatch.setattr(vectors, "MOST_BYTES", 3)
     for number in range(4):
         memory = a_memory(f"m{number}", "zinc" if number % 2 else "iron")
         given = embedded(memory, axis(number), tokens=[some_tokens(number)])

@@ -18,8 +18,7 @@ from tests.transports.parity.planted import planted
 from tests.transports.parity.transports import direct
 from vestige.core.errors import InvalidInput, VestigeError
 from vestige.operations.registry.groups import registry
-from vestige.operations.registry.privacy import NAMING
-from vestige.operations.registry.registry import Operation, Registry
+from vestige.operations.registry.registry import NAMING, Operation, Registry
 from vestige.operations.registry.route import Route
 from vestige.transports.http import problems
 from vestige.transports.http.auth import gate, hosts

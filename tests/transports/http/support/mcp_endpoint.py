@@ -8,8 +8,7 @@ import anyio
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from vestige.core.caller import LOCAL_USER
-from vestige.core.invocation import Invocation
+from vestige.core.caller import LOCAL_USER, Invocation
 from vestige.engine.context import Engine
 from vestige.operations.registry.registry import Registry
 from vestige.settings.settings import load_settings

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vestige.cognition.ranking.bm25 import Integers
 from vestige.store.sql.search.threads import Directory
-from vestige.store.sql.search.tokens import TokenCache
+from vestige.store.sql.search.vectors import TokenCache
 
 FIRST_CAPACITY = 1_024
 

@@ -19,7 +19,7 @@ from vestige.store.sql.rows import memories
 from vestige.store.sql.rows.store_facts import Profile
 from vestige.store.sql.search.bm25 import NO_KEYS, Mask
 from vestige.store.sql.search.threads import COLUMNS
-from vestige.store.sql.search.tokens import Version
+from vestige.store.sql.search.vectors import Version
 
 # The server's start, the database and the table: if one differs, the rows do not continue the known ones.
 PAST = (

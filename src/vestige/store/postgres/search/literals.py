@@ -15,7 +15,7 @@ from vestige.store.postgres.server.values import sent_keys
 from vestige.store.sql.columns import listed
 from vestige.store.sql.rows import memories
 from vestige.store.sql.search.bm25 import NO_KEYS, Ids, Mask, highest, is_indexable
-from vestige.store.sql.search.thread_rows import source_hash
+from vestige.store.sql.search.index_rows import source_hash
 from vestige.store.sql.search.threads import Directory
 
 TEXT = "text"

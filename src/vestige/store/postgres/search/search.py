@@ -25,11 +25,11 @@ from vestige.store.postgres.search.vectors import Query
 from vestige.store.sql.columns import natural
 from vestige.store.sql.database import Database, Row
 from vestige.store.sql.rows import history, store_facts
-from vestige.store.sql.search import bm25, pool, tokens
+from vestige.store.sql.search import bm25, pool
+from vestige.store.sql.search import vectors as tokens
 from vestige.store.sql.search.bm25 import Lexical, Mask, SoughtTerms
 from vestige.store.sql.search.threads import Directory
-from vestige.store.sql.search.tokens import TokenEntry
-from vestige.store.sql.search.vectors import Closest, check_queries
+from vestige.store.sql.search.vectors import Closest, TokenEntry, check_queries
 
 # -- Gathering the candidates of a search in three statements: the new rows, the arms, every signal of
 # their union; in one more where the index of vectors found too few. The decisions between them are made by

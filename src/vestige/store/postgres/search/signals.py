@@ -13,8 +13,8 @@ from vestige.store.postgres.search.vectors import ROUNDING, SENT, Query
 from vestige.store.postgres.server.values import SentKeys, sent_keys
 from vestige.store.sql.columns import vector_bytes
 from vestige.store.sql.database import Database, Row
-from vestige.store.sql.search import pool, tokens
-from vestige.store.sql.search.tokens import TokenCache, TokenEntry
+from vestige.store.sql.search import pool, vectors
+from vestige.store.sql.search.vectors import TokenCache, TokenEntry
 
 # Each table is looked up key by key (OFFSET 0 keeps it so): a join might read all of it for a few hundred.
 TRAITS = (
@@ -146,7 +146,7 @@ def _selects(query: Query | None, sought: Sequence[str], chosen: SentKeys) -> li
             sql=f"{CANDIDATES} {TRAITS} {PIECES} {texts}",
             params=(chosen, vector, vector, profile.id),
         ),
-        SqlPart(sql=KEPT, params=(tokens.width(profile.signature.dimension),)),
+        SqlPart(sql=KEPT, params=(vectors.width(profile.signature.dimension),)),
     ]
 
 

@@ -11,7 +11,7 @@ from vestige.store.postgres.server.values import integers
 from vestige.store.sql.columns import SqlList, listed
 from vestige.store.sql.database import Database
 from vestige.store.sql.search.bm25 import LAST_CHARACTER, Occurrences
-from vestige.store.sql.search.word_rows import Analysis
+from vestige.store.sql.search.index_rows import Analysis
 
 COUNT = (
     "INSERT INTO terms (term, memories, occurrences)"

@@ -7,8 +7,8 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Conninfo
 
-from vestige.core.checks import SCHEMA_NAMES, is_schema_name
 from vestige.core.errors import ConfigError
+from vestige.core.models import SCHEMA_NAMES, is_schema_name
 from vestige.core.nearest import nearest_name
 
 SECRETS = ("password", "sslpassword", "passfile", "sslkey")

@@ -6,7 +6,7 @@ from datetime import datetime
 from vestige.store.contract.trouble import Trouble, about
 from vestige.store.sql.columns import json_mapping, json_strings
 from vestige.store.sql.database import Database
-from vestige.store.sql.search.thread_rows import GONE
+from vestige.store.sql.search.index_rows import GONE
 
 READERS: dict[str, Callable[[str], object]] = {
     **dict.fromkeys(

@@ -10,8 +10,8 @@ from vestige.store.contract.trouble import Trouble, about
 from vestige.store.sql.columns import listed
 from vestige.store.sql.database import Database
 from vestige.store.sql.rows import memories
-from vestige.store.sql.search import word_rows
-from vestige.store.sql.search.thread_rows import ThreadRow
+from vestige.store.sql.search import index_rows
+from vestige.store.sql.search.index_rows import ThreadRow
 
 BATCH = 500
 AMONG = "IN (SELECT value FROM json_each(?))"
@@ -62,7 +62,7 @@ def texts(db: Database, word_key: str) -> Iterator[Trouble]:
 
 def _compare(wrong: Wrong, some: Sequence[tuple[int, Memory]], kept: DerivedRows) -> None:
     for key, memory in some:
-        right = word_rows.analyse(memory)
+        right = index_rows.analyse(memory)
         if kept.hashes[key] != text_hash(memory):
             wrong.hashes.append(memory.id)
         if kept.terms.get(key, right.terms) != right.terms:

@@ -7,7 +7,7 @@ import numpy as np
 from vestige.store.contract.trouble import Trouble, about
 from vestige.store.sql.database import Database
 from vestige.store.sql.rows import store_facts
-from vestige.store.sql.search.tokens import width
+from vestige.store.sql.search.vectors import width
 
 BATCH = 4_096
 UNIT = 1e-2

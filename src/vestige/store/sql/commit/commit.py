@@ -45,7 +45,7 @@ from vestige.store.sql.commit.pending_rows import PendingDocuments, PendingEdges
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.rows import edges, history, log, memories, store_facts, strengths
 from vestige.store.sql.rows.store_facts import StoreHead
-from vestige.store.sql.search import thread_rows, vectors, word_rows
+from vestige.store.sql.search import index_rows, vectors
 
 UNLOGGED_FIELDS = ("revision", "updated_at")  # they change with every revision
 
@@ -56,7 +56,7 @@ class Written:
 
     change: Add | Revise
     row: memories.WrittenMemory
-    analysis: word_rows.Analysis
+    analysis: index_rows.Analysis
 
 
 Step = Written | RecordEvidence | Link | Unlink | ChangeState | Carry | Tune | Put | Drop | Forget
@@ -65,7 +65,7 @@ Step = Written | RecordEvidence | Link | Unlink | ChangeState | Carry | Tune | P
 def analyse(change: Change) -> Step:
     """Do the slow part that needs no database, before the write lock is taken."""
     if isinstance(change, Add | Revise):
-        analysis = word_rows.analyse(change.memory)
+        analysis = index_rows.analyse(change.memory)
         row = pending.row_of(change.memory, analysis.fingerprints)
         return Written(change=change, row=row, analysis=analysis)
     return change
@@ -196,7 +196,7 @@ class PendingCommit:
         )
         pending_memory.memory = new
         changed = _changed_fields(old, new)
-        self._take_text(pending_memory, written, moved=not thread_rows.MADE_FROM.isdisjoint(changed))
+        self._take_text(pending_memory, written, moved=not index_rows.MADE_FROM.isdisjoint(changed))
         self._note(REVISED, new.updated_at, new, {"fields": changed, "reason": change.reason})
 
     def _take_text(self, pending_memory: PendingMemory, written: Written, *, moved: bool) -> None:

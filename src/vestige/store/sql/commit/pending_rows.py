@@ -12,7 +12,7 @@ from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.rows import documents, edges, history, memories, notices, store_facts
 from vestige.store.sql.rows.documents import Name
 from vestige.store.sql.rows.edges import EdgeKey
-from vestige.store.sql.search import vectors, word_rows
+from vestige.store.sql.search import index_rows, vectors
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class PendingMemory:
     text_hash: str
     is_new: bool = False
     row: memories.WrittenMemory | None = None
-    analysis: word_rows.Analysis | None = None
+    analysis: index_rows.Analysis | None = None
     embedded: Embedded | None = None
     lost_vectors: bool = False
     reweighed: bool = False
@@ -51,7 +51,7 @@ def write_texts(
         return
     memories.insert(db, {one.key: one.row for one in worded if one.is_new and one.row})
     memories.update(db, {one.key: one.row for one in worded if not one.is_new and one.row})
-    word_rows.put(db, {one.key: one.analysis for one in worded if one.analysis is not None}, surfaces)
+    index_rows.put_words(db, {one.key: one.analysis for one in worded if one.analysis is not None}, surfaces)
     vectors.delete(db, [one.key for one in worded if one.lost_vectors])
     if profile is not None:
         again = [one.key for one in worded if one.embedded and not one.is_new]
@@ -75,7 +75,7 @@ def write_endings(db: Database, forgotten: Sequence[PendingMemory], surfaces: Su
         keys = [one.key for one in gone]
         documents.drop_citing(db, keys)
         vectors.delete(db, keys)
-        word_rows.delete(db, keys, surfaces)
+        index_rows.delete(db, keys, surfaces)
         memories.delete(db, keys)
 
 

@@ -39,7 +39,7 @@ from vestige.store.sql.rows import (
 from vestige.store.sql.rows import (
     history as history_rows,
 )
-from vestige.store.sql.search import thread_rows, vectors, word_rows
+from vestige.store.sql.search import index_rows, vectors
 
 BATCH = 500
 """The number of strengths folded at once."""
@@ -63,7 +63,7 @@ class Brought:
     """The rows derived from an incoming memory that is unknown here."""
 
     memory: Memory
-    analysis: word_rows.Analysis
+    analysis: index_rows.Analysis
     weighed: Weighed
 
 
@@ -107,7 +107,7 @@ def _prepare(db: Database, given: Mapping[Key, EntityHistory]) -> Prepared:
         brought={
             history.memory_id: Brought(
                 memory=memory,
-                analysis=word_rows.analyse(memory),
+                analysis=index_rows.analyse(memory),
                 weighed=_weighed(curves.folded(memory.created_at, history.events)),
             )
             for history in new.values()
@@ -214,9 +214,9 @@ def _revise(draft: PendingMemory, memory: Memory, one: Meeting, prepared: Prepar
     """Make the pending row this memory, with its whole past."""
     brought = prepared.brought.get(memory.id)
     fits = brought is not None and brought.memory == memory
-    analysis = brought.analysis if brought is not None and fits else word_rows.analyse(memory)
+    analysis = brought.analysis if brought is not None and fits else index_rows.analyse(memory)
     before = draft.memory
-    if draft.is_new or any(getattr(before, part) != getattr(memory, part) for part in thread_rows.MADE_FROM):
+    if draft.is_new or any(getattr(before, part) != getattr(memory, part) for part in index_rows.MADE_FROM):
         draft.analysis = analysis
     draft.row = pending.row_of(memory, analysis.fingerprints)
     draft.lost_vectors = not draft.is_new and draft.row.text_hash != draft.text_hash

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from vestige.core.checks import utc
-from vestige.core.models import ANYTHING, EVERYTHING, NO_METADATA, Access, Evidence, LogEvent
+from vestige.core.models import ANYTHING, EVERYTHING, NO_METADATA, Access, Evidence, LogEvent, utc
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import DROPPED, LINKED, PUT, REMARKED, UNLINKED
 from vestige.store.sql.columns import json_mapping, json_text, moment_text

@@ -13,7 +13,7 @@ from vestige.store.contract.search import Probe
 from vestige.store.sql.database import Row
 from vestige.store.sql.rows import strengths
 from vestige.store.sql.search.bm25 import Ids, Lexical, Mask, best_rows, highest
-from vestige.store.sql.search.thread_rows import ASKS, FIRST_PERSON, TIMED
+from vestige.store.sql.search.index_rows import ASKS, FIRST_PERSON, TIMED
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sql.search.vectors import Closest
 

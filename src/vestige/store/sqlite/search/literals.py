@@ -14,7 +14,7 @@ from vestige.core.models import Memory
 from vestige.store.sql.columns import keys_from_text, listed
 from vestige.store.sql.rows import memories
 from vestige.store.sql.search.bm25 import NO_KEYS, Mask, highest, is_indexable
-from vestige.store.sql.search.thread_rows import source_hash
+from vestige.store.sql.search.index_rows import source_hash
 from vestige.store.sql.search.threads import Directory
 
 READ_CHARS = 16_000_000

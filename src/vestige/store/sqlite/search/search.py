@@ -18,11 +18,11 @@ from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded, Voic
 from vestige.store.sql.columns import listed, natural
 from vestige.store.sql.rows import history, memories, store_facts
 from vestige.store.sql.rows.store_facts import Profile
-from vestige.store.sql.search import pool, tokens
+from vestige.store.sql.search import pool
+from vestige.store.sql.search import vectors as tokens
 from vestige.store.sql.search.bm25 import NO_KEYS, Mask
 from vestige.store.sql.search.threads import Directory
-from vestige.store.sql.search.tokens import TokenCache, TokenEntry
-from vestige.store.sql.search.vectors import Closest, check_queries
+from vestige.store.sql.search.vectors import Closest, TokenCache, TokenEntry, check_queries
 from vestige.store.sqlite.connection import SqliteConnections
 from vestige.store.sqlite.search import literals, segments, vectors, words
 from vestige.store.sqlite.search import vectors as scan

@@ -13,8 +13,8 @@ from vestige.store.sql.database import Database
 from vestige.store.sql.rows import memories
 from vestige.store.sql.search import bm25
 from vestige.store.sql.search.bm25 import LAST_CHARACTER, NO_KEYS, Lexical, Mask, SoughtTerms
+from vestige.store.sql.search.index_rows import Analysis
 from vestige.store.sql.search.threads import Directory
-from vestige.store.sql.search.word_rows import Analysis
 from vestige.store.sqlite.file import wal
 from vestige.store.sqlite.search import segments
 

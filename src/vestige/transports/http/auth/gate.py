@@ -13,9 +13,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vestige.core.caller import Caller
-from vestige.core.checks import check_label
 from vestige.core.errors import Forbidden, InvalidInput, StoreError, VestigeError
-from vestige.core.models import Access, covers, normal_scope, scope_filter
+from vestige.core.models import Access, check_label, covers, normal_scope, scope_filter
 from vestige.transports.http.auth.addresses import sender_of
 from vestige.transports.http.auth.cookies import CSRF_HEADER, Logins
 from vestige.transports.http.auth.credentials import (

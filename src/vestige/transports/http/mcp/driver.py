@@ -15,9 +15,8 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 
-from vestige.core.caller import Caller
+from vestige.core.caller import Caller, Invocation
 from vestige.core.errors import DeadlineExceeded, StoreError, TooLarge
-from vestige.core.invocation import Invocation
 from vestige.transports.http.context import ServerContext
 from vestige.transports.http.limits.fair_queue import OVERLOADED, Reservation
 from vestige.transports.http.limits.responses import NO_ROOM, SMALL_BYTES, check_size, check_texts, encoded

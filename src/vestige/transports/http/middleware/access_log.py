@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vestige.core.caller import Caller
 from vestige.core.errors import INSIDE, VestigeError
-from vestige.operations.registry.privacy import in_general
+from vestige.operations.registry.registry import in_general
 from vestige.settings.settings import Settings
 from vestige.transports.http.auth.addresses import sender_of
 from vestige.transports.http.context import ServerContext

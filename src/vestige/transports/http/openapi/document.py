@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vestige import __version__
-from vestige.core.checks import MAX_LABEL_CHARS
+from vestige.core.models import MAX_LABEL_CHARS
 from vestige.operations.registry.registry import Operation, Registry
 from vestige.operations.registry.route import Route, never
 from vestige.operations.registry.schemas import Schema, Shapes, shapes

@@ -1,14 +1,21 @@
-"""Rows of the table `places`: the thread, position and form of each memory. The directory of every search is
-made of them."""
+"""Lexical rows of memories: terms, fingerprints and rows of `places`, all derived from the text."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 
+import numpy as np
+
+from vestige.cognition.text.analyser import ANALYSER_VERSION, fingerprint, memory_terms
 from vestige.cognition.text.form import features
 from vestige.core.models import Memory
 from vestige.store.sql.columns import json_text, listed, microseconds, optional_text
-from vestige.store.sql.database import Database
+from vestige.store.sql.database import Database, Surfaces
+from vestige.store.sql.rows import memories
+
+# -- Rows of the table `places`: the thread, position and form of each memory. The directory of every
+# search is made of them.
 
 FIRST_PERSON, ASKS, TIMED = 1, 2, 4
 GONE = -1
@@ -75,7 +82,7 @@ def source_hash(source: str) -> int:
     return _hash(source)
 
 
-def put(db: Database, places: Mapping[int, ThreadRow]) -> None:
+def put_threads(db: Database, places: Mapping[int, ThreadRow]) -> None:
     """Write the rows of memories, replacing those there under a new `seq`."""
     db.execute("DELETE FROM places WHERE key IN (SELECT value FROM json_each(?))", (listed(places),))
     db.executemany(
@@ -93,7 +100,7 @@ def put(db: Database, places: Mapping[int, ThreadRow]) -> None:
 def bury(db: Database, keys: Iterable[int]) -> None:
     """Mark memories as deleted, so that every directory learns it."""
     gone = ThreadRow(thread=None, source=None, position=None, length=GONE, form=0, flags=0, speaker=0, born=0)
-    put(db, dict.fromkeys(keys, gone))
+    put_threads(db, dict.fromkeys(keys, gone))
 
 
 def bury_strays(db: Database) -> None:
@@ -107,3 +114,75 @@ def bury_strays(db: Database) -> None:
 def _hash(text: str) -> int:
     """A signed 64-bit number that is never 0, which means none."""
     return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "big", signed=True) or 1
+
+
+# -- word_rows
+
+WRITTEN_AT_ONCE = 2_000
+"""The number of memories whose terms are written together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """The rows derived from one revision of a memory."""
+
+    revision: int
+    terms: str
+    fingerprints: frozenset[str]
+    place: ThreadRow
+
+
+def analyse(memory: Memory) -> Analysis:
+    """Derive the rows of a memory."""
+    terms = memory_terms(memory)
+    return Analysis(
+        revision=memory.revision,
+        terms=" ".join(terms),
+        fingerprints=fingerprints(memory),
+        place=of(memory, len(terms)),
+    )
+
+
+def fingerprints(memory: Memory) -> frozenset[str]:
+    """The fingerprints of a memory's wordings."""
+    return frozenset(fingerprint(wording) for wording in (memory.content, *memory.phrasings))
+
+
+def put_words(db: Database, analysed: Mapping[int, Analysis], surfaces: Surfaces) -> None:
+    """Write the terms and the rows of `places` of memories, replacing those there."""
+    coming = iter(analysed.items())
+    while some := dict(islice(coming, WRITTEN_AT_ONCE)):
+        surfaces.put_words(db, some)
+        put_threads(db, {key: one.place for key, one in some.items()})
+
+
+def delete(db: Database, keys: Sequence[int], surfaces: Surfaces) -> None:
+    """Remove the terms of memories and their rows of `places`."""
+    surfaces.delete_words(db, keys)
+    bury(db, keys)
+
+
+def are_current(db: Database) -> bool:
+    """Whether the lexical rows were made by the present analyser."""
+    row = db.execute("SELECT version FROM analysed").fetchone()
+    return row is not None and row[0] == ANALYSER_VERSION
+
+
+def rebuild(db: Database, analysed: Mapping[int, Analysis], surfaces: Surfaces) -> int:
+    """Write all lexical rows anew, from analyses made before the write lock was taken; memories that changed
+    since are analysed again."""
+    present = dict(db.execute("SELECT key, revision FROM memories").fetchall())
+    fresh = {key: one for key, one in analysed.items() if present.get(key) == one.revision}
+    stale = np.array([key for key in present if key not in fresh], dtype=np.int64)
+    for key, record in zip(stale.tolist(), memories.by_key(db, stale), strict=True):
+        fresh[key] = analyse(record.memory)
+    surfaces.empty_words(db)
+    put_words(db, fresh, surfaces)
+    bury_strays(db)
+    memories.refresh_fingerprints(db, {key: one.fingerprints for key, one in fresh.items()})
+    db.execute(
+        "INSERT INTO analysed (one, version) VALUES (1, ?)"
+        " ON CONFLICT (one) DO UPDATE SET version = excluded.version",
+        (ANALYSER_VERSION,),
+    )
+    return len(present)
