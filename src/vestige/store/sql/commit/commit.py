@@ -40,8 +40,8 @@ from vestige.store.contract.changes import (
 )
 from vestige.store.hybrid_clock import tick
 from vestige.store.merge.strength_log import carried, carried_strength
-from vestige.store.sql.commit import pending_rows as pending
-from vestige.store.sql.commit.pending_rows import PendingDocuments, PendingEdges, PendingMemory
+from vestige.store.sql.commit import commit_rows as pending
+from vestige.store.sql.commit.commit_rows import PendingDocuments, PendingEdges, PendingMemory
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.rows import edges, history, log, memories, store_facts, strengths
 from vestige.store.sql.rows.store_facts import StoreHead

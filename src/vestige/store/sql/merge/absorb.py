@@ -22,8 +22,8 @@ from vestige.store.merge.union import (
     revisions,
     two_events,
 )
-from vestige.store.sql.commit import pending_rows as pending
-from vestige.store.sql.commit.pending_rows import PendingMemory
+from vestige.store.sql.commit import commit_rows as pending
+from vestige.store.sql.commit.commit_rows import PendingMemory
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.merge import histories
 from vestige.store.sql.rows import (
