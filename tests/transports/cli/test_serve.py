@@ -125,7 +125,7 @@ def test_a_place_of_a_vestige_is_told_with_the_line_that_connects_to_it() -> Non
 def test_a_place_that_something_else_has_is_told_with_every_way_to_another(body: bytes) -> None:
     with answering(body) as place:
         told = occupied(place)
-    assert told.message == f"Another program already listens on {place} already."
+    assert told.message == f"Another program already listens on {place}."
     assert told.hint is not None
     assert "--bind" in told.hint
     assert "VESTIGE_SERVER_BIND" in told.hint
@@ -172,7 +172,7 @@ def test_a_second_server_at_one_place_is_told_that_a_vestige_is_there(tmp_path: 
         assert "No key is needed" in server.log()
     assert done.returncode == 1
     told = json.loads(done.stderr)["error"]
-    assert told["message"] == f"A Vestige server already listens on {bind} already."
+    assert told["message"] == f"A Vestige server already listens on {bind}."
     assert f"--data-dir {tmp_path} connect CLIENT --http http://{bind}`" in told["hint"]
 
 

@@ -92,7 +92,7 @@ def test_a_port_in_use_is_told_before_the_store_is_opened(tmp_path: Path) -> Non
         done = refused(tmp_path, "--bind", f"127.0.0.1:{port}")
     assert done.returncode == 1
     told = json.loads(done.stderr)["error"]
-    assert told["message"] == f"Another program already listens on 127.0.0.1:{port} already."
+    assert told["message"] == f"Another program already listens on 127.0.0.1:{port}."
     assert "--bind" in told["hint"]
     assert not (tmp_path / "vestige.db").exists()
 
