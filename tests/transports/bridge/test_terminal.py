@@ -28,7 +28,7 @@ def test_its_log_is_for_people_and_it_says_when_it_is_over(tmp_path: Path) -> No
     ) as process:
         os.close(follower)
         screen = b""
-        while b"Ctrl-C ends it." not in screen and (piece := read(leader)):
+        while b"press Ctrl-C to stop." not in screen and (piece := read(leader)):
             screen += piece
         url = re.search(r"http://127\.0\.0\.1:\d+", screen.decode())
         assert url is not None

@@ -179,7 +179,7 @@ def test_claude_code_is_asked_by_its_own_command_when_it_is_there(home: Path) ->
     program.chmod(0o755)
     told = answer(run(home, "claude-code", "--http", "--yes"))
     assert not told["changed"]
-    assert told["message"].startswith("Nothing was changed: Claude Code keeps this file itself. Run this")
+    assert told["message"].startswith("Nothing was changed: Claude Code manages this file itself. Run this")
     assert shlex.split(told["commands"][0])[-1] == "Authorization: Bearer ${VESTIGE_KEY}"
     assert written(home) == ["bin/claude"]
     entry = {"type": "stdio", "command": "old"}
