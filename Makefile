@@ -84,11 +84,11 @@ fix: .venv/.dev ## format, fix what can be fixed, write the generated documentat
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 	$(PY) -m vestige docs --write .
-	$(PY) -m tests.project.import_graph
+	$(PY) -m tests.project.import_graph.diagram
 
 docs: .venv/.dev ## write the generated documentation
 	$(PY) -m vestige docs --write .
-	$(PY) -m tests.project.import_graph
+	$(PY) -m tests.project.import_graph.diagram
 
 clean: ## remove everything that make made, but not the model
 	rm -rf .venv build dist .coverage htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis

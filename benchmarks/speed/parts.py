@@ -15,7 +15,7 @@ from benchmarks.client import Json
 from benchmarks.engine import InProcess
 from benchmarks.progress import track
 from benchmarks.report import Cell
-from vestige.cognition.query.analyse import Asked, analyse, telling_words
+from vestige.cognition.query.analyse import Asked, analyse, content_words
 from vestige.cognition.ranking.maxsim import match, weigh
 from vestige.core.models import EVERYTHING, Filter
 from vestige.embed.protocol import Encoded
@@ -130,7 +130,7 @@ def _case(opened: InProcess, query: str) -> Case:
     pool = _gather(opened, asked, encoded)
     weights = np.zeros(0)
     if encoded.tokens is not None:
-        weights = weigh(encoded.tokens.spans, telling_words(query), pool.frequencies, pool.memories)
+        weights = weigh(encoded.tokens.spans, content_words(query), pool.frequencies, pool.memories)
     return Case(query=query, asked=asked, encoded=encoded, weights=weights, pool=pool)
 
 

@@ -2,12 +2,15 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 
@@ -19,6 +22,10 @@ from vestige.transports.docs import files, stale
 
 SNIPPET = re.compile(r"^<!-- test -->\n```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "<!-- test -->"
+CODE = re.compile(r"^ *```(?:sh|console)?\n(.*?)^ *```$|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"(?:^|[\s($]|\.venv/bin/)vestige ([a-z-][^\n|>&)]*)", re.MULTILINE)
+OTHERS = ("helm install", "claude mcp add")
+"""Commands of other programs, in which `vestige` is a name."""
 
 
 ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md", "CHANGELOG.md")
@@ -112,6 +119,72 @@ def test_every_mark_stands_before_a_snippet_that_can_run() -> None:
     for page in pages():
         text = page.read_text(encoding="utf-8")
         assert text.count(f"{MARK}\n") == len(SNIPPET.findall(text)), page.name
+
+
+def commands(page: Path) -> Iterator[str]:
+    """What stands behind `vestige` in the code of a page, up to the end of the command."""
+    for block, inline in CODE.findall(page.read_text(encoding="utf-8")):
+        code = block.replace("\\\n", " ") if block else inline
+        lines = [line for line in code.splitlines() if not any(other in line for other in OTHERS)]
+        yield from COMMAND.findall("\n".join(lines))
+
+
+@cache
+def commands_of_vestige() -> click.Group:
+    return root_command()
+
+
+def unknown_words(arguments: str) -> Iterator[str]:
+    """The subcommands and options of a command line that `vestige` does not have."""
+    command: click.Command = commands_of_vestige()
+    known = {"--help": False}
+    words = iter(shlex.split(arguments.replace("'", "").replace('"', ""), comments=True))
+    for word in words:
+        known |= {name: _takes_a_value(option) for option in command.params for name in option.opts}
+        known |= {name: False for option in command.params for name in option.secondary_opts}
+        if word == "--" or command.name == "bench":
+            return
+        if word.startswith("--"):
+            if word not in known:
+                yield word
+            elif known[word]:
+                next(words, None)
+        elif isinstance(command, click.Group) and re.fullmatch("[a-z-]+", word):
+            found = command.get_command(click.Context(command), word)
+            if found is None:
+                yield word
+                return
+            command = found
+
+
+def _takes_a_value(option: click.Parameter) -> bool:
+    return isinstance(option, click.Option) and not option.is_flag
+
+
+def test_every_command_on_a_page_exists_with_its_options() -> None:
+    written = [page for page in pages() if page.parent.name != "reference"]
+    named = [(page, command) for page in written for command in commands(page)]
+    assert len(named) > 300
+    unknown = [
+        f"{page.relative_to(PROJECT)}: vestige {command}: {word}"
+        for page, command in named
+        for word in unknown_words(command)
+    ]
+    assert unknown == []
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("search tea --limit 3", []),
+        ("--data-dir DIR memory list --table", []),
+        ("seek tea", ["seek"]),
+        ("search tea --limits 3", ["--limits"]),
+        ("keys destroy laptop", ["destroy"]),
+    ],
+)
+def test_a_command_that_does_not_exist_is_found(line: str, words: list[str]) -> None:
+    assert list(unknown_words(line)) == words
 
 
 @pytest.mark.slow

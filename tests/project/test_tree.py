@@ -14,6 +14,7 @@ TESTS = PROJECT / "tests"
 
 PROTOCOL = "one of the seven Protocols that MemoryStore joins"
 APART: dict[str, str] = {
+    "cognition.secrets.provider_keys": "the shapes of providers' keys, beside their data file",
     "store.contract.care": PROTOCOL,
     "store.contract.keys": PROTOCOL,
     "store.contract.peers": PROTOCOL,

@@ -1,12 +1,12 @@
-"""An embedder that arrives later: it is brought in a thread while full-text search already answers.
+"""Loading an embedder in a background thread, while full-text search already works.
 
     absent ──start or get──► loading ◄──► installing
                                 │
               ready · failed · offline · absent     get() tries the last three again, not too often
 
-Nothing is loaded before somebody asks: most commands need no model. A server asks when it starts.
-This module imports nothing heavy (numpy comes with the embedder), so a server can set it going
-before it has answered its first message.
+Nothing is loaded before it is needed: most commands need no model. A server loads it at start-up. This
+module imports nothing heavy (numpy comes with the embedder), so a server can start loading before it has
+answered its first message.
 """
 
 import enum
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from vestige.embed.protocol import Embedder, Signature
 
 RETRY_SECONDS = 60.0
-"""How old a failure must be before the next call for the embedder tries again."""
+"""The age of a failure after which the next call for the embedder tries again."""
 
 _CLOSE_SECONDS = 5.0
 _TIDY_SECONDS = 0.5
@@ -32,8 +32,6 @@ log = logging.getLogger(__name__)
 
 
 class EmbedderState(enum.StrEnum):
-    """Where the embedder is."""
-
     ABSENT = "absent"
     INSTALLING = "installing"
     LOADING = "loading"
@@ -50,7 +48,7 @@ _STATE_OF_REASON = {"offline": EmbedderState.OFFLINE, "absent": EmbedderState.AB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderStatus:
-    """The state with what a person wants to know about it; `error` is the value of the failure."""
+    """The state with details for people; `error` is the failure as a value."""
 
     state: EmbedderState
     detail: str = ""
@@ -61,17 +59,18 @@ class EmbedderStatus:
 
 @runtime_checkable
 class Closeable(Protocol):
-    """An embedder that holds something open, such as connections."""
+    """An embedder with open resources, such as connections."""
 
     def close(self) -> None:
         """Let go of it."""
 
 
 class EmbedderSource:
-    """Brings an embedder with `load` in a daemon thread, and hands it out once it is there.
+    """Loads an embedder with `load` in a daemon thread, and returns it once it is ready.
 
-    With a clock, `get` tries again what failed `retry_seconds` ago or earlier: a disk gets room, a
-    network comes back, a person installs the model. Without one a failure is final until `start`.
+    With a clock, `get` retries after a failure that is `retry_seconds` old: the disk may have space again,
+    the network may be back, a user may have installed the model. Without a clock a failure is final until
+    `start`.
     """
 
     def __init__(
@@ -94,14 +93,14 @@ class EmbedderSource:
 
     @classmethod
     def of(cls, embedder: "Embedder") -> "EmbedderSource":
-        """A source whose embedder is there already."""
+        """A source whose embedder is ready."""
         source = cls(lambda _progress: embedder)
         source._become_ready(embedder)
         return source
 
     @classmethod
     def off(cls, reason: str) -> "EmbedderSource":
-        """A source that never has an embedder, because the user wants none."""
+        """A source without an embedder, because the settings switch it off."""
 
         def refuse(_progress: Progress) -> "Embedder":
             raise EmbedderError(reason)
@@ -111,21 +110,20 @@ class EmbedderSource:
         return source
 
     def start(self) -> None:
-        """Begin to load, or begin again after a failure; nothing happens while it is at work or done."""
+        """Begin to load, or retry after a failure; does nothing while it is loading or ready."""
         with self._changed:
             if self._status.state in _NOT_THERE:
                 self._begin()
 
     def status(self) -> EmbedderStatus:
-        """Where the embedder is now."""
         with self._changed:
             return self._status
 
     def get(self, wait_seconds: float = 0.0) -> "Embedder | None":
-        """The embedder, waiting for one that is loading; None when there is none (yet).
+        """The embedder, after waiting for one that is loading; None while it is not ready.
 
-        The first call begins to load it, and a later one begins again when the last failure is old
-        enough. Loading takes a fraction of a second, installing can take minutes: that is not waited for.
+        The first call begins to load it, and a later one retries when the last failure is old enough. Loading
+        takes a fraction of a second and is waited for; installing can take minutes and is not.
         """
         with self._changed:
             if self._status.state in _NOT_THERE and self._is_due():
@@ -134,7 +132,7 @@ class EmbedderSource:
             return self._embedder
 
     def on_ready(self, callback: "Callable[[Embedder], None]") -> None:
-        """Call `callback` once with the embedder, in the loading thread; at once if it is there."""
+        """Call `callback` once with the embedder, in the loading thread; at once if it is ready."""
         with self._changed:
             embedder = self._embedder
             if embedder is None and self._status.state is not EmbedderState.OFF:
@@ -143,11 +141,11 @@ class EmbedderSource:
             _notify(callback, embedder)
 
     def close(self) -> None:
-        """Give the embedder up. A load under way is waited for, an installation is ended.
+        """Release the embedder. A load in progress is waited for, an installation is stopped.
 
-        A thread that is inside native code when the interpreter ends can take the process down with
-        it; loading is native code. Installing happens in child processes, which end here: the thread
-        only needs a moment to remove what they left.
+        A thread that is inside native code when the interpreter ends can crash the process, and loading is
+        native code. Installing happens in child processes, which are stopped here: the thread only needs a
+        moment to remove their files.
         """
         with self._changed:
             thread = self._thread if self._status.state in _AT_WORK else None
@@ -174,7 +172,7 @@ class EmbedderSource:
         return self._monotonic() - self._failed_at >= self._retry_seconds
 
     def _begin(self) -> None:
-        """Start the thread that loads. The caller holds the lock."""
+        """Start the loading thread. The caller holds the lock."""
         self._status = EmbedderStatus(state=EmbedderState.LOADING, detail=ModelStep.LOADING)
         self._thread = threading.Thread(target=self._bring, name="vestige-embedder", daemon=True)
         self._thread.start()
@@ -215,7 +213,7 @@ class EmbedderSource:
             _notify(callback, embedder)
 
     def _move(self, status: EmbedderStatus, embedder: "Embedder | None" = None) -> bool:
-        """Take the next state; False when the source was closed in the meantime."""
+        """Enter the next state; False when the source was closed in the meantime."""
         with self._changed:
             if self._status.state is EmbedderState.OFF:
                 return False

@@ -1,4 +1,4 @@
-"""What embedders without token states share: unit rows, checked, and vectors dressed as Encoded."""
+"""Helpers for embedders without token states: unit rows, checks, and vectors as `Encoded`."""
 
 import math
 from collections.abc import Sequence
@@ -31,12 +31,12 @@ def unit_rows(rows: ArrayLike, *, count: int, dimension: int) -> Vectors:
 
 
 def without_tokens(vectors: Vectors) -> list[Encoded]:
-    """The vectors as Encoded values of a model that shows no token states."""
+    """The vectors as Encoded values of a model without token states."""
     return [Encoded(vector=vector, tokens=None) for vector in vectors]
 
 
 def estimated_tokens(texts: Sequence[str]) -> list[int]:
-    """A count of tokens without a tokenizer: four bytes each, and never fewer than words."""
+    """An estimate of the tokens without a tokenizer: four bytes each, and never fewer than words."""
     return [
         max(len(text.split()), math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN))
         for text in texts

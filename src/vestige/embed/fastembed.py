@@ -21,9 +21,9 @@ _BATCH = 32
 
 
 class FastembedEmbedder:
-    """Embeds with a fastembed model, downloaded by fastembed on first use unless `offline`.
+    """Embeds with a fastembed model, which fastembed downloads on first use unless `offline`.
 
-    `model_path` is a folder with the model's files, for machines that reach no hub.
+    `model_path` is a folder with the model's files, for machines without network access.
     """
 
     def __init__(
@@ -50,17 +50,15 @@ class FastembedEmbedder:
 
     @property
     def signature(self) -> Signature:
-        """The space of the model with its prefixes."""
         return self._signature
 
     @property
     def max_tokens(self) -> int:
-        """How long a piece should be at most. Short pieces are found better, so not the model's limit."""
+        """The longest piece. Short pieces are found better, so it is below the model's limit."""
         return self._max_tokens
 
     @property
     def token_states(self) -> bool:
-        """No: fastembed does not show them."""
         return False
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -68,20 +66,16 @@ class FastembedEmbedder:
         return estimated_tokens(texts)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """One unit row per text, with the document prefix."""
         return self._embed([self._signature.document_prefix + text for text in texts])
 
     def embed_query(self, text: str) -> Vectors:
-        """The query's unit vector, with the query prefix."""
         vector: Vectors = self._embed([self._signature.query_prefix + text])[0]
         return vector
 
     def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
-        """Vectors without token states, which fastembed does not show."""
         return without_tokens(self.embed_documents(texts))
 
     def encode_query(self, text: str) -> Encoded:
-        """The query's vector without token states."""
         return Encoded(vector=self.embed_query(text), tokens=None)
 
     def _embed(self, texts: list[str]) -> Vectors:
@@ -94,7 +88,7 @@ class FastembedEmbedder:
 
 
 def prefixes(model_name: str) -> tuple[str, str]:
-    """What goes before a document and before a query of this model."""
+    """The prefixes of a document and of a query for this model."""
     for part, document, query in PREFIXES:
         if part in model_name.lower():
             return document, query

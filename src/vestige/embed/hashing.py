@@ -27,38 +27,31 @@ class HashingEmbedder:
 
     @property
     def signature(self) -> Signature:
-        """The space of this dimension."""
         return self._signature
 
     @property
     def max_tokens(self) -> int:
-        """As many as the default model sees, so that tests cut texts where it would."""
+        """The limit of the default model, so that tests cut texts where it would."""
         return 256
 
     @property
     def token_states(self) -> bool:
-        """Yes: each word has one."""
         return True
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """One token per word."""
         return [len(_WORD.findall(text)) for text in texts]
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """One unit row per text."""
         rows = [encoded.vector for encoded in self.encode_documents(texts)]
         return np.array(rows, dtype=np.float32).reshape(len(rows), self._signature.dimension)
 
     def embed_query(self, text: str) -> Vectors:
-        """A query is embedded like a document."""
         return self._encode(text).vector
 
     def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
-        """Vectors with one state per word."""
         return [self._encode(text) for text in texts]
 
     def encode_query(self, text: str) -> Encoded:
-        """A query is encoded like a document."""
         return self._encode(text)
 
     def _encode(self, text: str) -> Encoded:
@@ -97,7 +90,7 @@ def _hash(feature: str) -> int:
 
 
 def _unit(vector: Vectors) -> Vectors:
-    """The vector at length one; a fixed direction where there is nothing to scale."""
+    """The vector at length one; a fixed direction for a zero vector."""
     norm = float(np.linalg.norm(vector))
     if norm < 1e-9:
         fixed = np.zeros_like(vector)

@@ -1,4 +1,4 @@
-"""What counts as the network when VESTIGE_OFFLINE forbids it: everything beyond this machine."""
+"""Offline mode: with VESTIGE_OFFLINE, every host but this machine is forbidden."""
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -7,7 +7,8 @@ from vestige.core.errors import ModelUnavailable
 
 
 def require_loopback(url: str) -> None:
-    """Raise ModelUnavailable unless the endpoint is on this machine. Whether it is a URL, others judge."""
+    """Raise ModelUnavailable unless the endpoint is on this machine. The URL itself is validated
+    elsewhere."""
     host = urlsplit(url).hostname
     if host is None or is_loopback(host):
         return
@@ -19,7 +20,7 @@ def require_loopback(url: str) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine by its very name: no name is looked up to find out."""
+    """Whether a host is this machine by its name alone, without a lookup."""
     if host == "localhost":
         return True
     try:

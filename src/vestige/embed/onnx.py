@@ -1,11 +1,11 @@
 """The default embedder: all-MiniLM-L6-v2 in int8 on onnxruntime.
 
-Every text is one run of the model, without padding, and the texts of a batch are spread over
-`threads` workers. That is a matter of truth before speed: dynamic quantisation takes the range of the
-activations over everything in a run, so texts that run together change each other's vectors (cosine
-0.98-0.99 to the vector each has alone, as much as int8 itself costs). Alone, a text has one vector,
-whatever company it came in, and two workers with one thread each are as fast as the best padded
-batch on two threads. Numbers: docs/concepts/embeddings.md.
+Every text is one run of the model, without padding, and the texts of a batch are spread over `threads`
+workers. The reason is correctness before speed: dynamic quantisation takes the range of the activations over
+everything in a run, so texts that run together change each other's vectors (cosine 0.98-0.99 to the vector
+each has alone, as much as int8 itself costs). Alone, a text has one vector, whatever batch it came in, and
+two workers with one thread each are as fast as the best padded batch on two threads. Numbers:
+docs/concepts/embeddings.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 MAX_TOKENS = 256
-"""What the model was trained to see, [CLS] and [SEP] included."""
+"""The model's training length, [CLS] and [SEP] included."""
 
 _SENTENCE = "sentence_embedding"
 _STATES = "last_hidden_state"
@@ -38,7 +38,7 @@ _Made = TypeVar("_Made")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tokens:
-    """One text as the model reads it: `ids` with [CLS] and [SEP], `spans` without."""
+    """The tokens of one text: `ids` with [CLS] and [SEP], `spans` without."""
 
     ids: NDArray[np.int64]
     spans: NDArray[np.int32]
@@ -58,25 +58,21 @@ class OnnxEmbedder:
 
     @property
     def signature(self) -> Signature:
-        """The space of the converted weights."""
         return self._signature
 
     @property
     def max_tokens(self) -> int:
-        """How many word pieces of a text are seen."""
         return MAX_TOKENS - _SPECIAL
 
     @property
     def token_states(self) -> bool:
-        """Yes: the model's last hidden states."""
         return True
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many word pieces each text has."""
         return [len(self._pieces(text)[0]) for text in texts]
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """One unit row per text; the same row whatever else is in the batch."""
+        """One unit row per text, independent of the rest of the batch."""
         rows = self._spread(self.embed_query, texts)
         return np.array(rows, dtype=np.float32).reshape(len(rows), self._signature.dimension)
 
@@ -87,11 +83,9 @@ class OnnxEmbedder:
         return vector
 
     def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
-        """Vectors with token states."""
         return self._spread(self.encode_query, texts)
 
     def encode_query(self, text: str) -> Encoded:
-        """The text's vector with its token states."""
         tokens = self._read(text)
         vectors, states = self._run(tokens, [_SENTENCE, _STATES])
         # Without [CLS] and [SEP], and without what the vocabulary lacks: all of it looks the same.
@@ -108,7 +102,7 @@ class OnnxEmbedder:
         )
 
     def _spread(self, one: Callable[[str], _Made], texts: Sequence[str]) -> list[_Made]:
-        """`one` of every text, in order, with the work shared out over the threads."""
+        """`one` of every text, in order, with the work spread over the threads."""
         workers = min(self._threads, len(texts))
         if workers <= 1:
             return [one(text) for text in texts]

@@ -55,21 +55,18 @@ class OpenAIEmbedder:
 
     @property
     def signature(self) -> Signature:
-        """The space of the model at this dimension."""
         return self._signature
 
     @property
     def max_tokens(self) -> int:
-        """How long a piece should be at most."""
         return self._max_tokens
 
     @property
     def token_states(self) -> bool:
-        """No: the protocol does not carry them."""
         return False
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """An estimate: the model's tokenizer is on the other side."""
+        """An estimate: the model's tokenizer is on the server."""
         return estimated_tokens(texts)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
@@ -80,20 +77,16 @@ class OpenAIEmbedder:
         return unit_rows(rows, count=len(texts), dimension=self._signature.dimension)
 
     def embed_query(self, text: str) -> Vectors:
-        """The query's unit vector."""
         vector: Vectors = self.embed_documents([text])[0]
         return vector
 
     def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
-        """Vectors without token states, which the protocol does not carry."""
         return without_tokens(self.embed_documents(texts))
 
     def encode_query(self, text: str) -> Encoded:
-        """The query's vector without token states."""
         return Encoded(vector=self.embed_query(text), tokens=None)
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     def _probe(self) -> int:
@@ -112,7 +105,7 @@ class OpenAIEmbedder:
         return self._vectors(self._post(body), len(texts))
 
     def _post(self, body: Mapping[str, Any]) -> "httpx.Response":
-        """The answer to a request, after pauses while the server is overloaded or starting."""
+        """The response to a request, after pauses while the server is overloaded or starting."""
         tries = 1
         response = self._try(body)
         while tries < TRIES and (response is None or response.status_code in _RETRIED):
@@ -127,7 +120,7 @@ class OpenAIEmbedder:
         return response
 
     def _try(self, body: Mapping[str, Any]) -> "httpx.Response | None":
-        """One attempt; None when the connection broke, which is worth another one."""
+        """One attempt; None when the connection broke, which is worth a retry."""
         import httpx
 
         try:
@@ -138,7 +131,7 @@ class OpenAIEmbedder:
             raise self._failure(f"{error} ({type(error).__name__})") from error
 
     def _vectors(self, response: "httpx.Response", count: int) -> list[list[float]]:
-        """The vectors in the order of their `index`, which need not be that of the answer."""
+        """The vectors in the order of their `index`, which may differ from that of the response."""
         try:
             by_index = {int(item["index"]): item["embedding"] for item in response.json()["data"]}
             vectors = [by_index[index] for index in range(count)]
@@ -178,7 +171,7 @@ def _open_client(base_url: str, api_key: str | None, timeout_seconds: float) -> 
 
 
 def _pause_seconds(response: "httpx.Response | None", tries: int) -> float:
-    """What the server asks for, or else twice as long each time; never more than half a minute."""
+    """The server's retry-after, or else twice as long each time; never more than half a minute."""
     asked = "" if response is None else response.headers.get("retry-after", "")
     pause = float(asked) if asked.isdecimal() else _FIRST_PAUSE_SECONDS * 2.0 ** (tries - 1)
     return min(pause, LONGEST_PAUSE_SECONDS)

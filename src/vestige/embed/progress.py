@@ -1,12 +1,10 @@
-"""How far the model is on its way from nothing to ready."""
+"""Progress of bringing a model: its steps."""
 
 import enum
 from collections.abc import Callable
 
 
 class ModelStep(enum.StrEnum):
-    """What is being done to bring the model."""
-
     FETCHING = "fetching"
     CHECKING = "checking"
     CONVERTING = "converting"
@@ -18,4 +16,4 @@ Progress = Callable[[ModelStep, float], None]
 
 
 def silent(_step: ModelStep, _share: float) -> None:
-    """Progress that nobody watches."""
+    """Progress without an observer."""

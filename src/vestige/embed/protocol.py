@@ -1,7 +1,7 @@
 """The contract of an embedder: text in, unit vectors out, with a signature that names the space.
 
-Stores never embed; callers do, and hand the vectors over with the signature. Beside it the contract of a
-reranker, which needs no vectors: it is optional, and judges the best candidates of a search once more.
+Stores never embed; callers do, and pass the vectors with the signature. The module also has the contract of a
+reranker: it is optional, needs no vectors, and judges the best candidates of a search once more.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Signature:
 
     @property
     def profile(self) -> str:
-        """The id vectors of this signature are stored under."""
+        """The id under which vectors of this signature are stored."""
         canonical = orjson.dumps(asdict(self), option=orjson.OPT_SORT_KEYS)
         return f"{self.name}@{blake2b(canonical, digest_size=8).hexdigest()}"
 
@@ -61,11 +61,11 @@ class Embedder(Protocol):
 
     @property
     def signature(self) -> Signature:
-        """The space the vectors live in."""
+        """The vector space."""
 
     @property
     def max_tokens(self) -> int:
-        """How many tokens of a text are seen; the rest is cut off, so callers cut it up first."""
+        """The limit of tokens of a text; the rest is ignored, so callers cut texts first."""
 
     @property
     def token_states(self) -> bool:

@@ -1,4 +1,4 @@
-"""The embedder each provider of the settings means. Nothing heavy is imported before it is loaded."""
+"""The embedder and the reranker that the settings name. Nothing heavy is imported before it is loaded."""
 
 import os
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from vestige.embed.rerank import FastembedReranker, RerankerSource
 from vestige.settings.settings import Settings
 
 MOST_THREADS = 4
-"""Threads of the model when the settings leave the choice to us."""
+"""The default number of the model's threads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """Loads what the settings name. `allow_install` lets an absent local model be fetched too."""
+    """Loads what the settings name. `allow_install` allows a missing local model to be fetched."""
 
     settings: Settings
     cores: int
@@ -78,7 +78,7 @@ class Provider:
         return HashingEmbedder()
 
 
-# -- Where the models come from that the settings name. Nothing is loaded yet.
+# -- sources: nothing is loaded yet ----------------------------------------------------------------
 
 
 def embedder_source(
@@ -88,7 +88,6 @@ def embedder_source(
     sleep: Callable[[float], None],
     allow_install: bool,
 ) -> EmbedderSource:
-    """The embedding model."""
     if settings.embeddings.provider == "off":
         return EmbedderSource.off("The setting embeddings.provider is off.")
     provider = Provider(
@@ -98,7 +97,6 @@ def embedder_source(
 
 
 def reranker_source(settings: Settings, *, monotonic: Callable[[], float]) -> RerankerSource:
-    """The cross-encoder, if one is wanted."""
     if settings.search.reranker == "off":
         return RerankerSource.off()
 

@@ -1,7 +1,7 @@
 """The optional cross-encoder: a model that reads query and text together and judges how well they fit.
 
-It is off unless the settings name one. `FastembedReranker` is the model, `RerankerSource` brings it when a
-search first asks for it; a search never fails for want of it.
+It is off unless the settings name one. `FastembedReranker` is the model, `RerankerSource` loads it when a
+search first needs it; a search never fails because of it.
 """
 
 import logging
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 QUERY_CHARACTERS = 500
 TEXT_CHARACTERS = 1500
-"""How much is read of a query and of each text. Such models are trained on a sentence and a paragraph, and
-the time of a judgement grows with both: 30 texts beside a query without a bound would take many seconds."""
+"""The characters read of a query and of each text. Such models are trained on a sentence and a paragraph, and
+the time of a judgement grows with both: 30 texts beside an unbounded query would take many seconds."""
 MODEL_FILES = ("onnx/model.onnx", "model.onnx")
-"""Where the model is in a folder: as on the hub, or beside the tokenizer."""
+"""The model file in a folder: as on the hub, or beside the tokenizer."""
 
 _BATCH = 8
 _LARGEST_LOGIT = 500.0  # beyond it `exp` would overflow; the judgement is 0 or 1 long before
@@ -37,9 +37,9 @@ log = logging.getLogger(__name__)
 
 
 class FastembedReranker:
-    """Judges with a cross-encoder of fastembed, downloaded by it on first use unless `offline`.
+    """Judges with a cross-encoder of fastembed, which downloads it on first use unless `offline`.
 
-    `model_path` is a folder with a model's files: whatever its name, it is used as it is, without a network.
+    `model_path` is a folder with a model's files, used as it is, without a network.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class FastembedReranker:
         try:
             self.score("a question", ["a text"])
         except EmbedderError as error:
-            # An embedding model, say, loads as well but gives no judgement: better told now than at every
+            # An embedding model, say, loads as well but gives no judgement: better refused now than at every
             # search.
             raise _unavailable(self._name, error.message, offline) from error
 
@@ -83,7 +83,7 @@ class FastembedReranker:
 
 
 def _readable(text: str, most: int) -> str:
-    """As much as is read, without the lone surrogates that no tokenizer takes."""
+    """The text up to the limit, without lone surrogates, which no tokenizer accepts."""
     return text[:most].encode("utf-8", "replace").decode("utf-8")
 
 
@@ -110,7 +110,7 @@ def _open(
 
 
 def _register(name: str, folder: Path) -> None:
-    """Make a folder known to fastembed, which loads only what it knows by name."""
+    """Register a folder with fastembed, which loads only models it knows by name."""
     from fastembed.common.model_description import ModelSource
     from fastembed.rerank.cross_encoder import TextCrossEncoder
 
@@ -133,7 +133,7 @@ def _unavailable(name: str, why: str, offline: bool) -> ModelUnavailable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankerStatus:
-    """Where the reranker is: off, absent (nobody asked yet), loading, ready or failed, and why."""
+    """The state of the reranker: off, absent (not needed yet), loading, ready or failed, and the reason."""
 
     state: EmbedderState
     detail: str = ""
@@ -141,10 +141,10 @@ class RerankerStatus:
 
 
 class RerankerSource:
-    """Brings a reranker with `load`, once, in a daemon thread; call it to get the reranker, or None.
+    """Loads a reranker with `load`, once, in a daemon thread; call it to get the reranker, or None.
 
-    A search waits for a load until it is `wait_seconds` old: that is enough for a model on disk. One that is
-    being downloaded takes longer, and the searches until then do without.
+    A search waits for a load until it is `wait_seconds` old, which is enough for a model on disk. A download
+    takes longer, and searches until then work without a reranker.
     """
 
     def __init__(
@@ -161,14 +161,14 @@ class RerankerSource:
 
     @classmethod
     def of(cls, reranker: Reranker) -> "RerankerSource":
-        """A source whose reranker is there already."""
+        """A source whose reranker is ready."""
         source = cls(lambda: reranker, monotonic=lambda: 0.0, wait_seconds=0.0)
         source._move(RerankerStatus(state=EmbedderState.READY, detail=reranker.name), reranker)
         return source
 
     @classmethod
     def off(cls) -> "RerankerSource":
-        """A source that never has one, because the user wants none."""
+        """A source without a reranker, because the settings switch it off."""
 
         def refuse() -> Reranker:
             raise EmbedderError("The setting search.reranker is off.")
@@ -178,7 +178,7 @@ class RerankerSource:
         return source
 
     def __call__(self) -> Reranker | None:
-        """The reranker; None when it is off, failed, or not there in time."""
+        """The reranker; None when it is off, failed, or not ready in time."""
         self.start()
         with self._changed:
             left = self._waited_until - self._monotonic()
@@ -186,7 +186,7 @@ class RerankerSource:
             return self._reranker
 
     def start(self) -> None:
-        """Begin to load; nothing happens when that was begun before, or is not wanted."""
+        """Begin to load; does nothing when that was begun before, or it is off."""
         with self._changed:
             if self._status.state is EmbedderState.ABSENT:
                 self._status = RerankerStatus(state=EmbedderState.LOADING)
@@ -195,12 +195,12 @@ class RerankerSource:
                 self._thread.start()
 
     def status(self) -> RerankerStatus:
-        """Where it is now."""
         with self._changed:
             return self._status
 
     def close(self) -> None:
-        """Give the reranker up. A load under way is waited for a little: native code must not be cut off."""
+        """Release the reranker, after waiting a little for a load in progress: native code must not be
+        interrupted."""
         with self._changed:
             thread = self._thread
             self._reranker = None
@@ -225,7 +225,7 @@ class RerankerSource:
         self._move(RerankerStatus(state=EmbedderState.FAILED, detail=error.message, hint=error.hint), None)
 
     def _move(self, status: RerankerStatus, reranker: Reranker | None) -> None:
-        """Take the next state, unless the source was closed in the meantime."""
+        """Enter the next state, unless the source was closed in the meantime."""
         with self._changed:
             if self._status.state is not EmbedderState.OFF:
                 self._status = status

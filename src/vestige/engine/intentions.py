@@ -14,7 +14,13 @@ from vestige.cognition.intentions.intention import (
     outlived,
 )
 from vestige.cognition.intentions.serialise import body_of, intention_of
-from vestige.cognition.intentions.triggers import EventTrigger, Trigger, TriggerSituation, leaves, words_told
+from vestige.cognition.intentions.triggers import (
+    EventTrigger,
+    Trigger,
+    TriggerSituation,
+    leaves,
+    stated_words,
+)
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from vestige.core.events import EventScope, IntentionTriggered, MemoryCreated, preview
@@ -162,7 +168,7 @@ def _has_status(intention: Intention, which: Which, now: datetime) -> bool:
         case "active":
             return status in (IntentionStatus.ACTIVE, IntentionStatus.TRIGGERED)
         case "due":
-            return look(intention, TriggerSituation(now=now)).told
+            return look(intention, TriggerSituation(now=now)).shown
         case _:
             return status == which
 
@@ -179,11 +185,11 @@ def _check(call: Call, situation: TriggerSituation, within: Filter, limit: int) 
     waiting = [one for one in intentions(call, within) if one.ended is None]
     looked = [look(one, situation) for one in waiting]
     triggered = sorted(
-        (one for one in looked if one.told), key=lambda one: _urgency(one.after, situation.now)
+        (one for one in looked if one.shown), key=lambda one: _urgency(one.after, situation.now)
     )
     shown = triggered[:limit]
     names = {one.after.id for one in shown}
-    after = [one.after if one.after.id in names else one.untold for one in looked]
+    after = [one.after if one.after.id in names else one.unshown for one in looked]
     changes = [_next(one, situation.now) for one, was in zip(after, waiting, strict=True) if one != was]
     # A read-only store shows them all the same.
     if changes and not call.engine.store.read_only:
@@ -203,8 +209,8 @@ def relevant(call: Call, situation: TriggerSituation, within: Filter) -> list[Lo
     """
     now = situation.now
     looked = [look(one, situation) for one in intentions(call, within)]
-    wanted = [one for one in looked if one.told or _matters(one.untold, now)]
-    return sorted(wanted, key=lambda one: (not one.told, *_urgency(one.after, now)))
+    wanted = [one for one in looked if one.shown or _matters(one.unshown, now)]
+    return sorted(wanted, key=lambda one: (not one.shown, *_urgency(one.after, now)))
 
 
 def poll(call: Call) -> tuple[Intention, ...]:
@@ -221,7 +227,7 @@ def on_created(call: Call, happening: MemoryCreated) -> None:
         return
     memory = found[0].memory
     text = "\n".join((memory.content[:EVENT_CHARS], *memory.tags))
-    situation = TriggerSituation(now=call.engine.now(), events=words_told([text]))
+    situation = TriggerSituation(now=call.engine.now(), events=stated_words([text]))
     within = Filter(scope=memory.scope, inherited=True)
     retry_on_conflict(call, lambda: _announce_triggered(call, situation, within))
 
@@ -234,7 +240,7 @@ def _announce_triggered(call: Call, situation: TriggerSituation, within: Filter)
         if situation.events and not any(isinstance(part, EventTrigger) for _, part in leaves(one.trigger)):
             continue
         looked = look(one, situation)
-        after = looked.untold
+        after = looked.unshown
         if _is_new_firing(looked, one) and looked.after.firing is not None:
             after = replace(after, announced=looked.after.firing.due_at)
             announced.append(after)
@@ -301,7 +307,7 @@ def _order(intention: Intention, now: datetime) -> tuple[int, datetime, int, str
     """The sort key: what has come up first, then what becomes due soonest."""
     looked = look(intention, TriggerSituation(now=now))
     then = intention.next_at(now)
-    came_up = looked.told or intention.status_at(now) is IntentionStatus.TRIGGERED
+    came_up = looked.shown or intention.status_at(now) is IntentionStatus.TRIGGERED
     group = 0 if came_up else 1 if then is not None else 2
     return group, then or intention.created_at, -intention.priority_at(now), intention.id
 

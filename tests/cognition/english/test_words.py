@@ -29,7 +29,7 @@ def test_in_a_headline_capitals_make_no_names() -> None:
 
 def test_clauses_and_sentences_are_counted_and_abbreviations_end_none() -> None:
     words = words_of("Mr. Novak left: he sold it. Rain fell")
-    assert [(word.text, word.clause, word.sentence) for word in words if word.telling] == [
+    assert [(word.text, word.clause, word.sentence) for word in words if word.is_content] == [
         ("novak", 0, 0), ("left", 0, 0), ("sold", 1, 0), ("rain", 2, 1), ("fell", 2, 1),
     ]  # fmt: skip
 

@@ -137,16 +137,16 @@ def test_reviews_within_a_day_do_not_count() -> None:
     reviews = of_somebody(W20, 150, 1)
     elapsed = reviews.elapsed_days.copy()
     elapsed[:60] = 0.5
-    telling = replace(reviews, elapsed_days=elapsed).telling()
-    assert len(telling.recalled) == 90
-    assert (telling.stability == reviews.stability[60:]).all()
+    usable = replace(reviews, elapsed_days=elapsed).usable()
+    assert len(usable.recalled) == 90
+    assert (usable.stability == reviews.stability[60:]).all()
 
 
 def test_the_newest_thousand_count() -> None:
     reviews = of_somebody(W20, 1_200, 1)
-    telling = reviews.telling()
-    assert (telling.recalled == reviews.recalled[200:]).all()
-    assert telling.failures == np.count_nonzero(~reviews.recalled[200:])
+    usable = reviews.usable()
+    assert (usable.recalled == reviews.recalled[200:]).all()
+    assert usable.failures == np.count_nonzero(~reviews.recalled[200:])
 
 
 def test_reviews_at_the_same_time_stay_in_the_order_they_were_told() -> None:
@@ -177,4 +177,4 @@ def test_a_review_predicts_from_what_was_known_before_it() -> None:
 
 
 def test_no_reviews_lack_something() -> None:
-    assert lacking(reviews_in([]).telling()) is not None
+    assert lacking(reviews_in([]).usable()) is not None

@@ -58,11 +58,11 @@ def at(minutes: float, codebase: str | None = None) -> TriggerSituation:
 def test_a_time_comes_up_at_its_moment_and_not_before() -> None:
     one = intention(Time(at=NOW + 10 * MINUTE))
 
-    assert not look(one, at(9.99)).told
+    assert not look(one, at(9.99)).shown
     looked = look(one, at(10))
-    assert (looked.told, looked.fresh, looked.counted) == (True, True, True)
+    assert (looked.shown, looked.fresh, looked.counted) == (True, True, True)
     assert looked.after.status_at(NOW) is IntentionStatus.TRIGGERED
-    assert looked.untold == one
+    assert looked.unshown == one
 
 
 def test_a_reminder_is_counted_at_most_every_half_hour_and_at_most_five_times() -> None:
@@ -72,7 +72,7 @@ def test_a_reminder_is_counted_at_most_every_half_hour_and_at_most_five_times() 
         looked = look(one, at(minute))
         one = looked.after
         counted += [minute] * looked.counted
-        told += [minute] * looked.told
+        told += [minute] * looked.shown
 
     assert counted == [0, 30, 60, 90, 120]
     assert told == list(range(0, 150, 10))
@@ -103,9 +103,9 @@ def test_a_context_is_told_only_where_it_holds() -> None:
     one = intention(ContextTrigger(codebase="shop"))
     after = look(one, at(0, "shop")).after
 
-    assert not look(one, at(0, "web")).told
-    assert not look(after, at(1, "web")).told
-    assert look(after, at(1, "shop")).told
+    assert not look(one, at(0, "web")).shown
+    assert not look(after, at(1, "web")).shown
+    assert look(after, at(1, "shop")).shown
 
 
 def test_a_rule_comes_up_anew_whether_or_not_it_was_done() -> None:
@@ -131,7 +131,7 @@ def test_a_deadline_brings_it_up_and_does_so_again_after_it_came_up_before() -> 
     waiting = intention(Manual(), deadline=NOW + 60 * MINUTE)
     seen = look(intention(Time(at=NOW), deadline=NOW + 60 * MINUTE), at(0)).after
 
-    assert not look(waiting, at(59)).told
+    assert not look(waiting, at(59)).shown
     assert look(waiting, at(60)).fresh
     assert look(seen, at(60)).fresh
     assert not look(look(seen, at(60)).after, at(61)).fresh
@@ -141,7 +141,7 @@ def test_snoozed_it_rests_and_then_comes_up_again() -> None:
     came = look(intention(Time(at=NOW)), at(0)).after
     rests = snoozed(came, NOW + 60 * MINUTE)
 
-    assert not look(rests, at(59)).told
+    assert not look(rests, at(59)).shown
     woken = look(rests, at(60))
     assert (woken.fresh, woken.counted) == (True, True)
     assert woken.after.firing is not None
@@ -152,15 +152,15 @@ def test_snoozed_before_its_time_it_waits_for_both() -> None:
     early = snoozed(intention(Time(at=NOW + 60 * MINUTE)), NOW + 10 * MINUTE)
     late = snoozed(intention(Time(at=NOW + 10 * MINUTE)), NOW + 60 * MINUTE)
 
-    assert [look(early, at(minute)).told for minute in (10, 59, 60)] == [False, False, True]
-    assert [look(late, at(minute)).told for minute in (10, 59, 60)] == [False, False, True]
+    assert [look(early, at(minute)).shown for minute in (10, 59, 60)] == [False, False, True]
+    assert [look(late, at(minute)).shown for minute in (10, 59, 60)] == [False, False, True]
     assert (early.next_at(NOW), late.next_at(NOW)) == (NOW + 60 * MINUTE, NOW + 60 * MINUTE)
 
 
 def test_done_or_given_up_it_is_not_told_and_is_kept_for_thirty_days() -> None:
     came = look(intention(Time(at=NOW)), at(0)).after
     for ended in (completed(came, NOW), cancelled(came, NOW)):
-        assert not look(ended, at(1)).told
+        assert not look(ended, at(1)).shown
         assert not outlived(ended, NOW + timedelta(days=30))
         assert outlived(ended, NOW + timedelta(days=31))
 

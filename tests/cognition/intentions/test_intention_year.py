@@ -7,7 +7,7 @@ import pytest
 from tests.cognition.intentions.intention_year import BEGIN, Moment, Rule, Watch, looks, rules
 from vestige.cognition.intentions.intention import Intention, completed, look
 from vestige.cognition.intentions.serialise import body_of, intention_of
-from vestige.cognition.intentions.triggers import TriggerSituation, words_told
+from vestige.cognition.intentions.triggers import TriggerSituation, stated_words
 from vestige.operations.intentions.triggers import TriggerArguments, trigger_from
 
 
@@ -29,8 +29,8 @@ def situation(moment: Moment) -> TriggerSituation:
         now=moment.at,
         codebase=moment.codebase,
         file=moment.file,
-        topics=words_told(moment.topics),
-        events=words_told(moment.events),
+        topics=stated_words(moment.topics),
+        events=stated_words(moment.events),
     )
 
 

@@ -16,7 +16,7 @@ from vestige.cognition.intentions.triggers import (
     in_context,
     judge,
     next_time,
-    words_told,
+    stated_words,
 )
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
@@ -81,7 +81,7 @@ def test_a_codebase_is_known_by_its_name(wanted: str, told: str | None, matches:
     ],
 )
 def test_a_topic_is_known_by_all_its_words_in_one_topic(topic: str, told: list[str], matches: bool) -> None:
-    situation = TriggerSituation(now=NOW, topics=words_told(told))
+    situation = TriggerSituation(now=NOW, topics=stated_words(told))
 
     assert in_context(ContextTrigger(topic=topic), situation) is matches
 
@@ -96,7 +96,7 @@ def test_every_part_of_a_context_that_is_given_must_match() -> None:
 
 def test_all_wait_for_the_last_and_any_for_the_first() -> None:
     parts = (Time(at=NOW), EventTrigger(condition="tests pass"), ContextTrigger(codebase="shop"))
-    heard = words_told(["All the tests passed."])
+    heard = stated_words(["All the tests passed."])
     there = TriggerSituation(now=NOW, codebase="shop", events=heard)
     elsewhere = TriggerSituation(now=NOW, codebase="web", events=heard)
 
@@ -112,8 +112,8 @@ def test_nested_parts_are_told_apart() -> None:
     )
     trigger = Compound(mode="all", parts=(inner, EventTrigger(condition="tests failed")))
 
-    assert events_met(trigger, words_told(["The deploy failed."])) == {".0.0"}
-    assert events_met(trigger, words_told(["Two tests failed."])) == {".0.1", ".1"}
+    assert events_met(trigger, stated_words(["The deploy failed."])) == {".0.0"}
+    assert events_met(trigger, stated_words(["Two tests failed."])) == {".0.1", ".1"}
 
 
 def test_a_time_that_was_told_is_over_alone_and_stays_beside_others() -> None:

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition.query.analyse import MAX_LITERALS, analyse, telling_words
-from vestige.cognition.query.questions import QuestionKind
+from vestige.cognition.query.analyse import MAX_LITERALS, QuestionKind, analyse, content_words
 from vestige.cognition.text.analyser import query_terms, query_words
 from vestige.cognition.text.form import name_hash
 
@@ -17,7 +16,7 @@ texts = st.text() | st.lists(words | st.text(max_size=4), max_size=10).map(" ".j
 
 
 def modal_words(text: str) -> list[str]:
-    telling = {word.start for word in telling_words(text)}
+    telling = {word.start for word in content_words(text)}
     return [text[word.start : word.end] for word in query_words(text) if word.start not in telling]
 
 
@@ -127,7 +126,7 @@ def test_a_side_of_every_talk_is_nobodys_name() -> None:
 def test_any_text_is_understood(text: str) -> None:
     asked = analyse(text)
     assert list(asked.terms) == query_terms(text)
-    assert bool(telling_words(text)) == bool(query_words(text))
+    assert bool(content_words(text)) == bool(query_words(text))
     assert len(asked.literals) <= MAX_LITERALS
     assert not asked.concrete or len(asked.literals) == 1
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vestige.cognition.query.questions import Intent, intent_of
+from vestige.cognition.query.analyse import Intent, intent_of
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ def named(query: str) -> list[str]:
 
 def told(query: str, content: str, **facts: Any) -> bool:
     [one] = [one for one in particulars(query) if not isinstance(one, Name)] or particulars(query)
-    return one.told_in(Memory(id="m", content=content, created_at=AT, updated_at=AT, **facts))
+    return one.mentioned_in(Memory(id="m", content=content, created_at=AT, updated_at=AT, **facts))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition.query.questions import QuestionKind, kind_of
+from vestige.cognition.query.analyse import QuestionKind, kind_of
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import snowballstemmer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition.text.porter import STEP_2, STEP_3, STEP_4, stem
+from vestige.cognition.text.analyser import STEP_2, STEP_3, STEP_4, stem
 
 ORACLE = snowballstemmer.stemmer("porter")
 

@@ -10,13 +10,14 @@ from vestige.cognition.text.word_lists import sections, words
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    folder = tmp_path / "listed_words" / "data"
+    name = f"words_of_{tmp_path.name}"  # a name of its own, because imports are cached
+    folder = tmp_path / name / "data"
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").touch()
     text = "# A comment.\nbare one\n\n[first]\nfür  etwas\n[a-z]+ # not a comment\n# One more.\n[second]\n"
     (folder / "words.txt").write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    return "listed_words"
+    return name
 
 
 def test_entries_are_in_their_sections_and_comments_are_left_out(package: str) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vestige.cognition.time.calendar import EARLIEST, LATEST
-from vestige.cognition.time.validity import validity_told
+from vestige.cognition.time.validity import stated_validity
 
 LAW = settings(deadline=None, max_examples=300)
 NOW = datetime(2026, 3, 11, 15, 30, tzinfo=UTC)  # a Wednesday
@@ -184,7 +184,7 @@ UNTOLD = [*PAST, *OVER, *UNSURE, *OTHERWISE, *SEVERAL, *MACHINE]
 
 def days_of(text: str, said_at: datetime = NOW) -> tuple[str | None, str | None]:
     """The first and the last day of what a text tells; None for an open side."""
-    told = validity_told(text, said_at)
+    told = stated_validity(text, said_at)
     assert told is not None
     start, end = told.valid_from, told.valid_until
     last = end - timedelta(microseconds=1) if end else None
@@ -198,11 +198,11 @@ def test_a_statement_says_since_when_and_until_when(text: str, first: str | None
 
 @pytest.mark.parametrize("text", UNTOLD)
 def test_anything_else_says_nothing(text: str) -> None:
-    assert validity_told(text, NOW) is None
+    assert stated_validity(text, NOW) is None
 
 
 def test_the_words_that_say_so_are_told_as_they_were_written() -> None:
-    told = validity_told("The lease is valid from 1 Jan. 2025 till Dec.", NOW)
+    told = stated_validity("The lease is valid from 1 Jan. 2025 till Dec.", NOW)
     assert told is not None
     assert told.words == "from 1 Jan. 2025 till Dec"
 
@@ -219,8 +219,8 @@ def test_a_weekday_to_come_is_the_next_one_from_the_day_it_is_said(said_at: str,
 
 
 def test_a_start_to_come_is_told_but_not_kept() -> None:
-    plan = validity_told("Starting Monday, standup is at 10:00.", NOW)
-    leave = validity_told("Ada is on leave from 5 May to 9 May.", NOW)
+    plan = stated_validity("Starting Monday, standup is at 10:00.", NOW)
+    leave = stated_validity("Ada is on leave from 5 May to 9 May.", NOW)
     assert plan is not None
     assert leave is not None
 
@@ -251,7 +251,7 @@ texts = st.one_of(
 @LAW
 @given(text=texts, said_at=moments)
 def test_any_text_at_any_time_has_a_sound_window_or_none(text: str, said_at: datetime) -> None:
-    told = validity_told(text, said_at)
+    told = stated_validity(text, said_at)
     if told is None:
         return
     assert told.valid_from is not None or told.valid_until is not None
@@ -263,7 +263,7 @@ def test_any_text_at_any_time_has_a_sound_window_or_none(text: str, said_at: dat
 @LAW
 @given(at=st.integers(0, len(TOLD) - 1), said_at=moments)
 def test_what_is_kept_never_hides_a_text_when_it_is_said(at: int, said_at: datetime) -> None:
-    told = validity_told(TOLD[at][0], said_at)
+    told = stated_validity(TOLD[at][0], said_at)
     kept = told.by(said_at) if told else None
     if kept is not None:
         assert kept.valid_from is None or kept.valid_from <= said_at

@@ -122,7 +122,7 @@ def test_a_broken_line_costs_only_itself(world: World, tmp_path: Path) -> None:
     assert contents(world) == {"Good.", "Also good."}
     places = {one["place"]: one["what"] for one in done["examples"]}
     assert places["line 6"] == "the line is not UTF-8"
-    assert places["line 5"] == "its content is no text"
+    assert places["line 5"] == "its content is not text"
 
 
 def test_a_line_that_is_too_long_costs_only_itself(
@@ -175,7 +175,7 @@ def test_what_has_no_field_is_kept_in_the_metadata(world: World, tmp_path: Path)
     assert memory.created_at.year == 2023
     assert memory.tags == ("ok", "7")
     assert [one["what"] for one in done["notes"]] == [
-        "some of `tags` are blank, too long, too many or no text"
+        "some of `tags` are blank, too long, too many or not text"
     ]
 
 

@@ -115,8 +115,8 @@ def test_only_plain_files_are_opened_and_the_others_are_named(
 
     assert (done["imported"], done["left"]) == (1, 2)
     assert {one["place"]: one["what"] for one in done["examples"]} == {
-        "pipe.md": "it is no plain file",
-        "socket.md": "it is no plain file",
+        "pipe.md": "it is not a plain file",
+        "socket.md": "it is not a plain file",
     }
 
 

@@ -237,8 +237,8 @@ def test_awkward_rows_are_brought_within_bounds_and_noted(world: World, tmp_path
         assert world.get(broken)["metadata"]["imported"]["tags"] == told
     assert "validUntil" not in world.get("backwards")
     noted = {one["what"]: one["count"] for one in done["notes"]}
-    assert noted["`created_at` lies in the future and is taken as now"] == 1
-    assert noted["`tags` is no list of texts"] == 2
+    assert noted["`created_at` is in the future and was set to now"] == 1
+    assert noted["`tags` is not a list of texts"] == 2
 
 
 def test_strength_fades_on_from_where_it_was(tmp_path: Path) -> None:

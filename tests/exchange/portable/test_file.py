@@ -16,7 +16,7 @@ from vestige.core.models import Memory
 from vestige.embed.protocol import Signature
 from vestige.exchange.portable import file as portable
 from vestige.exchange.portable.file import PortableContents, PortableReader, Writer, packed, unpacked
-from vestige.exchange.portable.lines import life_told, line, place
+from vestige.exchange.portable.lines import encode_history, line, place
 from vestige.store.merge.histories import CurveLife, EdgeLife, Life, MemoryLife
 
 
@@ -178,9 +178,9 @@ def test_a_file_that_was_damaged_in_several_places_is_refused(data: st.DataObjec
         (with_line(3, b"{}\n"), 3, "`type` is missing"),
         (with_line(3, b"\n"), 3, "not JSON"),
         (with_line(3, b'{"type":"memory","id":"\xff"}\n'), 3, "not JSON in UTF-8"),
-        (with_line(4, line(life_told(a_life("a"), None))), 4, "a comes a second time"),
-        (with_line(4, line(life_told(CURVE, None))), 4, "out of order"),
-        (with_line(2, line(life_told(a_life("z"), None))), 3, "out of order"),
+        (with_line(4, line(encode_history(a_life("a"), None))), 4, "a comes a second time"),
+        (with_line(4, line(encode_history(CURVE, None))), 4, "out of order"),
+        (with_line(2, line(encode_history(a_life("z"), None))), 3, "out of order"),
         (WHOLE + b"more\n", 7, "follows after the last line"),
         (WHOLE + WHOLE, 7, "follows after the last line"),
         (WHOLE[:-1] + b" \n", 7, "digest"),
@@ -209,8 +209,8 @@ def test_a_line_that_is_too_long_is_neither_read_nor_written(monkeypatch: pytest
         written(LIVES)
 
 
-def test_a_packed_file_that_unfolds_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_packed_file_that_unpacks_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portable, "UNSUSPICIOUS_BYTES", 1_000_000)
     bomb = written([a_life(f"{number:06}", "x" * 999_000) for number in range(40)], pack=True)
 
-    assert "unfolds" in refused(bomb).message
+    assert "unpacks" in refused(bomb).message

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.exchange.portable.generated import BEGIN, SIGNATURE, an_event, lives, memory_lives
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Memory
-from vestige.exchange.portable.lines import life_read, life_told, line
+from vestige.exchange.portable.lines import decode_history, encode_history, line
 from vestige.exchange.portable.values import ObjectFields, text
 from vestige.exchange.portable.versions import READERS
 from vestige.store.contract.changes import Embedded
@@ -23,7 +23,7 @@ from vestige.store.merge.histories import Life, MemoryLife
 
 def read(raw: bytes) -> Life:
     told = ObjectFields("line", orjson.loads(raw))
-    life = life_read(told.take("type", text), told, SIGNATURE)
+    life = decode_history(told.take("type", text), told, SIGNATURE)
     told.end()
     check(life)
     return life
@@ -39,17 +39,17 @@ def without_vectors(life: Life) -> Life:
 
 @given(lives)
 def test_a_life_survives_being_written_and_read(life: Life) -> None:
-    raw = line(life_told(life, SIGNATURE))
+    raw = line(encode_history(life, SIGNATURE))
     back = read(raw)
 
     assert raw.count(b"\n") == 1
     assert without_vectors(back) == without_vectors(life)
-    assert line(life_told(back, SIGNATURE)) == raw
+    assert line(encode_history(back, SIGNATURE)) == raw
 
 
 @given(st.just("a").flatmap(memory_lives))
 def test_vectors_and_token_bits_are_exact(life: MemoryLife) -> None:
-    before, after = life.embedded, vectors_of(read(line(life_told(life, SIGNATURE))))
+    before, after = life.embedded, vectors_of(read(line(encode_history(life, SIGNATURE))))
 
     if before is None or after is None:
         assert before is after
@@ -80,7 +80,7 @@ def revised(**changed: Any) -> MemoryLife:
 
 
 def test_a_version_says_only_what_is_other_than_before() -> None:
-    told = orjson.loads(line(life_told(revised(tags=("drink",)), None)))
+    told = orjson.loads(line(encode_history(revised(tags=("drink",)), None)))
 
     assert told["versions"] == [
         {
@@ -95,7 +95,7 @@ def test_a_version_says_only_what_is_other_than_before() -> None:
 
 @pytest.mark.parametrize("value", [1.0, True, "1", [1], {}])
 def test_a_value_of_another_type_is_another_value(value: object) -> None:
-    back = read(line(life_told(revised(metadata={"n": value}), None)))
+    back = read(line(encode_history(revised(metadata={"n": value}), None)))
 
     assert isinstance(back, MemoryLife)
     assert repr(back.versions[1].metadata["n"]) == repr(value)
@@ -105,10 +105,10 @@ def test_vectors_of_another_model_are_not_written() -> None:
     other = replace(SIGNATURE, revision="2")
     life = replace(revised(), embedded=Embedded(signature=other, text_hash="x", pieces=()))
 
-    assert b"vectors" not in line(life_told(life, SIGNATURE))
+    assert b"vectors" not in line(encode_history(life, SIGNATURE))
 
 
-GOOD = line(life_told(revised(), None))
+GOOD = line(encode_history(revised(), None))
 EVENT = '{"at":"2026-03-01T09:00:00.000000Z","clock":65536,"kind":"memory.created","node":"node-1","seq":1}'
 
 

@@ -114,7 +114,7 @@ def test_the_format_can_be_said(world: World, tmp_path: Path) -> None:
     path = tmp_path / "note.txt"
     path.write_text("# Tea\n\nAda drinks it.\n", encoding="utf-8")
 
-    with pytest.raises(InvalidInput, match="none of the formats"):
+    with pytest.raises(InvalidInput, match="not in a format"):
         IMPORT.call(as_user(world), {"path": str(path)})
     done = IMPORT.call(as_user(world), {"path": str(path), "from": "markdown"})
 

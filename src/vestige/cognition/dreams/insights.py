@@ -1,7 +1,7 @@
-"""What a dream can say about memories that belong together: texts built from them, which cite their ids.
+"""Insights of a dream: texts built from memories that belong together, with the ids of those memories.
 
-Nothing is made up: an insight names words that its sources have in common, their dates, or what two of them
-differ in. Where they have no word in common, there is none.
+Nothing is made up: an insight names words that its sources share, their dates, or what two of them differ in.
+Memories that share no word give no insight.
 """
 
 import enum
@@ -15,7 +15,7 @@ from itertools import combinations
 from vestige.cognition.dreams.replay import Pair, pair
 from vestige.cognition.evidence.trust import origin
 from vestige.cognition.gate.conflict import StatementConflict
-from vestige.cognition.gate.relation import told_at
+from vestige.cognition.gate.relation import stated_at
 from vestige.cognition.text.analyser import fingerprint, query_words, text_hash
 from vestige.cognition.text.form import Form, features
 from vestige.cognition.text.likeness import overlap
@@ -23,29 +23,27 @@ from vestige.cognition.text.vocabulary import Vocabulary, is_rare, opening
 from vestige.core.models import Memory
 
 MOST_INSIGHTS = 10
-"""Of one dream."""
+"""The limit for one dream."""
 LEAST_NOVELTY = 0.3
 MOST_CONFIDENCE = 0.95
 TREND_DAYS = 30
-"""What comes back over a longer time than this is a trend."""
+"""A topic that recurs over more days than this is a trend."""
 SEVERAL = 3
-"""Memories, and days, that make a pattern."""
+"""The number of memories, and of days, that make a pattern."""
 COMMON_SHARE = 2 / 3
-"""The share of the sources that must have a word for it to be what they are about."""
+"""The share of the sources that must contain a word for it to be their topic."""
 LEAST_WORDS, TOPIC_WORDS = 2, 3
-"""How many such words it takes to name a topic, and how many are named."""
+"""The number of common words that name a topic, and how many of them are named."""
 QUOTED = 3
-"""Sources that are quoted; the others are only cited."""
+"""The number of sources that are quoted; the others are only cited."""
 QUOTE_CHARS = 80
 ANSWERED = 0.6
-"""As alike as this, a statement may answer a question."""
+"""The similarity from which a statement may answer a question."""
 SAME_SOURCES = 0.6
-"""The share of common sources from which on an insight of the same kind says nothing new."""
+"""The share of common sources from which an insight of the same kind says nothing new."""
 
 
 class InsightKind(enum.StrEnum):
-    """What kind of thing was noticed."""
-
     CONTRADICTION = "Contradiction"
     HIDDEN_CONNECTION = "HiddenConnection"
     KNOWLEDGE_GAP = "KnowledgeGap"
@@ -56,7 +54,7 @@ class InsightKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insight:
-    """Something noticed, the memories it comes from, how sure it is and how new."""
+    """An observation, its source memories, its confidence and its novelty."""
 
     kind: InsightKind
     text: str
@@ -67,9 +65,9 @@ class Insight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DreamMaterial:
-    """What a dream has before it: memories by id, those of them that were replayed, groups in which every two
-    are alike, how alike pairs are, which were linked before, which contradict each other (the newer one
-    first), and what all of them name."""
+    """The input of a dream: memories by id, the replayed ones, groups in which every two are alike, the
+    similarity of pairs, the pairs that were linked before, the contradictions (newer memory first), and the
+    vocabulary of all."""
 
     memories: Mapping[str, Memory]
     replayed: Sequence[str]
@@ -81,14 +79,15 @@ class DreamMaterial:
 
 
 def draw(material: DreamMaterial) -> list[Insight]:
-    """The insights of a dream, the best first."""
+    """The insights of a dream, best first."""
     found = [*_contradictions(material), *_of_groups(material), *_gaps(material)]
     new = [insight for insight in found if insight.novelty >= LEAST_NOVELTY]
     return sorted(new, key=lambda one: (-one.confidence * one.novelty, one.sources))
 
 
 def fresh(found: Sequence[Insight], known: Sequence[tuple[str, AbstractSet[str]]]) -> list[Insight]:
-    """Those that say something new beside the known ones, given as (kind, sources), and each other."""
+    """The insights that say something new compared with the known ones, given as (kind, sources), and with
+    each other."""
     seen = list(known)
     kept: list[Insight] = []
     for insight in found:
@@ -105,9 +104,9 @@ def fresh(found: Sequence[Insight], known: Sequence[tuple[str, AbstractSet[str]]
 
 
 def digest(insight: Insight, memories: Mapping[str, Memory]) -> str:
-    """An id for an insight: the same for the same kind of insight into the same texts."""
-    told = (f"{name} {text_hash(memories[name])}" for name in sorted(insight.sources))
-    return blake2b("\n".join((insight.kind, *told)).encode(), digest_size=16).hexdigest()
+    """An id for an insight: equal for the same kind of insight into the same texts."""
+    texts = (f"{name} {text_hash(memories[name])}" for name in sorted(insight.sources))
+    return blake2b("\n".join((insight.kind, *texts)).encode(), digest_size=16).hexdigest()
 
 
 def _contradictions(material: DreamMaterial) -> Iterator[Insight]:
@@ -125,7 +124,9 @@ def _contradictions(material: DreamMaterial) -> Iterator[Insight]:
 
 def _of_groups(material: DreamMaterial) -> Iterator[Insight]:
     for group in material.groups:
-        members = sorted((material.memories[name] for name in group), key=lambda one: (told_at(one), one.id))
+        members = sorted(
+            (material.memories[name] for name in group), key=lambda one: (stated_at(one), one.id)
+        )
         for kin in _by_scope(members):
             insight = _of_group(kin, members, material)
             if insight is not None:
@@ -133,15 +134,15 @@ def _of_groups(material: DreamMaterial) -> Iterator[Insight]:
 
 
 def _by_scope(members: Sequence[Memory]) -> Iterator[Sequence[Memory]]:
-    """An insight is read in one scope, so that it is into memories of that scope only."""
+    """Groups by scope: an insight is read in one scope, so its sources all belong to it."""
     for scope in sorted({one.scope for one in members}):
-        kin = _told_once([one for one in members if one.scope == scope])
+        kin = _distinct_texts([one for one in members if one.scope == scope])
         if len(kin) > 1:
             yield kin
 
 
-def _told_once(members: Sequence[Memory]) -> list[Memory]:
-    """The first of each text: saying the same thing three times makes no pattern."""
+def _distinct_texts(members: Sequence[Memory]) -> list[Memory]:
+    """The first memory of each text: repeating the same text makes no pattern."""
     first: dict[str, Memory] = {}
     for one in members:
         first.setdefault(fingerprint(one.content), one)
@@ -149,7 +150,7 @@ def _told_once(members: Sequence[Memory]) -> list[Memory]:
 
 
 def _of_group(members: Sequence[Memory], alike: Sequence[Memory], material: DreamMaterial) -> Insight | None:
-    """What there is to say of memories of one scope, which are like others, too."""
+    """The insights into memories of one scope that are alike."""
     if len(members) < SEVERAL and not _unrelated(*members):
         return None
     pairs = [(one.id, other.id) for one, other in combinations(members, 2)]
@@ -169,33 +170,34 @@ def _of_group(members: Sequence[Memory], alike: Sequence[Memory], material: Drea
 
 
 def _said(members: Sequence[Memory], topic: str) -> tuple[InsightKind, str]:
-    """What can be said of memories about a topic, oldest first."""
+    """The insights into memories about one topic, oldest first."""
     first, last = members[0], members[-1]
-    span = f"from {told_at(first):%Y-%m-%d} to {told_at(last):%Y-%m-%d}"
+    span = f"from {stated_at(first):%Y-%m-%d} to {stated_at(last):%Y-%m-%d}"
     if len(members) < SEVERAL:
         return (
             InsightKind.HIDDEN_CONNECTION,
             f"{_cited(first)} and {_cited(last)} come from different places and both tell of {topic}.",
         )
-    if (told_at(last) - told_at(first)).days > TREND_DAYS:
+    if (stated_at(last) - stated_at(first)).days > TREND_DAYS:
         text = f"{len(members)} memories {span} tell of {topic}: first {_cited(first)}, last {_cited(last)}"
         return InsightKind.TEMPORAL_TREND, f"{text}{_others(members[1:-1])}."
     shown = "; ".join(_cited(one) for one in members[:QUOTED])
     rest = _others(members[QUOTED:])
-    days = len({told_at(one).date() for one in members})
+    days = len({stated_at(one).date() for one in members})
     if days >= SEVERAL:
         return InsightKind.RECURRING_PATTERN, f"{topic} came up on {days} days {span}: {shown}{rest}."
     return InsightKind.SYNTHESIS, f"{len(members)} memories tell of {topic}: {shown}{rest}."
 
 
 def _unrelated(one: Memory, other: Memory) -> bool:
-    """Whether two memories have no tag in common and come from two known places."""
+    """Whether two memories share no tag and come from two known sources."""
     places = origin(one), origin(other)
     return not set(one.tags) & set(other.tags) and None not in places and places[0] != places[1]
 
 
 def _gaps(material: DreamMaterial) -> Iterator[Insight]:
-    """Questions that were noted down and that nothing remembered seems to answer. In a talk somebody may."""
+    """Recorded questions that no memory seems to answer. Turns of a conversation are left out: the other
+    speaker may have answered."""
     for name in sorted(material.replayed):
         memory = material.memories[name]
         if not _asks(memory) or features(memory).form is not Form.NOTE:
@@ -218,8 +220,8 @@ def _asks(memory: Memory) -> bool:
 
 
 def common_words(members: Sequence[Memory], alike: Sequence[Memory], vocabulary: Vocabulary) -> list[str]:
-    """What most of these memories name and few do that are not `alike`, the most common first, as they
-    write it. One word is enough where it is a tag; else it takes two."""
+    """Words that most of these memories contain and few others do, most common first, as written. One word is
+    enough if it is a tag; otherwise two are needed."""
     held = Counter(term for member in members for term in vocabulary.named[member.id])
     among = Counter(term for one in alike for term in vocabulary.named[one.id])
     outside = {term: vocabulary.counts[term] - among[term] for term in held}
@@ -236,7 +238,7 @@ def common_words(members: Sequence[Memory], alike: Sequence[Memory], vocabulary:
 
 
 def _written(term: str, members: Sequence[Memory]) -> str:
-    """A term as the first of the memories writes it; a tag that is not in any text as it is."""
+    """A term as the first memory writes it; a tag that occurs in no text stays as it is."""
     for member in members:
         said = opening(member)
         for word in query_words(said):
@@ -252,7 +254,7 @@ def _mean_similarity(members: Sequence[Memory], material: DreamMaterial) -> floa
 
 
 def _novelty(members: Sequence[Memory], material: DreamMaterial) -> float:
-    """Half for what was not linked before, the rest for how many places and tags it brings together."""
+    """Half for pairs that were not linked before, the rest for the number of sources and tags it combines."""
     pairs = list(combinations(members, 2))
     unlinked = sum(pair(a.id, b.id) not in material.linked for a, b in pairs) / len(pairs)
     places = len({origin(one) or one.id for one in members})

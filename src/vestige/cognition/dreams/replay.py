@@ -1,7 +1,7 @@
-"""What a dream replays, and which links it proposes between memories that belong together.
+"""Dream replay: the memories a dream replays, and the links it proposes between them.
 
-Replay is mostly of what mattered lately and partly of what is old (Wilson & McNaughton 1994; Lewis & Durrant
-2011). Old memories are replayed in runs, as they followed each other, and each dream takes other runs.
+Replay is mostly of what mattered recently and partly of old memories (Wilson & McNaughton 1994; Lewis &
+Durrant 2011). Old memories are replayed in runs, in their original order, and each dream takes other runs.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from vestige.cognition.gate.relation import comes_after, told_at
+from vestige.cognition.gate.relation import comes_after, stated_at
 from vestige.cognition.graph.kinds import (
     COMPLEMENTARY,
     LEARNED,
@@ -26,13 +26,13 @@ from vestige.cognition.text.vocabulary import Vocabulary
 from vestige.core.models import Edge, Evidence, Memory
 
 LEAST_MEMORIES = 5
-"""Among fewer there is nothing to cross-reference."""
+"""With fewer memories there is nothing to cross-reference."""
 SALIENT_SHARE = 0.7
-"""The share of the replay that is for what mattered lately; the rest is spread over all ages."""
+"""The share of the replay for memories that mattered recently; the rest is spread over all ages."""
 RUN = 5
-"""Old memories that are replayed together, in the order in which they came."""
+"""The number of old memories replayed together, in the order in which they were stored."""
 GOLDEN = 0.6180339887498949
-"""Steps of this length fall into the largest gap that earlier ones left, so that dreams cover everything."""
+"""Steps of this length fall into the largest gap that earlier steps left, so that dreams cover everything."""
 
 SALIENT = (
     Evidence.PROMOTED,
@@ -53,17 +53,17 @@ TEMPORAL_HOURS, TEMPORAL_SIMILARITY = 24.0, 0.6
 SEMANTIC_SIMILARITY = 0.8
 
 LINKS_EACH = 3
-"""New links of one memory in one dream …"""
+"""The limit of new links of one memory in one dream …"""
 MOST_LINKS = 12
-"""… and how many it may have from dreams in all: a hub that is linked to everything tells nothing."""
+"""… and of links from dreams in all: a hub that is linked to everything carries no information."""
 STRENGTHENED_EVERY = timedelta(days=1)
-"""Being replayed strengthens a memory, and its links, at most so often, however many dreams there are."""
+"""The least time between two replays that strengthen a memory and its links."""
 OLD_AMOUNT = 0.5
-"""What being replayed is worth to a memory that was merely old, beside one that mattered."""
+"""The effect of a replay on a memory that is only old, relative to one that mattered."""
 CONFLICT_SIMILARITY = 0.6
-"""How alike two notes must be to be judged for a contradiction."""
+"""The similarity from which two notes are checked for a contradiction."""
 TAGS_SHARE = 0.4
-"""Without vectors, what common tags count for beside common words, where both have tags."""
+"""The weight of common tags against common words, without vectors, where both memories have tags."""
 
 Pair = tuple[str, str]
 """Two memories by id, in alphabetical order."""
@@ -71,7 +71,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkProposal:
-    """A new link from the memory that came later to the earlier one."""
+    """A new link from the later memory to the earlier one."""
 
     source_id: str
     target_id: str
@@ -80,12 +80,11 @@ class LinkProposal:
 
 
 def pair(one: str, other: str) -> Pair:
-    """Two ids as a pair, whichever comes first."""
     return (one, other) if one < other else (other, one)
 
 
 def runs(memories: int, wanted: int, turn: int) -> list[tuple[int, int]]:
-    """Where in a list of memories by age to replay, as (place, length); other places at every turn.
+    """Runs to replay in a list of memories sorted by age, as (start, length); different runs at every turn.
 
     They are spread evenly and do not overlap.
     """
@@ -103,7 +102,7 @@ def runs(memories: int, wanted: int, turn: int) -> list[tuple[int, int]]:
 
 
 def word_similarity(one: Memory, other: Memory, words: tuple[Words, Words]) -> float:
-    """How alike two memories are where no vectors are known."""
+    """How alike two memories are when no vectors are known."""
     shared = overlap(*words)
     if not (one.tags and other.tags):
         return shared
@@ -111,10 +110,10 @@ def word_similarity(one: Memory, other: Memory, words: tuple[Words, Words]) -> f
 
 
 def kind_of(one: Memory, other: Memory, similarity: float) -> str:
-    """What kind of link two memories that are this alike have."""
+    """The kind of link between two memories with this similarity."""
     if len(set(one.tags) & set(other.tags)) >= COMMON_TAGS:
         return SHARED_CONCEPTS
-    apart = abs(told_at(one) - told_at(other))
+    apart = abs(stated_at(one) - stated_at(other))
     if apart <= timedelta(hours=TEMPORAL_HOURS) and similarity > TEMPORAL_SIMILARITY:
         return TEMPORAL
     return SEMANTIC if similarity > SEMANTIC_SIMILARITY else COMPLEMENTARY
@@ -128,11 +127,11 @@ def propose(
     vocabulary: Vocabulary,
     links_each: int = LINKS_EACH,
 ) -> list[LinkProposal]:
-    """New links for the pairs that are near each other, the most alike first.
+    """New links for pairs that are near each other, most alike first.
 
-    `linked` are pairs that have a link of any kind already, `degrees` how many links of dreams a memory has.
-    Two parts of one thread are no pair: their place in it links them. Parts of different ones are a pair
-    where both name something that few others do: all talks greet and thank alike.
+    `linked` are pairs that already have a link of any kind, `degrees` the number of dream links of each
+    memory. Two parts of one thread are not paired: their position links them. Parts of different threads are
+    paired if both contain a word that few others contain, because all conversations greet and thank alike.
     """
     known, made = frozenset(linked), Counter[str]()
     room = {name: min(links_each, MOST_LINKS - degrees.get(name, 0)) for name in memories}
@@ -175,7 +174,7 @@ def stronger(edges: Iterable[Edge], replayed: AbstractSet[str]) -> list[Edge]:
 
 
 def faint(edges: Iterable[Edge], pinned: AbstractSet[str]) -> list[Edge]:
-    """The learned links that have faded away; those of pinned memories are left alone."""
+    """The learned links that have faded away, except those of pinned memories."""
     return [
         edge
         for edge in edges
@@ -186,6 +185,6 @@ def faint(edges: Iterable[Edge], pinned: AbstractSet[str]) -> list[Edge]:
 
 
 def degrees_of(edges: Iterable[Edge]) -> Counter[str]:
-    """How many links of dreams each memory has."""
+    """The number of dream links of each memory."""
     ends = ((edge.source_id, edge.target_id) for edge in edges if edge.kind in LINK_KINDS)
     return Counter(name for both in ends for name in both)

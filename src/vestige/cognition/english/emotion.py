@@ -1,7 +1,7 @@
-"""What a text feels like: pleasant or not, calm or rousing, read off its words and signs.
+"""The emotion of a text: valence and arousal, computed from its words and punctuation.
 
-Valence and arousal are the two axes of Russell's circumplex (1980). What is both new and rousing is kept as
-a flashbulb memory (Brown & Kulik 1977); that arousal at encoding makes memories last is McGaugh (2004).
+Valence and arousal are the two axes of Russell's circumplex (1980). A text that is both new and arousing
+becomes a flashbulb memory (Brown & Kulik 1977); arousal at encoding makes memories last (McGaugh 2004).
 """
 
 import enum
@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from vestige.cognition.english.polarity import NEGATORS
 from vestige.cognition.text.word_lists import sections
 
-# -- lexicon
+# -- lexicon ------------------------------------------------------------------------------------
 
 
 class Feeling(enum.StrEnum):
-    """What a text feels like."""
-
     JOY = "joy"
     FRUSTRATION = "frustration"
     FEAR = "fear"
@@ -50,24 +48,24 @@ LEXICON: dict[str, EmotionWord] = {
 DEGREES: dict[str, float] = {
     word: float(factor) for factor, *words in map(str.split, _LISTS["degrees"]) for word in words
 }
-"""By how much the word before a feeling makes it stronger or weaker."""
+"""The factor by which the word before a feeling makes it stronger or weaker."""
 
 URGENT_PHRASES = tuple(_LISTS["urgent_phrases"])
 
 
-# -- emotion
+# -- emotion of a text --------------------------------------------------------------------------
 
 READ_CHARS = 2_000
-"""Feeling is read off the beginning of a text: a long one is a document."""
+"""Only the beginning of a text is read: a long one is a document."""
 
 CALM = 0.05
-"""The arousal of a text without any sign of it."""
+"""The arousal of a text without any sign of emotion."""
 FELT_FROM = 0.2
 """Below this arousal a text is neutral."""
 
 BESIDE_SHARES = (1.0, 0.25, 0.125)
-"""How much the strongest word counts, the next one, and the one after: a text is as rousing as its
-strongest word and little more, however long it is."""
+"""The weights of the strongest word, the second and the third: a text is about as arousing as its strongest
+word, whatever its length."""
 
 NEGATION_WINDOW = 3
 NEGATED_VALENCE = -0.7
@@ -89,7 +87,8 @@ _URGENT = re.compile(rf"\b(?:{'|'.join(URGENT_PHRASES)})\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Affect:
-    """How a text feels: valence -1 to 1, arousal 0 to 1, the feeling that prevails, and what tells so."""
+    """The emotion of a text: valence -1 to 1, arousal 0 to 1, the prevailing feeling, and the words that show
+    it."""
 
     valence: float
     arousal: float
@@ -99,7 +98,7 @@ class Affect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Felt:
-    """A word of the lexicon as it is used here."""
+    """A word of the lexicon in its context."""
 
     word: str
     valence: float
@@ -108,7 +107,7 @@ class _Felt:
 
 
 def affect(text: str) -> Affect:
-    """What a text feels like, by the lexicon, negation, degree, urgent phrases and signs."""
+    """The emotion of a text by the lexicon, negation, degree, urgent phrases and punctuation."""
     read = text[:READ_CHARS].replace("’", "'")
     words = _WORD.findall(read)
     felt = sorted(_felt([word.lower() for word in words]), key=lambda one: -one.arousal)
@@ -130,12 +129,12 @@ def affect(text: str) -> Affect:
 
 
 def is_flashbulb(novelty: float, arousal: float) -> bool:
-    """Whether something is kept like a photograph: it was new and it was rousing."""
+    """Whether a memory is a flashbulb memory: new and arousing."""
     return novelty >= FLASHBULB_NOVELTY and arousal >= FLASHBULB_AROUSAL
 
 
 def flashbulb_factor(arousal: float) -> float:
-    """By what a flashbulb's stability is multiplied."""
+    """The factor for the stability of a flashbulb memory."""
     return 1.0 + FLASHBULB_GAIN * arousal
 
 
@@ -147,12 +146,12 @@ def _felt(words: Sequence[str]) -> Iterator[_Felt]:
 
 
 def _used(words: Sequence[str], at: int, entry: EmotionWord) -> _Felt:
-    """A word with what the words before it make of it."""
+    """A word of the lexicon, adjusted by the words before it."""
     before = words[max(0, at - NEGATION_WINDOW) : at]
     arousal = min(1.0, entry.arousal * DEGREES.get(before[-1] if before else "", 1.0))
     if not any(word in NEGATORS or word.endswith(("n't", "cannot")) for word in before):
         return _Felt(word=words[at], valence=entry.valence, arousal=arousal, feeling=entry.feeling)
-    # What is not pleasant is a disappointment; of anything else that is denied, little feeling is left.
+    # A denied joy is a disappointment; any other denied feeling leaves little.
     return _Felt(
         word=words[at],
         valence=entry.valence * NEGATED_VALENCE,
@@ -162,13 +161,13 @@ def _used(words: Sequence[str], at: int, entry: EmotionWord) -> _Felt:
 
 
 def _valence(felt: Sequence[_Felt]) -> float:
-    """The mean over the words, the rousing ones counting more."""
+    """The mean valence of the words, weighted by arousal."""
     total = sum(one.arousal for one in felt)
     return sum(one.valence * one.arousal for one in felt) / total if total else 0.0
 
 
 def _prevailing(felt: Sequence[_Felt], urgent: int) -> Feeling:
-    """The feeling with most arousal behind it; of equal ones that of the strongest word."""
+    """The feeling with the highest total arousal; ties go to the strongest word."""
     weights: dict[Feeling, float] = defaultdict(float)
     for one in felt:
         weights[one.feeling] += one.arousal

@@ -1,4 +1,4 @@
-"""Which words of a statement are denied, and whether two statements deny each other."""
+"""Negation: which words of a statement are denied, and whether two statements deny each other."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from vestige.cognition.english.words import BE, Word, root
 from vestige.cognition.text.analyser import STOP_WORDS
 from vestige.cognition.text.word_lists import sections
 
-# -- antonyms: by the table, and by prefix
+# -- antonyms -----------------------------------------------------------------------------------
 
 _ANTONYMS = sections("vestige.cognition.english", "antonyms")
 LEAST_ROOT = 4
-"""Letters of a word that a negative prefix makes another of."""
+"""The least number of letters of a word that can take a negative prefix."""
 _PREFIXES = ("un", "dis", "in", "im", "ir", "il", "non", "non-", "mis")
 
 
@@ -27,7 +27,7 @@ def _table(classes: Iterable[str]) -> dict[str, frozenset[str]]:
 
 
 def _forms(word: str) -> set[str]:
-    """The roots of a word's forms; the stemmer takes "add" and "adding" apart."""
+    """The roots of a word's forms, because the stemmer separates "add" and "adding"."""
     if word in STOP_WORDS:
         return {word}
     short = word.removesuffix("e")
@@ -38,7 +38,8 @@ _OPPOSED, _OTHERS = _table(_ANTONYMS["opposites"]), _table(_ANTONYMS["counterpar
 
 
 def opposites(word: str, others: Collection[str]) -> set[str]:
-    """Which of the others are opposed to a word (or stem): by the table, or a negative prefix or ending."""
+    """The words among the others that are opposed to a word (or stem): by the table, a negative prefix or an
+    ending."""
     found = _OPPOSED.get(word, frozenset()).intersection(others)
     if len(word) >= LEAST_ROOT:
         made = {f"{prefix}{word}" for prefix in _PREFIXES}
@@ -56,11 +57,11 @@ def opposites(word: str, others: Collection[str]) -> set[str]:
 
 
 def counterpart(left: str, right: str) -> bool:
-    """Whether two stems name the two things of a pair: left and right, client and server."""
+    """Whether two stems name the two members of a pair: left and right, client and server."""
     return right in _OTHERS.get(left, ())
 
 
-# -- polarity
+# -- negation -----------------------------------------------------------------------------------
 
 NEGATORS = frozenset(
     "not no never none nobody nothing nowhere neither nor without hardly barely rarely seldom".split()
@@ -79,11 +80,11 @@ _BOUNDS = frozenset("more less fewer only just exceed".split())
 
 
 _POSSIBLE = frozenset(root(word) for word in "allow permit possible support accept welcome".split())
-"""What, denied, denies all of its clause."""
+"""Words that, when denied, deny their whole clause."""
 
 
 def _bounds(words: Sequence[Word], at: int) -> bool:
-    """Whether "no" or "not" shortly before limits and does not deny: "no later than", "not only"."""
+    """Whether "no" or "not" shortly before sets a limit instead of denying: "no later than", "not only"."""
     if at >= len(words):
         return False
     compared = words[at].text.endswith("er") and at + 1 < len(words) and words[at + 1].text == "than"
@@ -92,14 +93,14 @@ def _bounds(words: Sequence[Word], at: int) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Denial:
-    """How two statements deny each other: what tells, and the two opposites if that is it."""
+    """How two statements deny each other: a description, and the two opposites if there are any."""
 
     detail: str
     opposites: tuple[Word, Word] | None = None
 
 
 def is_negator(words: Sequence[Word], at: int) -> bool:
-    """Whether the word at a place denies what follows it in its clause."""
+    """Whether the word at this index denies what follows it in its clause."""
     word = words[at]
     if word.text in ("no", "not") and any(_bounds(words, place) for place in range(at + 1, at + 4)):
         return False
@@ -111,9 +112,9 @@ def is_negator(words: Sequence[Word], at: int) -> bool:
 
 
 def denied(words: Sequence[Word], by: frozenset[str] | None = None) -> list[bool]:
-    """For each word whether an odd number of negations before it in its clause reaches it.
+    """For each word, whether an odd number of negations before it in its clause applies to it.
 
-    `by` are the only negations that count, if given.
+    `by` limits the negations that count.
     """
     flags: list[bool] = []
     clause, odd = -1, False
@@ -131,14 +132,14 @@ def denied(words: Sequence[Word], by: frozenset[str] | None = None) -> list[bool
 
 
 def _forbids(words: Sequence[Word], at: int) -> bool:
-    """Whether a denial is what is said of all before it: "swimming here is forbidden", "is not allowed"."""
+    """Whether a denial applies to all words before it: "swimming here is forbidden", "is not allowed"."""
     if words[at].key in _DENYING:
         return at > 0 and words[at - 1].text in BE
     return any(word.key in _POSSIBLE for word in words[at + 1 : at + 2])
 
 
 def contrasted(words: Sequence[Word]) -> set[int]:
-    """The places of telling words that something else is set against: "instead of X", "prefer Y over X"."""
+    """The indices of content words that something else is set against: "instead of X", "prefer Y over X"."""
     places: set[int] = set()
     for at, word in enumerate(words):
         pair = (words[at - 1].text, word.text) if at else ("", "")
@@ -150,13 +151,13 @@ def contrasted(words: Sequence[Word]) -> set[int]:
 
 
 def _following(words: Sequence[Word], at: int) -> set[int]:
-    """The telling words after a place, up to a preposition or the end of the clause."""
+    """The content words after an index, up to a preposition or the end of the clause."""
     found: set[int] = set()
     for place in range(at + 1, len(words)):
         word = words[place]
         if word.clause != words[at].clause or (found and word.text in ("to", "for", "in", "on", "because")):
             break
-        if word.telling:
+        if word.is_content:
             found.add(place)
     return found
 
@@ -172,8 +173,8 @@ def find_denial(new: Sequence[Word], old: Sequence[Word]) -> Denial | None:
         turned = True  # "not disabled" is "enabled"
     if turned:
         return None
-    ours = {word.key: flag for word, flag in zip(new, new_flags, strict=True) if word.telling}
-    theirs = {word.key: flag for word, flag in zip(old, old_flags, strict=True) if word.telling}
+    ours = {word.key: flag for word, flag in zip(new, new_flags, strict=True) if word.is_content}
+    theirs = {word.key: flag for word, flag in zip(old, old_flags, strict=True) if word.is_content}
     shared = ours.keys() & theirs.keys()
     more, less = (_negations(words) for words in (new, old))
     newly = any(ours[key] and not theirs[key] for key in shared)
@@ -187,7 +188,7 @@ def find_denial(new: Sequence[Word], old: Sequence[Word]) -> Denial | None:
 
 
 def _turned_down(words: Sequence[Word]) -> list[bool]:
-    """Which words are denied, or have something else set against them."""
+    """For each word, whether it is denied or contrasted."""
     against = contrasted(words)
     return [flag or at in against for at, flag in enumerate(denied(words))]
 
@@ -208,7 +209,7 @@ def _opposites(new: Sequence[Word], old: Sequence[Word]) -> Iterator[tuple[int, 
         places = {theirs[form] for own in (word.key, word.text) for form in opposites(own, theirs)}
         for other in sorted(places):
             # "What's up" and "go down" oppose nothing: particles must stand in the same place.
-            if (word.telling and old[other].telling) or _beside(new, one) & _beside(old, other):
+            if (word.is_content and old[other].is_content) or _beside(new, one) & _beside(old, other):
                 yield one, other
 
 

@@ -1,6 +1,6 @@
-"""Numbers with what they count, in one normal form: figures and words, units, money, versions, times, dates.
+"""Quantities in a text, in one normal form: numbers with units, money, versions, times and dates.
 
-"3 pm" and "15:00", "1.5 GB" and "1536 MB", "two" and "2" are the same; 3.1 and 3.10 are not (versions).
+"3 pm" and "15:00", "1.5 GB" and "1536 MB", "two" and "2" are equal; 3.1 and 3.10 are not (versions).
 """
 
 import re
@@ -12,7 +12,7 @@ from vestige.cognition.text.word_lists import sections
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """The characters `start`..`end` of a text that say how much, which version or when.
+    """The characters `start`..`end` of a text that state an amount, a version or a time.
 
     Two with the same `key` are equal; two with the same `unit` can be compared.
     """
@@ -90,7 +90,7 @@ _COUNTING_ONE = re.compile(r"\s(?!(?:of|is|was|who|that|day|more|another|which)\
 
 
 def quantities(text: str) -> Iterator[Quantity]:
-    """The quantities of a text in order; numbers inside names (LH400, eu-west-1) are none."""
+    """The quantities of a text in order, without numbers inside names (LH400, eu-west-1)."""
     for found in _PATTERN.finditer(text):
         if found[0].lower() == "one" and not _COUNTING_ONE.match(text, found.end()):
             continue

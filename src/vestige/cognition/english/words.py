@@ -1,7 +1,7 @@
-"""A statement taken apart into words: what each is, what it is the same as, and where its clause ends.
+"""The words of a statement: kind, normal form, clause and sentence of each, and the main verb.
 
-Contractions are written out, quantities have a normal form, everything else is compared by its stem.
-English only, like the stemmer.
+Contractions are expanded, quantities have a normal form, all other words are compared by their stem. English
+only, like the stemmer.
 """
 
 import re
@@ -11,11 +11,10 @@ from functools import lru_cache
 from typing import Literal
 
 from vestige.cognition.english.quantities import Quantity, quantities
-from vestige.cognition.text.analyser import STOP_WORDS
-from vestige.cognition.text.porter import stem
+from vestige.cognition.text.analyser import STOP_WORDS, stem
 from vestige.cognition.text.word_lists import sections, words
 
-# -- synonyms
+# -- synonyms -----------------------------------------------------------------------------------
 
 _SYNONYMS = sections("vestige.cognition.english", "synonyms")
 _STANDS_FOR = {stem(word): stem(line.split()[0]) for line in _SYNONYMS["synonyms"] for word in line.split()}
@@ -23,15 +22,15 @@ _STANDS_FOR = {stem(word): stem(line.split()[0]) for line in _SYNONYMS["synonyms
 
 @lru_cache(maxsize=8192)
 def root(word: str) -> str:
-    """What a word in lower case is compared by: its stem, or that of the word that stands for it."""
+    """The form by which a lower-case word is compared: its stem, or the stem of its synonym."""
     made = stem(word)
     return _STANDS_FOR.get(made, made)
 
 
-# -- wording
+# -- words --------------------------------------------------------------------------------------
 
 TEMPORAL = frozenset(("date", "day", "month", "year", "time"))
-"""Units of quantities that say when."""
+"""Units of quantities that are times."""
 Kind = Literal["function", "word", "name", "quantity"]
 
 
@@ -39,8 +38,8 @@ Kind = Literal["function", "word", "name", "quantity"]
 class Word:
     """The characters `start`..`end` of a text as one word.
 
-    `text` is it in lower case, `key` what makes it equal to another, `unit` what a quantity is of, `clause`
-    and `sentence` which of its text it stands in, `mark` the punctuation just before it.
+    `text` is the word in lower case, `key` its normal form for comparison, `unit` the unit of a quantity,
+    `clause` and `sentence` their numbers in the text, `mark` the punctuation just before it.
     """
 
     start: int
@@ -54,12 +53,12 @@ class Word:
     mark: str = ""
 
     @property
-    def telling(self) -> bool:
-        """Whether it carries content."""
+    def is_content(self) -> bool:
+        """Whether it is a content word, not a function word."""
         return self.kind != "function"
 
     def says(self, other: "Word") -> bool:
-        """Whether it says what the other says, or the same time more exactly: "May", "May 2026"."""
+        """Whether it means the same as the other, or the same time more exactly: "May", "May 2026"."""
         return self.key == other.key or (other.unit in TEMPORAL and self.key.startswith(other.key))
 
 
@@ -83,7 +82,7 @@ _IS = frozenset("it he she that there here what who where how this everything no
 
 _CLASSES = sections("vestige.cognition.english", "word_classes")
 _LIGHT = words(_CLASSES["light"])
-"""Adverbs of degree, time and manner, titles and calls to remember: no statement is about them."""
+"""Adverbs of degree, time and manner, titles and reminders: no statement is about them."""
 FUNCTION_WORDS = frozenset(STOP_WORDS | _LIGHT) - {"like", "own"}
 _ABBREVIATIONS = frozenset("mr mrs ms dr prof st vs approx nr eg ie etc inc ltd jr sr".split())
 
@@ -93,9 +92,8 @@ _BRITISH = re.compile(r"(?<=[a-z]{2}[lbvhn])our(?=s|ed|ing|$)|(?<=[a-z]{3})is(?=
 
 @lru_cache(maxsize=1024)
 def words_of(text: str) -> tuple[Word, ...]:
-    """The words of a text in order."""
     counted = {quantity.start: quantity for quantity in quantities(text)}
-    # In a headline every word has a capital, which tells nothing then.
+    # In a headline every word has a capital, so a capital does not mark a name.
     longer = [found[0] for found in _TOKEN.finditer(text) if len(found[0]) > 3]
     titled = len(longer) > 3 and sum(word[0].isupper() for word in longer) > 0.7 * len(longer)
     return tuple(_read(text, counted, titled))
@@ -131,7 +129,7 @@ def _read(text: str, counted: dict[int, Quantity], titled: bool) -> Iterator[Wor
 
 
 def _next(text: str, at: int, counted: dict[int, Quantity]) -> Quantity | re.Match[str] | None:
-    """The next quantity, word or mark from a place on."""
+    """The next quantity, word or mark from an index on."""
     found = _TOKEN.search(text, at)
     if found is None:
         return None
@@ -167,7 +165,7 @@ def _kind(written: str, word: str, fresh: bool) -> Kind:
     return "name" if marked or (written[:1].isupper() and not fresh) or "." in inner else "word"
 
 
-# -- Classes of English words that frame a value: verbs of one value and of many, and what goes with them.
+# -- classes of words that frame a value: verbs of one value and of many, prepositions --------------
 
 
 def _stems(*lines: str) -> frozenset[str]:
@@ -190,48 +188,48 @@ TITLES = frozenset("mr mrs ms dr prof version next close opposite front top".spl
 SINGLE_VALUED = _stems(*_CLASSES["single_valued"])
 """Verbs whose object or adverbial has one value at a time: residence, work, cost, size, time, place."""
 MANY_WITH = frozenset({("work", "on"), ("work", "with"), ("run", "with"), ("meet", "with"), ("live", "with")})
-"""Verbs of one value that have many after this preposition."""
+"""Verbs of one value that take many after this preposition."""
 SINGLE_WITH = frozenset(
     (root(verb), preposition) for verb, preposition in map(str.split, _CLASSES["single_with"])
 )
-"""Verbs of one value after this preposition only."""
+"""Verbs that take one value only after this preposition."""
 PLACES = frozenset(
     "in on at under behind beside near next above below inside outside between against".split()
 )
-"""What begins the place of a thing."""
+"""Prepositions that begin the place of a thing."""
 PLACED = _stems("go hang lie belong sit stand live")
 """Verbs that say where a thing is."""
 PLACING = _stems(*_CLASSES["placing"])
 """Verbs that put their object in one place: "we track bugs in Jira"."""
 SETTINGS = _stems(*_CLASSES["settings"])
-"""What follows "is" and still takes one value: called, set to, planned for, written in."""
+"""Participles after "is" that take one value: called, set to, planned for, written in."""
 MANY_DONE = _stems(*_CLASSES["many_done"])
 """Participles whose agent or place is one of many: "is used by", "is enabled in"."""
 CHOSEN = _stems("use prefer choose recommend")
 """Verbs of many objects, but of one for each purpose: "we use Kafka for events"."""
 ROLES = _stems("lead manage head chair run maintain captain own coordinate host direct supervise coach edit")
-"""Verbs of a post that one person holds: "Ada leads the data team"."""
+"""Verbs of a role that one person holds: "Ada leads the data team"."""
 MANY_VALUED = _stems(*_CLASSES["many_valued"])
 PAST_EVENTS = words(_CLASSES["past_events"])
-"""Past forms: what happened once, and may happen again with other values."""
+"""Past forms: events that may happen again with other values."""
 
 LABELS = words(_CLASSES["labels"])
-"""A number behind one of these names a thing; it is not a value that changed."""
+"""Nouns after which a number is a name, not a value that changed."""
 PLATFORMS = frozenset("android ios linux windows macos safari firefox chrome edge web".split())
-"""What a thing mostly runs on several of."""
+"""Platforms, of which a thing mostly runs on several."""
 ADJECTIVES = words(_CLASSES["adjectives"])
 ADJECTIVE_ENDINGS = ("ful", "able", "ible", "ous", "ive", "less", "ish", "ic", "y", "ed", "en")
-"""A thing can be many of these at once."""
+"""Endings of adjectives: a thing can have many of them at once."""
 
 
-# -- Where the subject of a statement ends and what it says begins. A guess by word classes, no parser.
+# -- the main verb and the subject: a guess by word classes, not a parser ----------------------------
 
 _KNOWN = SINGLE_VALUED | MANY_VALUED | ROLES | SETTINGS
 _BEFORE_NOUNS = ARTICLES | OWNERS | PREPOSITIONS
 
 
 def verb_at(words: Sequence[Word]) -> int | None:
-    """The place of the main verb; 0 for an imperative, None where none is recognised."""
+    """The index of the main verb; 0 for an imperative, None if none is recognised."""
     if _is_elided(words):
         return 0
     for at in range(1, len(words)):
@@ -240,7 +238,7 @@ def verb_at(words: Sequence[Word]) -> int | None:
     if words and words[0].key in _KNOWN:
         return 0
     if words and words[0].text in PRONOUNS:
-        return next((at for at, word in enumerate(words) if word.telling), None)
+        return next((at for at, word in enumerate(words) if word.is_content), None)
     endings = (
         at
         for at in range(1, len(words))
@@ -253,7 +251,7 @@ def verb_at(words: Sequence[Word]) -> int | None:
 
 
 def _is_elided(words: Sequence[Word]) -> bool:
-    """Whether a note begins with what is or was done: "Interviewing candidates", "Ordered a desk"."""
+    """Whether a note begins with a verb without subject: "Interviewing candidates", "Ordered a lamp"."""
     if len(words) < 2 or words[0].kind != "word" or not words[0].text.endswith(("ing", "ed")):
         return False
     first = words[0].clause
@@ -275,13 +273,13 @@ def _is_verb(words: Sequence[Word], at: int) -> bool:
 
 
 def subject(words: Sequence[Word]) -> list[Word]:
-    """The telling words before the main verb; "since March" is not what a statement is about."""
+    """The content words before the main verb; "since March" is not part of the subject."""
     verb = verb_at(words)
     if verb is None:
         return []
-    return [word for word in words[:verb] if word.telling and word.unit not in TEMPORAL]
+    return [word for word in words[:verb] if word.is_content and word.unit not in TEMPORAL]
 
 
 def speaker(words: Sequence[Word]) -> str:
-    """The pronoun a statement without any other subject is about; nothing for an imperative."""
+    """The pronoun that is the only subject of a statement; empty for an imperative."""
     return next((word.text for word in words[: verb_at(words)] if word.text in PRONOUNS), "")

@@ -1,4 +1,4 @@
-"""A briefing: what matters one line each, as many of the most important as a budget of tokens holds."""
+"""A briefing: one line for each memory, most important first, within a token budget."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from vestige.core.models import Memory
 GIST_CHARS = 150
 LABEL_CHARS = 40
 SHORTEST_SENTENCE = 12
-"""What ends sooner is an abbreviation or a greeting: "Dr.", "No."."""
+"""A sentence that ends sooner is an abbreviation or a greeting: "Dr.", "No."."""
 
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _MARKS = re.compile(r"^(?:[#>*-]+\s+)+")
@@ -19,21 +19,21 @@ _SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s|$)|[。！？]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BriefingSection:
-    """Memories under a heading, the most important first, or lines that tell of something else."""
+    """Memories under a heading, most important first, or plain lines."""
 
     heading: str
     memories: tuple[Memory, ...] = ()
     lines: tuple[str, ...] = ()
 
     def entries(self) -> Iterator[tuple[str | None, str]]:
-        """Every line, with the id of the memory it shows."""
+        """Every line, with the id of its memory."""
         yield from ((None, line) for line in self.lines)
         yield from ((memory.id, line_of(memory)) for memory in self.memories)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Briefing:
-    """A text within its budget, the memories it shows, and those it had no room for."""
+    """A text within its budget, the memories it shows, and those that did not fit."""
 
     text: str
     tokens: int
@@ -42,10 +42,10 @@ class Briefing:
 
 
 def compose(head: Sequence[str], sections: Sequence[BriefingSection], token_budget: int) -> Briefing:
-    """The head, then section by section every line that still fits; a memory is shown once.
+    """The head, then section by section every line that still fits; each memory is shown once.
 
-    The first line of the head is always there. Lines are counted one by one: white space between them
-    counts nothing, so the whole never has more tokens than they have together.
+    The first line of the head is always included. Tokens are counted line by line, which is never less than
+    the count of the whole.
     """
     lines = [head[0]]
     room = token_budget - estimate_tokens(head[0])
@@ -77,11 +77,11 @@ def compose(head: Sequence[str], sections: Sequence[BriefingSection], token_budg
 
 
 def line_of(memory: Memory) -> str:
-    """A memory on one line, with its provenance: when, what, by whom and from where, and its id."""
+    """A memory on one line with its provenance: date, text, author, source and id."""
     at = memory.occurred_at or memory.created_at
     origin = ", ".join(_clipped(name, LABEL_CHARS) for name in (memory.author, memory.source) if name)
-    told = f"{gist(memory.content)} ({origin})" if origin else gist(memory.content)
-    return f"- ({at:%b %d, %Y}) {told} [{memory.id}]"
+    shown = f"{gist(memory.content)} ({origin})" if origin else gist(memory.content)
+    return f"- ({at:%b %d, %Y}) {shown} [{memory.id}]"
 
 
 def gist(text: str, limit: int = GIST_CHARS) -> str:

@@ -1,7 +1,7 @@
-"""What is noted about a codebase: patterns and decisions as text, and patterns that several codebases share.
+"""Notes about a codebase: patterns and decisions as text, and patterns that several codebases share.
 
-A note is a memory like any other. Its text says everything, so that a note can be edited, and one that was
-written by another tool in the same form is understood.
+A note is an ordinary memory. Its text holds everything, so a note can be edited, and a note that another tool
+wrote in the same form is understood.
 """
 
 from collections import defaultdict
@@ -22,7 +22,7 @@ _FILES, _AFFECTED = "## Files:", "## Affected Files:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """A way things are done in a codebase."""
+    """A way of doing things in a codebase."""
 
     name: str
     description: str
@@ -31,7 +31,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodebaseDecision:
-    """A decision, why it was taken, and what else was considered."""
+    """A decision, its reason, and the alternatives."""
 
     decision: str
     rationale: str
@@ -41,8 +41,8 @@ class CodebaseDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """A pattern of other codebases: its strongest note, where it occurs, and how like one of ours it is
-    (None when nothing is)."""
+    """A pattern of other codebases: its strongest note, where it occurs, and its similarity to one of ours
+    (None without one)."""
 
     record: Record
     codebases: tuple[str, ...]
@@ -50,7 +50,6 @@ class Shared:
 
 
 def text_of(note: Pattern | CodebaseDecision) -> str:
-    """The note as the text of a memory."""
     match note:
         case Pattern():
             parts = [f"{_PATTERN_HEADING} {_line(note.name)}", note.description.strip()]
@@ -67,28 +66,26 @@ def text_of(note: Pattern | CodebaseDecision) -> str:
 
 
 def tags_of(note: Pattern | CodebaseDecision, codebase: str | None) -> tuple[str, ...]:
-    """The tags a note is found by."""
     kind = (PATTERN,) if isinstance(note, Pattern) else (DECISION, "architecture")
     return (*kind, TAG, *((codebase_tag(codebase),) if codebase else ()))
 
 
 def codebase_tag(codebase: str) -> str:
-    """The tag of everything that is noted about one codebase."""
+    """The tag of all notes about one codebase."""
     return f"{TAG}:{codebase}"
 
 
 def codebase_of(memory: Memory) -> str | None:
-    """The codebase a note is about."""
     return next((tag.partition(":")[2] for tag in memory.tags if tag.startswith(f"{TAG}:")), None)
 
 
 def codebase_at(scope: str) -> str | None:
-    """The codebase of a scope: the last part of its path. The root is nobody's."""
+    """The codebase of a scope: the last part of its path, and None for the root."""
     return scope.rsplit("/", 1)[-1] if scope != ROOT_SCOPE else None
 
 
 def title_of(memory: Memory) -> str:
-    """What a note is called: its first line, without the heading."""
+    """The title of a note: its first line, without the heading."""
     first = memory.content.strip().split("\n", 1)[0]
     for heading in (_PATTERN_HEADING, _DECISION_HEADING):
         first = first.removeprefix(heading)
@@ -96,14 +93,14 @@ def title_of(memory: Memory) -> str:
 
 
 def files_of(memory: Memory) -> tuple[str, ...]:
-    """The files a note names: the list under its last heading of files."""
+    """The files of a note: the list under its last heading of files."""
     lines = [line.strip() for line in memory.content.splitlines()]
     starts = [at for at, line in enumerate(lines) if line in (_FILES, _AFFECTED)]
     return tuple(dict.fromkeys(_items(lines[starts[-1] + 1 :]))) if starts else ()
 
 
 def strongest(records: Sequence[Record], now: datetime) -> list[Record]:
-    """Records by retention, then the newest first."""
+    """Records by retention, then newest first."""
 
     def place(record: Record) -> tuple[float, datetime, str]:
         return retention_of(record.strength, now), record.memory.created_at, record.memory.id
@@ -114,10 +111,10 @@ def strongest(records: Sequence[Record], now: datetime) -> list[Record]:
 def shared_patterns(
     own: Sequence[Record], others: Sequence[Record], alike: Mapping[str, float], now: datetime
 ) -> list[Shared]:
-    """The patterns of other codebases that matter here too: each once, the likest first.
+    """The patterns of other codebases that are relevant here, each once, most alike first.
 
-    One matters when a pattern of ours has its name, when it is `alike` one of ours (by id, with how much),
-    or when at least two codebases have it.
+    A pattern is relevant if a pattern of ours has its name, if it is `alike` one of ours (by id, with the
+    similarity), or if at least two codebases have it.
     """
     names = {_name(record) for record in own}
     by_name: defaultdict[str, list[Record]] = defaultdict(list)

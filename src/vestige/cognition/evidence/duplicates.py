@@ -1,7 +1,7 @@
-"""Which memories say the same: pairs worth a look, clusters in which every two are alike, how they merge.
+"""Duplicate detection: pairs of similar memories, clusters in which every two are alike, and merge scores.
 
-The pairs are each text's few nearest, not all there are. A cluster is as good as its weakest pair: a text is
-never joined to another because both are like a third one.
+The pairs are the few nearest of each text. A cluster is as good as its weakest pair: two texts are never
+joined because both are like a third.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,24 +22,24 @@ Pair = tuple[int, int]
 """Two texts by index, the earlier one first."""
 
 LIKELY = 0.9
-"""As alike as this, a new memory may say what another one says already."""
+"""The similarity from which a new memory may repeat an existing one."""
 NEIGHBOURS = 5
-"""The nearest that each text is compared with."""
+"""The number of nearest texts that each text is compared with."""
 MOST_MEMBERS = 20
-"""Memories that are merged at once."""
+"""The limit of memories merged at once."""
 BLOCK_COSINES = 4_000_000
-"""Cosines worked out at once: 16 MB."""
+"""The number of cosines computed at once: 16 MB."""
 ROUNDING = 1e-6
-"""What the cosine of a vector with itself may be off by, in single precision."""
+"""The rounding error of the cosine of a vector with itself, in single precision."""
 MEANING_SHARE, TAGS_SHARE, WORDS_SHARE = 0.70, 0.15, 0.15
-"""What the cosine, the common tags and the common words count for in how well two memories merge."""
+"""The weights of the cosine, the common tags and the common words in a merge score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
     """Texts to compare: a unit vector each, where `known`; the words of each; and its normal form.
 
-    `words` may be left out when every vector is known.
+    `words` may be empty when every vector is known.
     """
 
     wholes: Vectors
@@ -57,14 +57,14 @@ class Texts:
 
 
 def whole(pieces: Vectors) -> Vectors:
-    """One unit vector for a text of several pieces: their mean."""
+    """The unit vector of a text of several pieces: their mean."""
     mean = pieces.mean(axis=0)
     unit: Vectors = (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
     return unit
 
 
 def identical_pairs(texts: Texts, members: Sequence[int]) -> list[Pair]:
-    """Every text with the one before it that has the same normal form."""
+    """Every text paired with the previous one that has the same normal form."""
     last: dict[str, int] = {}
     pairs = []
     for at in members:
@@ -76,7 +76,7 @@ def identical_pairs(texts: Texts, members: Sequence[int]) -> list[Pair]:
 
 
 def near_pairs(wholes: Vectors, asking: int, least: float) -> Iterator[set[Pair]]:
-    """The last `asking` texts, each with its nearest among all that reach `least`; some of them at a time."""
+    """The last `asking` texts, each with its nearest neighbours that reach `least`, in batches."""
     least -= ROUNDING
     rows = max(1, BLOCK_COSINES // max(1, len(wholes)))
     for start in range(len(wholes) - asking, len(wholes), rows):
@@ -121,9 +121,9 @@ def merge_score(one: Memory, other: Memory, similarity: float, words: tuple[Word
 
 
 def unfit(memory: Memory, now: datetime) -> str | None:
-    """Why a memory cannot be part of any merge now; None when it can."""
+    """Why a memory cannot be part of any merge now, or None."""
     if memory.superseded_by is not None:
-        return f"{memory.id} was superseded"  # by what, its reader may not reach
+        return f"{memory.id} was superseded"  # not by what: the reader may have no access to it
     if not memory.valid_at(now):
         return f"{memory.id} is not true now"
     if memory.pinned:
@@ -136,7 +136,7 @@ def unfit(memory: Memory, now: datetime) -> str | None:
 
 
 def apart(one: Memory, other: Memory) -> str | None:
-    """Why two memories must not become one; None when nothing speaks against it."""
+    """Why two memories must not be merged, or None."""
     if one.scope != other.scope:
         return f"{one.id} is in {one.scope}, {other.id} in {other.scope}"
     if one.valid_until != other.valid_until:
@@ -149,7 +149,7 @@ def apart(one: Memory, other: Memory) -> str | None:
 
 
 def comparable(one: Memory, other: Memory) -> bool:
-    """Whether contradictions are looked for between two texts: not in the same text, nor in a long one."""
+    """Whether two texts are checked for contradictions: not identical, and not long."""
     if max(len(one.content), len(other.content)) > LONG_CHARS:
         return False
     return fingerprint(one.content) != fingerprint(other.content)

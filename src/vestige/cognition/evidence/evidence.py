@@ -1,6 +1,6 @@
-"""What several memories say together: which corrects, contradicts or supports which, and which answers best.
+"""Evidence: which memories correct, contradict or support each other, and which one answers best.
 
-Relevance decides what is talked about, trust only between statements that cannot both hold: a trusted memory
+Relevance selects the topic; trust only decides between statements that cannot both be true. A trusted memory
 about something else never becomes the answer.
 """
 
@@ -16,28 +16,29 @@ from vestige.cognition.gate.relation import (
     comes_after,
     conflict_between,
     is_contradiction,
+    stated_at,
     supports,
     takes_over,
-    told_at,
 )
 from vestige.cognition.text.analyser import terms
 from vestige.cognition.text.likeness import Words, is_alike, overlap
 from vestige.core.models import Memory, Record, Revision
 
 LONG_CHARS = 2_000
-"""A longer text says too much for a conflict between two statements to be found in it."""
+"""A longer text makes too many statements for a conflict between two of them to be found."""
 BELONGING = 0.6
-"""The share of the primary's relevance from which on a memory belongs to the evidence."""
+"""The share of the primary's relevance from which a memory belongs to the evidence."""
 DISTRUSTED = 0.35
-"""Below this more speaks against a memory than for it; what it corrects is not taken back."""
+"""Below this trust a memory's correction of another is ignored."""
 DOUBT_LEFT = 0.85
-"""What each independent source that says the same leaves of the doubt."""
+"""The factor by which each independent source that says the same reduces the doubt."""
 RESOLVED = 0.7
-"""The confidence from which on a question counts as answered."""
+"""The confidence from which a question counts as answered."""
 
 
 class Role(enum.StrEnum):
-    """What a memory is to the answer. One that supports it says the same; a related one is about it."""
+    """The role of a memory in the answer. A supporting one says the same; a related one is about the
+    topic."""
 
     PRIMARY = "primary"
     CONTRADICTING = "contradicting"
@@ -47,8 +48,6 @@ class Role(enum.StrEnum):
 
 
 class AnswerStatus(enum.StrEnum):
-    """How a question could be answered."""
-
     NO_MEMORIES = "no_memories"
     NO_EVIDENCE = "no_evidence"
     CONTRADICTIONS_FOUND = "contradictions_found"
@@ -67,7 +66,6 @@ class Exhibit:
 
     @property
     def memory(self) -> Memory:
-        """The memory itself."""
         return self.record.memory
 
 
@@ -83,7 +81,7 @@ class Clash:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Superseded:
-    """A memory, by index, that holds no more; `by` and `detail` as far as they are known."""
+    """A memory, by index, that is no longer true; `by` and `detail` as far as they are known."""
 
     older: int
     by: int | None
@@ -92,9 +90,9 @@ class Superseded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What the evidence comes to. Everything names exhibits by index; `roles` are of those that matter.
+    """The result of weighing the evidence. Exhibits are named by index; `roles` are those of relevant ones.
 
-    `contradictions` are between statements that both still stand, the stronger one first.
+    `contradictions` are between statements that both still hold, the stronger one first.
     """
 
     primary: int | None
@@ -114,12 +112,12 @@ def exhibit(record: Record, relevance: float, moment: datetime) -> Exhibit:
 
 
 def weight(memory: Memory, trusted: float) -> tuple[float, datetime, str]:
-    """What decides between two memories: trust, and between equals (to a hundredth) the later one."""
-    return round(trusted, 2), told_at(memory), memory.id
+    """The sort key between two memories: trust, and between equals (to a hundredth) the later one."""
+    return round(trusted, 2), stated_at(memory), memory.id
 
 
 def judge(exhibits: Sequence[Exhibit], sure: float, moment: datetime) -> Findings:
-    """Weigh the evidence. `sure` is how sure the search is that the answer is there."""
+    """Weigh the evidence. `sure` is the confidence of the search that the answer is there."""
     clashes, agreeing = _compared(exhibits)
     trusts = tuple(
         trust(one.record, moment, corroborations=len(_origins(exhibits, at, agreeing)))
@@ -153,8 +151,8 @@ def judge(exhibits: Sequence[Exhibit], sure: float, moment: datetime) -> Finding
 
 
 def weighed(sure: float, corroborations: int, believed: float, opposed: float) -> float:
-    """The confidence: every independent source that says the same takes away some of the doubt, and what
-    contradicts the answer takes its share by trust. None in an answer that nobody gives."""
+    """The confidence: every independent source that says the same removes some of the doubt, and
+    contradicting memories take their share by trust. 0 without an answer."""
     if not believed:
         return 0.0
     raised = 1.0 - (1.0 - sure) * DOUBT_LEFT**corroborations
@@ -162,7 +160,7 @@ def weighed(sure: float, corroborations: int, believed: float, opposed: float) -
 
 
 def status_of(findings: Findings) -> AnswerStatus:
-    """How far findings with at least one exhibit answer the question."""
+    """How well findings with at least one exhibit answer the question."""
     if findings.primary is None:
         return AnswerStatus.NO_EVIDENCE
     if findings.contradictions:
@@ -171,7 +169,7 @@ def status_of(findings: Findings) -> AnswerStatus:
 
 
 def _compared(exhibits: Sequence[Exhibit]) -> tuple[list[Clash], set[frozenset[int]]]:
-    """The clashes between any two, and which of them say the same."""
+    """The clashes between any two exhibits, and the pairs that say the same."""
     clashes: list[Clash] = []
     agreeing: set[frozenset[int]] = set()
     for one, other in combinations(range(len(exhibits)), 2):
@@ -189,7 +187,7 @@ def _compared(exhibits: Sequence[Exhibit]) -> tuple[list[Clash], set[frozenset[i
 
 
 def _origins(exhibits: Sequence[Exhibit], at: int, agreeing: set[frozenset[int]]) -> set[str]:
-    """The other known origins from which the same is said."""
+    """The other known origins that say the same."""
     own = origin(exhibits[at].memory)
     if own is None:
         return set()
@@ -204,7 +202,7 @@ def _origins(exhibits: Sequence[Exhibit], at: int, agreeing: set[frozenset[int]]
 def _superseded(
     exhibits: Sequence[Exhibit], clashes: Sequence[Clash], trusts: Sequence[float]
 ) -> tuple[Superseded, ...]:
-    """What holds no more: by its record, or because a newer one that can be believed says so."""
+    """The memories that are no longer true: by their record, or because a newer trusted one says so."""
     index = {one.memory.id: at for at, one in enumerate(exhibits)}
     details = {(clash.older, clash.newer): clash.conflict.detail for clash in clashes}
     found: dict[int, Superseded] = {}
@@ -226,7 +224,7 @@ def _primary(
     standing: Sequence[Clash],
     trusts: Sequence[float],
 ) -> int | None:
-    """The most relevant memory, or what has taken its place, or the stronger one that contradicts it."""
+    """The most relevant memory, or its successor, or the stronger one that contradicts it."""
     successor = {one.older: one.by for one in superseded}
     ranked = sorted(range(len(exhibits)), key=lambda at: (-exhibits[at].relevance, exhibits[at].memory.id))
     for start in ranked:
@@ -243,7 +241,7 @@ def _primary(
 def _strongest(
     exhibits: Sequence[Exhibit], at: int, standing: Sequence[Clash], trusts: Sequence[float]
 ) -> int:
-    """The strongest of a memory and those that contradict it, if they matter to the question."""
+    """The strongest of a memory and those that contradict it, if they are relevant."""
     enough = BELONGING * exhibits[at].relevance
     opposed = (clash for clash in standing if at in (clash.newer, clash.older))
     rivals = (clash.older if clash.newer == at else clash.newer for clash in opposed)
@@ -264,7 +262,7 @@ def _roles(
     standing: Sequence[Clash],
     agreeing: set[frozenset[int]],
 ) -> dict[int, Role]:
-    """What matters to the question, in the order of `Role`; what is too far from it has no role."""
+    """The roles of relevant memories, in the order of `Role`."""
     opposed = {
         at for clash in standing for at in (clash.newer, clash.older) if primary in (clash.newer, clash.older)
     }
@@ -291,7 +289,7 @@ _ORDER = (Role.PRIMARY, Role.SUPERSEDED, Role.CONTRADICTING, Role.SUPPORTING, Ro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvolutionStep:
-    """What a memory said from `at` on, and how that came about."""
+    """The text of a memory from `at` on, and how it came about."""
 
     at: datetime
     memory: Memory
@@ -304,7 +302,7 @@ def evolution(
     revisions: Mapping[str, Sequence[Revision]],
     until: datetime,
 ) -> tuple[EvolutionStep, ...]:
-    """The steps up to `until`, oldest first; of too many, those nearest to the answer."""
+    """The steps up to `until`, oldest first; if there are too many, those nearest to the answer."""
     replaces: dict[int, Superseded] = {one.by: one for one in findings.superseded if one.by is not None}
     ranked = sorted(findings.roles, key=lambda at: (_ORDER.index(findings.roles[at]), at))
     steps = [
@@ -325,7 +323,7 @@ def _steps(
     if replaced is not None:
         detail = f" ({replaced.detail})" if replaced.detail else ""
         first = f"replaces {exhibits[replaced.older].memory.id}{detail}"
-    yield EvolutionStep(at=told_at(states[0]), memory=states[0], change=first)
+    yield EvolutionStep(at=stated_at(states[0]), memory=states[0], change=first)
     for before, after in pairwise(states):
         if after.content != before.content:
             yield EvolutionStep(at=after.updated_at, memory=after, change="revised")

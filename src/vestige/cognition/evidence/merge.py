@@ -1,4 +1,4 @@
-"""What several memories become when they are merged: one text that leaves out nothing any of them says."""
+"""Merging memories: one text that leaves out nothing any of them says."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,12 +8,12 @@ from itertools import combinations
 from typing import Any
 
 from vestige.cognition.evidence.duplicates import apart, comparable, unfit
-from vestige.cognition.gate.relation import told_at
+from vestige.cognition.gate.relation import stated_at
 from vestige.cognition.text.analyser import fingerprint
 from vestige.core.models import Memory
 
 MERGED_FROM = "merged_from"
-"""The key in a merged memory's metadata that holds the ids of its parts."""
+"""The metadata key for the ids of a merged memory's parts."""
 
 _BLOCK = re.compile(r"\n[^\S\n]*\n\s*")
 _SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[^\sa-z])|(?<=[。！？])")
@@ -28,7 +28,7 @@ def refusals(parts: Sequence[Memory], now: datetime) -> list[str]:
 
 
 def unchecked(parts: Sequence[Memory]) -> bool:
-    """Whether some are too long to be looked through for contradictions, and not the same text."""
+    """Whether some are too long to be checked for contradictions, and not the same text."""
     return any(
         not comparable(one, other) and fingerprint(one.content) != fingerprint(other.content)
         for one, other in combinations(parts, 2)
@@ -36,22 +36,21 @@ def unchecked(parts: Sequence[Memory]) -> bool:
 
 
 def since(memory: Memory) -> datetime:
-    """From when on a memory speaks, but not from later than it was told."""
-    return memory.valid_from or min(told_at(memory), memory.created_at)
+    """When a memory's statement begins, at the latest when it was stored."""
+    return memory.valid_from or min(stated_at(memory), memory.created_at)
 
 
 def in_order(parts: Iterable[Memory]) -> list[Memory]:
-    """The leading one first: the longest, of those the latest. The others in the order of time."""
+    """The leading memory first: the longest, then the latest. The others by time."""
     by_time = sorted(parts, key=lambda one: (since(one), one.created_at, one.id))
     lead = max(reversed(by_time), key=lambda one: len(one.content))
     return [lead, *(one for one in by_time if one is not lead)]
 
 
 def join(parts: Sequence[Memory], *, memory_id: str, now: datetime) -> Memory:
-    """The memory that takes the place of its parts (`in_order`).
+    """The merged memory of its parts (`in_order`).
 
-    It holds from when the latest of them spoke on: so it is neither newer nor older than what it is made of,
-    and at any time either the parts are true or it is.
+    It is valid from when the latest part begins, so at any time either the parts are true or it is.
     """
     lead, content = parts[0], joined_text([part.content for part in parts])
     latest = max(parts, key=lambda one: (since(one), one.created_at, one.id))
@@ -78,8 +77,8 @@ def join(parts: Sequence[Memory], *, memory_id: str, now: datetime) -> Memory:
 
 
 def plan_id(parts: Sequence[Memory], merged: Memory) -> str:
-    """A digest of the parts as they are and of what they become."""
-    told: tuple[object, ...] = (
+    """A digest of the parts and of the result."""
+    facts: tuple[object, ...] = (
         sorted((part.id, part.revision) for part in parts),
         merged.content,
         merged.phrasings,
@@ -87,11 +86,11 @@ def plan_id(parts: Sequence[Memory], merged: Memory) -> str:
         merged.valid_from,
         merged.valid_until,
     )
-    return blake2b(repr(told).encode(), digest_size=12).hexdigest()
+    return blake2b(repr(facts).encode(), digest_size=12).hexdigest()
 
 
 def joined_text(texts: Sequence[str]) -> str:
-    """The first text, and of each other one, as a paragraph, what no text before it has word for word."""
+    """The first text, and from each other one, as a paragraph, what no text before it has word for word."""
     said = {fingerprint(unit) for block in _blocks(texts[0]) for unit in block}
     kept = [texts[0]]
     seen = {fingerprint(texts[0])}
@@ -108,7 +107,7 @@ def joined_text(texts: Sequence[str]) -> str:
 
 
 def _blocks(text: str) -> list[list[str]]:
-    """The units a text can be taken apart into: sentences; a block of several lines, and code, stay whole."""
+    """The units of a text: sentences; a block of several lines, and code, stay whole."""
     if _FENCE in text:
         return [[text]]
     blocks = (block.strip() for block in _BLOCK.split(text))
@@ -130,7 +129,7 @@ def _united(several: Iterable[Sequence[str]]) -> tuple[str, ...]:
 
 
 def _common(values: Sequence[str | None]) -> str | None:
-    """What is told of all alike; nothing where they differ."""
+    """The value that all parts share, or None."""
     return values[0] if len(set(values)) == 1 else None
 
 
@@ -151,9 +150,9 @@ def _highest(parts: Sequence[Memory]) -> dict[str, float]:
     return scores
 
 
-def _metadata(parts: Sequence[Memory]) -> dict[str, Any]:  # Any: metadata is whatever JSON was told
-    """What is told of all parts, of the latest first; and which they are."""
-    told: dict[str, Any] = {}
+def _metadata(parts: Sequence[Memory]) -> dict[str, Any]:  # Any: metadata is any JSON
+    """The metadata of all parts, the latest taking precedence, with their ids."""
+    facts: dict[str, Any] = {}
     for part in sorted(parts, key=lambda one: (since(one), one.created_at, one.id)):
-        told |= part.metadata
-    return told | {MERGED_FROM: [part.id for part in parts]}
+        facts |= part.metadata
+    return facts | {MERGED_FROM: [part.id for part in parts]}

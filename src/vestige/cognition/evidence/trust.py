@@ -1,12 +1,12 @@
-"""How far a memory can be trusted, from what happened to it and where it comes from.
+"""Trust in a memory, from its reviews and its origin.
 
-The mean of a Beta distribution over what speaks for and against it, less what has faded:
+The mean of a Beta distribution over the evidence for and against it, less what has faded:
 
     trust = (1 + for) / (2 + for + against) · (0.8 + 0.2 · retention) · (0.5 if it was replaced)
 
-For it speak every good review and reinforcement (1), every word of thanks (1), every independent source that
+For it speak every good review and reinforcement (1), every "useful" vote (1), every independent source that
 says the same (1, up to 3), a pin (2) and a known source or author (0.5). Against it speak every lapse and
-every vote against it (1). Being found in a search says nothing. A memory nobody has judged stands in the
+every vote against it (1). Being found in a search is no evidence. A memory without judgement is in the
 middle.
 """
 
@@ -17,14 +17,14 @@ from vestige.core.models import Memory, Record
 
 REPLACED_SHARE = 0.5
 FADING_SHARE = 0.2
-"""What a memory that has faded altogether loses of its trust."""
+"""The share of its trust that a fully faded memory loses."""
 PIN_VOTES = 2.0
 PROVENANCE_VOTES = 0.5
 MOST_CORROBORATIONS = 3
 
 
 def trust(record: Record, now: datetime, *, corroborations: int = 0) -> float:
-    """Between 0 and 1, at this moment."""
+    """The trust in a memory at this moment, between 0 and 1."""
     memory, strength = record.memory, record.strength
     # A lowered level is all that a vote against leaves behind, until a review restores it.
     votes_against = (1.0 - strength.retrieval) / DEMOTE_STEP
@@ -38,12 +38,12 @@ def trust(record: Record, now: datetime, *, corroborations: int = 0) -> float:
 
 
 def _vouched(memory: Memory) -> float:
-    """What a pin and a known origin are worth."""
+    """The evidence from a pin and a known origin."""
     known = memory.source is not None or memory.author is not None
     return PIN_VOTES * memory.pinned + PROVENANCE_VOTES * known
 
 
 def origin(memory: Memory) -> str | None:
-    """Where a memory comes from, as far as that is known: two of the same origin are one witness."""
+    """The origin of a memory, if known: two memories of the same origin are one witness."""
     named = (memory.source, memory.thread, memory.session_id, memory.author, memory.agent_id)
     return next((name for name in named if name is not None), None)

@@ -1,8 +1,9 @@
-"""Synaptic tagging and capture: something important strengthens what was learned shortly before and after.
+"""Synaptic tagging and capture: an important event strengthens memories made shortly before and after it.
 
-A weak experience leaves a tag that fades within hours. A strong one, even an unrelated one, sets off what
-makes memories last, and tagged ones capture it (Frey & Morris 1997; in behaviour: Moncada & Viola 2007).
-Here every memory carries a tag from its creation on, so that the tag needs no state of its own.
+A weak experience leaves a tag that fades within hours. A strong one, even an unrelated one, starts what makes
+memories last, and tagged memories capture it (Frey & Morris 1997; in behaviour: Moncada & Viola 2007). Here
+every memory carries a tag from its creation, so the tag needs no state. The module also holds
+reconsolidation: a memory that was just recalled can be corrected.
 """
 
 import enum
@@ -17,25 +18,25 @@ from vestige.cognition.english.emotion import is_flashbulb
 from vestige.core.candidates import Floats
 
 TAG_LIFE = timedelta(hours=12)
-"""So long after its creation a memory can be captured."""
+"""How long after its creation a memory can be captured."""
 BACK, FORWARD = timedelta(hours=9), timedelta(hours=2)
-"""How far an event reaches to what was learned before it, and to what is learned after it …"""
+"""The range of an event: to memories made before it, and to memories made after it …"""
 FADES = float(np.log(100.0))
-"""… and the exponent at the end of its reach: a hundredth is left there."""
+"""… and the exponent at the end of its range, where a hundredth of the effect is left."""
 GAIN = 0.3
-"""What an event of full strength adds to the stability of a memory made at the same moment, as a share."""
+"""The share that an event of full strength adds to the stability of a memory made at the same moment."""
 LEAST = 0.01
-"""What would gain less is left alone."""
+"""A smaller gain is ignored."""
 MOST = 0.5
-"""What one memory can gain by captures in all."""
+"""The limit of what one memory can gain by captures in all."""
 CLUSTER = 50
-"""So many memories are captured by one event."""
+"""The limit of memories captured by one event."""
 IMPORTANT = 0.7
-"""Above this composite importance a new memory is such an event."""
+"""The composite importance above which a new memory is such an event."""
 
 
 class CaptureEvent(enum.StrEnum):
-    """What makes a memory capture others."""
+    """The kinds of event that make a memory capture others."""
 
     FLAG = "user_flag"
     NOVELTY = "novelty_spike"
@@ -44,7 +45,7 @@ class CaptureEvent(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Force:
-    """How strong a kind of event is, and how much further or less far than others it reaches."""
+    """The strength of a kind of event, and a factor for its range."""
 
     strength: float
     reach: float
@@ -60,21 +61,21 @@ FORCES: Mapping[CaptureEvent, Force] = {
 def event_of(
     composite: float, novelty: float, arousal: float, *, emotion: bool = True
 ) -> CaptureEvent | None:
-    """The event that a new memory of this importance is, or None when it is an ordinary one. Without the
-    mechanism of emotion there are no flashbulbs."""
+    """The event that a new memory of this importance is, or None. Without the emotion mechanism there are no
+    flashbulbs."""
     if emotion and is_flashbulb(novelty, arousal):
         return CaptureEvent.EMOTION
     return CaptureEvent.NOVELTY if composite > IMPORTANT else None
 
 
 def reach(event: CaptureEvent) -> tuple[timedelta, timedelta]:
-    """How far an event reaches back, never beyond the life of a tag, and forward."""
+    """The range of an event backward, never beyond the life of a tag, and forward."""
     factor = FORCES[event].reach
     return min(BACK * factor, TAG_LIFE), FORWARD * factor
 
 
 def amounts(event: CaptureEvent, hours_after: ArrayLike) -> Floats:
-    """What memories made so many hours after the event (negative: before it) gain by it; 0 out of reach."""
+    """The gain of memories made these hours after the event (negative: before it); 0 outside its range."""
     apart = np.asarray(hours_after, dtype=np.float64)
     back, forward = (end / timedelta(hours=1) for end in reach(event))
     share = np.abs(apart) / np.where(apart < 0, back, forward)
@@ -83,21 +84,21 @@ def amounts(event: CaptureEvent, hours_after: ArrayLike) -> Floats:
 
 
 def bounded(offered: Iterable[tuple[str, float]], held: Mapping[str, float]) -> dict[str, float]:
-    """What of the offered amounts the memories take, each up to `MOST` with what it holds already."""
+    """The offered amounts, limited so that no memory gains more than `MOST` in all."""
     left = {memory_id: min(amount, MOST - held.get(memory_id, 0.0)) for memory_id, amount in offered}
     return {memory_id: amount for memory_id, amount in left.items() if amount >= LEAST}
 
 
-# -- Reconsolidation: a memory that was just recalled can be changed, and is stored anew with the change.
+# -- reconsolidation ----------------------------------------------------------------------------
 
 LABILE = timedelta(minutes=5)
-"""So long after its recall a memory is labile."""
+"""How long after its recall a memory is labile."""
 MOST_CORRECTIONS = 10
-"""Corrections that count within that time: editing again and again is no practice."""
+"""The limit of corrections that count within that time: repeated editing is not practice."""
 
 
 def is_labile(recalled: Iterable[datetime], corrected: Iterable[datetime], now: datetime) -> bool:
-    """Whether a memory that was recalled and corrected at these moments takes a correction now."""
+    """Whether a memory that was recalled and corrected at these times accepts a correction now."""
     since = now - LABILE
     if not any(since <= at <= now for at in recalled):
         return False

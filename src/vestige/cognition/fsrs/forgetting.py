@@ -1,8 +1,8 @@
-"""Forgetting on purpose: how far a suppression reaches, and what has faded enough to be put aside.
+"""Suppression and archiving: the effect of a suppression, and which memories have faded enough to archive.
 
-Suppression follows Anderson & Green, "Suppressing unwanted memories by executive control" (2001): what is
-kept out of mind comes to mind less easily. That its neighbours are weakened once (retrieval-induced
-forgetting, Anderson, Bjork & Bjork 1994; active forgetting by Rac1, Davis & Zhong 2017) is an analogy.
+Suppression follows Anderson & Green, "Suppressing unwanted memories by executive control" (2001): a
+suppressed memory is recalled less easily. Weakening its neighbours once (retrieval-induced forgetting,
+Anderson, Bjork & Bjork 1994; active forgetting by Rac1, Davis & Zhong 2017) is an analogy.
 """
 
 from collections.abc import Iterable
@@ -13,38 +13,38 @@ from vestige.cognition.graph.kinds import SILENT
 from vestige.core.models import Edge, Memory, Record
 
 WINDOW = timedelta(hours=24)
-"""For so long a suppression can be taken back, exactly; only then does it reach the neighbours."""
+"""How long a suppression can be undone exactly; its neighbours are weakened only after that."""
 MOST_NEIGHBOURS = 100
 INHIBITION = 0.3
 """The share of its stability that a neighbour over a link of full weight loses …"""
 MOST_INHIBITION = 0.5
-"""… and the most it can be, whatever the weight."""
+"""… and the limit of that share for any weight."""
 ASKED_WITHIN = timedelta(days=30)
-"""What was asked for so recently is wanted, however faded."""
+"""A memory that was found this recently is never archived."""
 ABSURD_RETENTION = 0.5
-"""Above this it is not what has faded that would be put aside, but what is known."""
+"""Above this threshold archiving would take well-kept memories."""
 
 
 def penalty(suppression_count: int) -> float:
-    """The share of its score that suppression takes from a memory in a search."""
+    """The share of its score that a suppressed memory loses in a search."""
     return 1.0 - float(accessibility(1.0, suppression_count))
 
 
 def reversible_until(memory: Memory) -> datetime | None:
-    """The end of the window in which the last suppression can be taken back; None without one."""
+    """The end of the window in which the last suppression can be undone, or None."""
     if not memory.suppression_count or memory.suppressed_at is None:
         return None
     return memory.suppressed_at + WINDOW
 
 
 def is_reversible(memory: Memory, now: datetime) -> bool:
-    """Whether the last suppression of a memory can still be taken back."""
+    """Whether the last suppression of a memory can still be undone."""
     until = reversible_until(memory)
     return until is not None and now < until
 
 
 def neighbours(memory_id: str, edges: Iterable[Edge]) -> dict[str, float]:
-    """What is linked to a memory over links that carry activation, with the heaviest weight of each."""
+    """Memories linked to a memory over links that carry activation, each with its heaviest weight."""
     found: dict[str, float] = {}
     for edge in edges:
         if edge.kind in SILENT or memory_id not in (edge.source_id, edge.target_id):
@@ -65,7 +65,7 @@ def inhibition(weight: float) -> float:
 
 
 def collectable(record: Record, *, below: float, now: datetime) -> bool:
-    """Whether a memory may be put aside: less accessible than this, and nobody's business at present."""
+    """Whether a memory may be archived: less accessible than this, and not in use."""
     memory, strength = record.memory, record.strength
     if memory.pinned or memory.archived_at is not None or is_reversible(memory, now):
         return False

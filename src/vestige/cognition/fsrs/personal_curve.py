@@ -1,13 +1,13 @@
-"""A forgetting curve of one's own: w20 of FSRS-6, fitted to real reviews.
+"""A personal forgetting curve: w20 of FSRS-6, fitted to real reviews.
 
 The curve passes through 0.9 after one stability whatever its w20 is, so a memory's stability keeps its
-meaning and only how curved forgetting is has to be found. The fit is the most probable w20: log loss is the
-likelihood of the reviews, so that what is known of w20 beforehand can be weighed against them. Without such a
-prior a hundred reviews predict worse than the default does (numbers in docs/concepts/personal-curve.md).
+meaning and only the curvature is fitted. The fit is the most probable w20: log loss is the likelihood of the
+reviews, weighed against a prior. Without a prior a hundred reviews predict worse than the default does
+(numbers in docs/concepts/personal-curve.md).
 
-Who fails more often than the stabilities foretell forgets faster, which says nothing about how curved
-forgetting is; yet before one stability a smaller w20 foretells more failures, and is no forgetting at all
-later. So the stabilities may all be too long or too short by one factor, and the fit is over all of them.
+A person who fails more often than the stabilities predict forgets faster, which says nothing about the
+curvature; yet before one stability a smaller w20 predicts more failures. So the fit allows all stabilities to
+be wrong by one factor, and integrates over it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,20 +24,20 @@ from vestige.core.models import Evidence
 
 FLATTEST = 0.08
 STEEPEST = 0.8
-"""Where w20 may lie. Reviews without failures pull it towards 0, which is no forgetting at all; 0.8 is the
-bound of py-fsrs."""
+"""The bounds of w20. Reviews without failures pull it towards 0, which is no forgetting; 0.8 is the bound of
+py-fsrs."""
 TOLERANCE = 0.001
 SPREAD = 0.5
-"""How far w20 is expected to lie from the default: the standard deviation of its logarithm."""
+"""The standard deviation of the logarithm of w20 around the default."""
 STRETCHES = np.linspace(-4.0, 4.0, 33)
-"""By how much the stabilities may be wrong, as the logarithm of a factor; its standard deviation is 1. A
-thousand reviews hardly tell neighbours apart."""
+"""Factors by which the stabilities may be wrong, as logarithms; their standard deviation is 1. A thousand
+reviews hardly distinguish neighbours."""
 
 LEAST_REVIEWS = 100
 LEAST_OF_EACH = 5
-"""So many reviews must have failed, and so many succeeded."""
+"""The least number of failed, and of successful, reviews."""
 NEWEST = 1_000
-"""So many reviews count, the newest ones: people change."""
+"""The number of reviews that count, newest first: people change."""
 LEAST_DAYS = 1.0
 """A review sooner than this says nothing about forgetting over days."""
 
@@ -47,22 +47,22 @@ RECALLED: Mapping[Evidence, bool] = {
     Evidence.GOOD: True,
     Evidence.EASY: True,
 }
-"""What counts as a review, and whether it says that the memory was there. Being found, told again, replayed
-or captured is not among them, because nobody judged; nor is a vote, which judges whether the memory is right
-or wanted and not whether it was there."""
+"""The evidence that counts as a review, and whether it says that the memory was recalled. Being found,
+repeated, replayed or captured is not a review, because no one judged; nor is a vote, which judges whether the
+memory is right or wanted."""
 
 SURELY = 1e-6
-"""No review is held to be more certain than this: one surprise must not outweigh all the others."""
+"""The bound of the probability of a review: one surprise must not outweigh all others."""
 GOLDEN = (5**0.5 - 1) / 2
 
-Told = tuple[datetime, float, float, float, bool]
-"""One review: when, the days faded, the stability and level before, whether it was recalled."""
+ReviewRow = tuple[datetime, float, float, float, bool]
+"""One review: time, days faded, stability and level before, whether it was recalled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviews:
     """Reviews as parallel arrays, oldest first: the days since the memory began to fade, its stability and
-    its level before, and whether it was recalled."""
+    level before, and whether it was recalled."""
 
     elapsed_days: Floats
     stability: Floats
@@ -71,11 +71,10 @@ class Reviews:
 
     @property
     def failures(self) -> int:
-        """How many found the memory gone."""
         return int(np.count_nonzero(~self.recalled))
 
-    def telling(self) -> "Reviews":
-        """The newest of those that say something about the curve."""
+    def usable(self) -> "Reviews":
+        """The newest reviews that say something about the curve."""
         kept = np.flatnonzero(self.elapsed_days >= LEAST_DAYS)[-NEWEST:]
         return Reviews(
             elapsed_days=self.elapsed_days[kept],
@@ -86,10 +85,10 @@ class Reviews:
 
 
 def reviews_in(histories: Iterable[tuple[datetime, Iterable[StrengthLine]]]) -> Reviews:
-    """The reviews in what happened to some memories: when each was made, and its sightings in order."""
-    told = [one for made_at, seen in histories for one in _reviews(made_at, seen)]
-    told.sort(key=itemgetter(0))  # by time alone: the outcome must not decide which are the newest
-    columns = list(zip(*told, strict=True)) or [()] * 5
+    """The reviews in the histories of memories: when each was made, and its sightings in order."""
+    rows = [one for made_at, seen in histories for one in _reviews(made_at, seen)]
+    rows.sort(key=itemgetter(0))  # by time alone: the outcome must not decide which are the newest
+    columns = list(zip(*rows, strict=True)) or [()] * 5
     return Reviews(
         elapsed_days=np.array(columns[1], dtype=np.float64),
         stability=np.array(columns[2], dtype=np.float64),
@@ -98,8 +97,8 @@ def reviews_in(histories: Iterable[tuple[datetime, Iterable[StrengthLine]]]) -> 
     )
 
 
-def _reviews(made_at: datetime, sightings: Iterable[StrengthLine]) -> Iterator[Told]:
-    """One memory's reviews, each with what was known before it."""
+def _reviews(made_at: datetime, sightings: Iterable[StrengthLine]) -> Iterator[ReviewRow]:
+    """One memory's reviews, each with the strength before it."""
     strength = encode(made_at)
     for seen in sightings:
         if seen.evidence is not None and seen.evidence in RECALLED:
@@ -127,7 +126,7 @@ def fit(reviews: Reviews) -> float:
 
 
 def surprise(reviews: Reviews, w20: float) -> float:
-    """How badly a curve explains the reviews: minus the logarithm of its probability, up to a constant."""
+    """The loss of a curve: minus the logarithm of its probability given the reviews, up to a constant."""
     stability = np.exp(STRETCHES)[:, np.newaxis] * reviews.stability
     chance = reviews.level * retrievability(reviews.elapsed_days, stability, curve=w20)
     chance = np.clip(chance, SURELY, 1.0 - SURELY)
@@ -137,7 +136,7 @@ def surprise(reviews: Reviews, w20: float) -> float:
 
 
 def _lowest(loss: Callable[[float], float]) -> float:
-    """Where a loss with one valley is lowest, by golden section."""
+    """The minimum of a loss with one valley, by golden section."""
     low, high = FLATTEST, STEEPEST
     while high - low > TOLERANCE:
         step = GOLDEN * (high - low)

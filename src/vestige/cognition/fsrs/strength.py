@@ -1,9 +1,9 @@
-"""How strongly a memory is held: a fold over what happened to it.
+"""The strength of a memory: a fold over its log of evidence.
 
-Storage strength (how well learned; it only grows) and retrieval strength (how easily recalled; it fades)
-are the two strengths of Bjork & Bjork, "A new theory of disuse" (1992). Retrieval fades on the FSRS-6 curve
-(decay.py). That being retrieved strengthens is the testing effect of Roediger & Karpicke (2006): here a
-review does so strongly, a mere search hit weakly and at most once a day.
+Storage strength (how well learned; it only grows) and retrieval strength (how easily recalled; it fades) are
+the two strengths of Bjork & Bjork, "A new theory of disuse" (1992). Retrieval fades on the FSRS-6 curve
+(fsrs.py). Retrieval strengthens a memory, by the testing effect of Roediger & Karpicke (2006): a review does
+so strongly, a search hit weakly and at most once a day.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vestige.cognition.fsrs import fsrs, fsrs_scalar
+from vestige.cognition.fsrs import fsrs
 from vestige.cognition.fsrs.fsrs import Floats, Grade
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Evidence, LearningState, MemoryState, Strength
@@ -23,10 +23,10 @@ RETRIEVAL_SHARE = 0.7
 STORAGE_SHARE = 0.3
 MAX_STORAGE = 10.0
 NEW = RETRIEVAL_SHARE + STORAGE_SHARE / MAX_STORAGE
-"""The retention of a memory just made, whose storage strength is 1."""
+"""The retention of a new memory, whose storage strength is 1."""
 
 STORAGE_GAIN_SUCCESS = 0.1
-# Failing and being told the answer teaches more than knowing it (Kornell, Hays & Bjork 2009).
+# Failing and seeing the answer teaches more than knowing it (Kornell, Hays & Bjork 2009).
 STORAGE_GAIN_AGAIN = 0.3
 STORAGE_GAIN_USEFUL = 0.05
 STORAGE_GAIN_EXPOSED = 0.02
@@ -34,7 +34,7 @@ STORAGE_GAIN_CAPTURED = 0.1
 STORAGE_GAIN_REPLAYED = 0.05
 
 REPLAY_STEP = 0.05
-"""What a replay adds to the stability, as a share of it."""
+"""The share that a replay adds to the stability."""
 
 EXPOSURE_LIFT = 0.05
 EXPOSURE_EVERY = timedelta(hours=24)
@@ -62,7 +62,7 @@ def retention(
     elapsed_days: ArrayLike,
     curve: ArrayLike,
 ) -> Floats:
-    """How much of a memory is there, 0 to 1: what can be recalled now, and how well it was learned."""
+    """The retention of a memory, 0 to 1: what can be recalled now, and how well it was learned."""
     learned: Floats = np.minimum(np.asarray(storage, dtype=np.float64) / MAX_STORAGE, 1.0)
     recalled = recall_chance(stability, retrieval, elapsed_days, curve)
     return RETRIEVAL_SHARE * recalled + STORAGE_SHARE * learned
@@ -76,14 +76,12 @@ def recall_chance(
 
 
 def retention_of(strength: Strength, now: datetime) -> float:
-    """One memory's retention now."""
     learned = min(strength.storage / MAX_STORAGE, 1.0)
     return RETRIEVAL_SHARE * retrieval_of(strength, now) + STORAGE_SHARE * learned
 
 
 def retrieval_of(strength: Strength, now: datetime) -> float:
-    """The chance that one memory is recalled now."""
-    left = fsrs_scalar.retrievability(faded_days(strength, now), strength.stability, strength.curve)
+    left = fsrs.retrievability_scalar(faded_days(strength, now), strength.stability, strength.curve)
     return strength.retrieval * left
 
 
@@ -112,7 +110,7 @@ def state(accessibility: float) -> MemoryState:
 
 @lru_cache(maxsize=64)  # a batch is encoded at one moment
 def encode(at: datetime, curve: float = fsrs.W20) -> Strength:
-    """The strength of a memory just made: its creation counts as a first Good."""
+    """The strength of a new memory: its creation counts as a first Good."""
     fresh = Strength(
         stability=float(fsrs.initial_stability(Grade.GOOD)),
         difficulty=float(fsrs.initial_difficulty(Grade.GOOD)),
@@ -129,7 +127,7 @@ def encode(at: datetime, curve: float = fsrs.W20) -> Strength:
 def after(strength: Strength, evidence: Evidence, at: datetime, amount: float = 1.0) -> Strength:
     """The strength after one more piece of evidence. A clock that was set back does not undo time.
 
-    `amount` is how much of it there is, for what comes in degrees: importance, capture, replay, inhibition.
+    `amount` is the degree of evidence that has one: importance, capture, replay, inhibition.
     """
     if not 0.0 <= amount <= 1.0:
         raise InvalidInput("The amount of an evidence is between 0 and 1.", details={"amount": amount})
@@ -140,15 +138,15 @@ def after(strength: Strength, evidence: Evidence, at: datetime, amount: float = 
 
 
 def settled(strength: Strength, at: datetime) -> Strength:
-    """The same strength with its retention seen anew."""
+    """The same strength with its retention at this time."""
     at = max(at, strength.retention_at)
     return replace(strength, retention=retention_of(strength, at), retention_at=at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrengthLine:
-    """A line of the log about one memory: evidence, a strength brought along from elsewhere (`carried`), or
-    neither: only a look at its state. `curve` is the one it faded on when that was logged."""
+    """A log entry about one memory: evidence, an imported strength (`carried`), or neither: only a look at
+    its state. `curve` is the one it faded on when that was logged."""
 
     evidence: Evidence | None
     at: datetime
@@ -158,8 +156,8 @@ class StrengthLine:
 
 
 def fold(encoded_at: datetime, sightings: Iterable[StrengthLine], curve: float = fsrs.W20) -> Strength:
-    """The strength of a memory made at `encoded_at`, after these sightings in their order, on the curve that
-    is in force since."""
+    """The strength of a memory made at `encoded_at`, after these sightings in order, on the curve in force
+    since."""
     strength = encode(encoded_at)
     for seen in sightings:
         strength = after_sighting(strength, seen)
@@ -167,7 +165,7 @@ def fold(encoded_at: datetime, sightings: Iterable[StrengthLine], curve: float =
 
 
 def after_sighting(strength: Strength, seen: StrengthLine) -> Strength:
-    """The strength after one more line of the log."""
+    """The strength after one more log entry."""
     if seen.carried is not None:
         return replace(seen.carried, curve=seen.curve)
     on_curve = strength if strength.curve == seen.curve else replace(strength, curve=seen.curve)
@@ -177,13 +175,13 @@ def after_sighting(strength: Strength, seen: StrengthLine) -> Strength:
 
 
 def moved(before: Strength, after: Strength, suppressions: int) -> tuple[str, str] | None:
-    """The states in which the memory was last seen and is seen now, where they differ."""
+    """The states in which the memory was last seen and is seen now, if they differ."""
     was, now = (state(float(accessibility(one.retention, suppressions))) for one in (before, after))
     return None if was is now else (was.value, now.value)
 
 
 def _reviewed(strength: Strength, grade: Grade, at: datetime) -> Strength:
-    """After a review: scheduled anew, and fading again from now on."""
+    """After a review: rescheduled, and fading from now on."""
     graded = _graded(strength, grade, at)
     if grade == Grade.AGAIN:
         return replace(
@@ -209,8 +207,8 @@ def _demoted(strength: Strength, at: datetime) -> Strength:
 
 
 def _graded(strength: Strength, grade: Grade, at: datetime) -> Strength:
-    """The FSRS part of a review. An Again counts as a lapse when there was something learned to lose."""
-    stability = fsrs_scalar.next_stability(
+    """The FSRS part of a review. An Again counts as a lapse if something learned could be lost."""
+    stability = fsrs.next_stability_scalar(
         strength.stability,
         strength.difficulty,
         retrieval_of(strength, at),
@@ -221,7 +219,7 @@ def _graded(strength: Strength, grade: Grade, at: datetime) -> Strength:
     return replace(
         strength,
         stability=stability,
-        difficulty=fsrs_scalar.next_difficulty(strength.difficulty, grade),
+        difficulty=fsrs.next_difficulty_scalar(strength.difficulty, grade),
         learning_state=LearningState.RELEARNING if lapsed else strength.learning_state,
         reps=strength.reps + 1,
         lapses=strength.lapses + lapsed,
@@ -229,12 +227,12 @@ def _graded(strength: Strength, grade: Grade, at: datetime) -> Strength:
 
 
 def exposable(strength: Strength, at: datetime) -> bool:
-    """Whether being shown at this moment would leave a trace: at most one a day does."""
+    """Whether being shown now would leave a trace: at most one a day does."""
     return strength.exposed_at is None or at - strength.exposed_at >= EXPOSURE_EVERY
 
 
 def exposure(place: int) -> float:
-    """How much of a retrieval it is to be shown in this place, from 0: the answer is what stands first."""
+    """The weight of being shown at this rank, from 0: the first hit is the answer."""
     return 1.0 / (1 + place)
 
 
@@ -254,8 +252,8 @@ def _exposed(strength: Strength, at: datetime, amount: float) -> Strength:
 
 
 def _useful(strength: Strength, at: datetime) -> Strength:
-    """After somebody said that it helped: always counted, but no more traces than days on which it was found,
-    or one. So thanks as such are worth no more than the use that was made of it."""
+    """After a "useful" vote: always counted, but it leaves no more traces than days on which the memory was
+    found, or one. So votes are worth no more than the use that was made of it."""
     times = strength.times_useful + 1
     if strength.times_useful >= max(1, strength.times_retrieved):
         return replace(strength, times_useful=times, last_accessed=at)
@@ -269,11 +267,11 @@ def _useful(strength: Strength, at: datetime) -> Strength:
 
 
 def _lifted(strength: Strength, at: datetime, step: float) -> datetime:
-    """From when it fades with its retrievability a little higher, as if less time had passed: so no later
+    """When it fades from, with its retrievability a little higher, as if less time had passed: no later
     moment is worse off."""
     curve = strength.curve
-    now = fsrs_scalar.retrievability(faded_days(strength, at), strength.stability, curve)
-    younger = at - _DAY * fsrs_scalar.elapsed_at(now + step, strength.stability, curve)
+    now = fsrs.retrievability_scalar(faded_days(strength, at), strength.stability, curve)
+    younger = at - _DAY * fsrs.elapsed_at_scalar(now + step, strength.stability, curve)
     return max(strength.decay_from, younger)
 
 
@@ -285,9 +283,9 @@ def _stabilised(strength: Strength, share: float, gain: float = 0.0) -> Strength
 
 
 def _promoted(strength: Strength, at: datetime) -> Strength:
-    """After a vote for it. No recall: it lifts the level a step where a successful review restores it.
+    """After a vote for it. It lifts the level one step, where a successful review restores it.
 
-    Within a day of being judged before it does no more than that, however often it is said.
+    Within a day of an earlier judgement it does no more than that.
     """
     level = min(1.0, strength.retrieval + PROMOTE_STEP)
     voted = replace(_reviewed(strength, Grade.EASY, at), retrieval=level)
@@ -299,20 +297,20 @@ def _promoted(strength: Strength, at: datetime) -> Strength:
 
 
 def _captured(strength: Strength, amount: float) -> Strength:
-    """After something important happened around it."""
+    """After an important event close in time."""
     return _stabilised(strength, amount, STORAGE_GAIN_CAPTURED * amount)
 
 
 def _replayed(strength: Strength, amount: float) -> Strength:
-    """After a dream went through it."""
+    """After a replay in a dream."""
     return _stabilised(strength, REPLAY_STEP * amount, STORAGE_GAIN_REPLAYED * amount)
 
 
 def _settled(strength: Strength, at: datetime) -> Strength:
-    """With what follows from the rest: when it is due, and its retention now."""
+    """With the derived fields: when it is due, and its retention now."""
     return replace(
         strength,
-        due_at=_later(strength.decay_from, fsrs_scalar.interval_days(strength.stability, strength.curve)),
+        due_at=_later(strength.decay_from, fsrs.interval_days_scalar(strength.stability, strength.curve)),
         retention=retention_of(strength, at),
         retention_at=at,
     )
@@ -323,7 +321,7 @@ def _stored(strength: Strength, gain: float) -> float:
 
 
 def _later(moment: datetime, days: float) -> datetime:
-    """So many days later, or the end of the calendar."""
+    """That many days later, or the end of the calendar."""
     end = datetime.max.replace(tzinfo=moment.tzinfo)
     return moment + min(_DAY * days, end - moment)
 
@@ -346,10 +344,10 @@ _EFFECTS: Mapping[Evidence, Effect] = {
     Evidence.REPLAYED: lambda strength, _, amount: _replayed(strength, amount),
     Evidence.INHIBITED: lambda strength, _, amount: _stabilised(strength, -amount),
 }
-"""What each kind of evidence does. Encoding is not among them: it begins a memory."""
+"""The effect of each kind of evidence, except encoding, which begins a memory."""
 
 
-# -- How well a memory as a whole keeps what it knows: the strength of all its records in a few numbers.
+# -- a summary of all memories -------------------------------------------------------------------
 
 BUCKETS = ("0-20%", "20-40%", "40-60%", "60-80%", "80-100%")
 EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -361,14 +359,14 @@ ADVICE = (
     (0.4, "Fading. Review what is due, and promote what still helps."),
     (0.0, "Most of it is nearly forgotten. Review what matters, and let the rest go."),
 )
-"""What to do, from this average chance of recall on."""
+"""The advice from this average chance of recall on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keeping:
-    """Average retention and how it is spread over the buckets; the average chance of recall; what would help.
+    """The average retention and its distribution over the buckets; the average chance of recall; advice.
 
-    Of nothing there is no chance of recall.
+    An empty store has no chance of recall.
     """
 
     average: float

@@ -1,4 +1,4 @@
-"""Whether the memory as a whole gets better or worse, from the snapshots that consolidations take."""
+"""The trend of the average retention, from the snapshots of consolidations."""
 
 import enum
 from collections.abc import Sequence
@@ -6,18 +6,16 @@ from collections.abc import Sequence
 import numpy as np
 
 SNAPSHOTS = 5
-"""The last so many count …"""
+"""The number of latest snapshots that count …"""
 LEAST_SNAPSHOTS = 3
-"""… and fewer than this tell nothing."""
+"""… and the least number for a trend."""
 NEWEST = 2
-"""So many of them are compared with the others."""
+"""The number of newest snapshots that are compared with the others."""
 STEADY = 0.02
-"""A smaller change of the average is none."""
+"""A smaller change of the average counts as steady."""
 
 
 class Trend(enum.StrEnum):
-    """Where the average retention is going."""
-
     IMPROVING = "improving"
     DECLINING = "declining"
     STABLE = "stable"

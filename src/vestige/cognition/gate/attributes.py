@@ -1,4 +1,5 @@
-"""One changed value in an otherwise equal statement."""
+"""Changed values: one value that differs between two otherwise equal statements, and whether it can have only
+one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,16 +35,16 @@ from vestige.cognition.english.words import (
     verb_at,
 )
 
-# -- Can an attribute have one value only? "Ada lives in" can, "Ada speaks" cannot.
+# -- slots: whether an attribute has one value ("Ada is based in") or many ("Ada speaks") -----------
 
 _BOUNDS = frozenset("than least most over under above below within after exceeding".split())
 MEASURES = frozenset("bytes seconds months metres miles grams dollars euros pounds percent".split())
-"""Units of quantities that measure something, and do not name it or say when."""
+"""Units of quantities that measure something, rather than name it or give a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """Where a statement has another value than before: words `start`..`end` of its frame.
+    """The words `start`..`end` of a statement's frame whose value changed.
 
     `definite`: the subject is one certain thing, by more than a bare name. `post`: "is the" or "is our"
     follows the value. `one_of_a_kind`: the value says what kind the thing is of.
@@ -60,12 +61,12 @@ class Slot:
 
     @property
     def counted(self) -> bool:
-        """Whether quantities alone differ."""
-        return all(word.kind == "quantity" for word in (*self.was, *self.becomes) if word.telling)
+        """Whether only quantities differ."""
+        return all(word.kind == "quantity" for word in (*self.was, *self.becomes) if word.is_content)
 
 
 def takes_one(slot: Slot) -> bool:
-    """Whether the place that changed has one value at a time."""
+    """Whether the changed slot has one value at a time."""
     if slot.one_of_a_kind:
         return False
     if slot.start == 0:
@@ -90,7 +91,7 @@ def takes_one(slot: Slot) -> bool:
 
 
 def _is_post_slot(slot: Slot) -> bool:
-    """Whether the value is who holds a post: "Ada leads the data team", "Ada is our contact"."""
+    """Whether the value is the holder of a post: "Ada leads the data team", "Ada is our contact"."""
     if slot.end >= len(slot.frame) or any(word.kind == "quantity" for word in (*slot.was, *slot.becomes)):
         return False
     verb, following = slot.frame[slot.end], slot.frame[slot.end + 1 : slot.end + 2]
@@ -114,7 +115,7 @@ def _is_past(word: Word) -> bool:
 
 
 def _is_count(slot: Slot) -> bool:
-    """Whether one quantity stands for another of its kind, and neither names a thing ("task 12")."""
+    """Whether one quantity replaces another of its kind, and neither names a thing ("task 12")."""
     names = slot.was[-1].unit in ("number", "rank") and slot.frame[slot.start - 1].text in LABELS
     if not slot.counted or names:
         return False
@@ -123,12 +124,12 @@ def _is_count(slot: Slot) -> bool:
 
 
 def _is_usual(slot: Slot) -> bool:
-    """Whether it is what happens if nothing else is said: there is one default."""
+    """Whether it is a default: there is one default."""
     return any(word.text == "default" for word in slot.frame)
 
 
 def _is_asked_for(slot: Slot) -> bool:
-    """Whether what comes before the value asks for one: a copula, a setting, a verb of one object."""
+    """Whether the words before the value require one: a copula, a setting, a verb of one object."""
     head = list(slot.frame[: slot.start])
     if len(head) > 3 and head[-1].text == "of" and head[-3].text not in BE:
         head = head[:-2]  # "the university of Vienna"
@@ -149,7 +150,7 @@ def _is_predicate(slot: Slot, head: Sequence[Word], preposition: str) -> bool:
     """Whether a value after "is" is the only one. A bare name has many: "Ada is German", "Ada is tired"."""
     first = slot.was[0]
     if first.text.endswith("ing") and first.start == head[-1].end + 1:
-        return False  # what somebody does now, among other things
+        return False  # a present activity, one among others
     placed = [run[0].text in PREPOSITIONS for run in (slot.was, slot.becomes)]
     named = all(any(word.kind == "name" for word in run) for run in (slot.was, slot.becomes))
     counts = _has_quantity(slot.was) == _has_quantity(slot.becomes)
@@ -173,7 +174,7 @@ def _describes(run: Sequence[Word]) -> bool:
 def _is_object(slot: Slot, head: Sequence[Word], preposition: str) -> bool:
     last = head[-1]
     if any(word.text in HAVE for word in head[-2:]):
-        return False  # "has worked at" tells what was done, and one can have done much
+        return False  # "has worked at" reports the past, of which there is much
     if (last.key, preposition) in SINGLE_WITH:
         return True
     if last.key in PLACED and all(run[0].text in PLACES for run in (slot.was, slot.becomes)):
@@ -187,12 +188,12 @@ def _is_object(slot: Slot, head: Sequence[Word], preposition: str) -> bool:
     return last.key in CHOSEN and purpose
 
 
-# -- slots
+# -- value changes ------------------------------------------------------------------------------
 
 LONGEST = 150
-"""Words of one statement; comparing word by word takes time that grows with their square."""
+"""The limit of words in a statement; comparing word by word takes quadratic time."""
 LONGEST_VALUE = 4
-"""Telling words of a value; more is another statement."""
+"""The limit of content words in a value; more is another statement."""
 
 _LOOSE = ARTICLES | frozenset(
     "now currently always must should please just really do does did be also".split()
@@ -202,10 +203,10 @@ _TIMING = frozenset("since from in on by until of at starting".split())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueChange:
-    """What was said in one place and is said otherwise now.
+    """The old and the new value in one slot.
 
-    `single`: the attribute has one value at a time, so the new one ends the old one. `of_subject`: what
-    differs stands before the verb, so that the two may be about different things.
+    `single`: the attribute has one value at a time, so the new one ends the old one. `of_subject`: the
+    difference is before the verb, so the two may be about different things.
     """
 
     was: tuple[Word, ...]
@@ -215,22 +216,22 @@ class ValueChange:
 
     @property
     def detail(self) -> str:
-        """The change for people."""
+        """The change as text."""
         return " → ".join(" ".join(word.text for word in run) for run in (self.was, self.becomes))
 
     @property
     def counted(self) -> bool:
-        """Whether one quantity took the place of another."""
+        """Whether one quantity replaced another."""
         return all(any(word.kind == "quantity" for word in run) for run in (self.was, self.becomes))
 
 
 def find_change(new: Sequence[Word], old: Sequence[Word]) -> ValueChange | None:
-    """The one run of words that differs between two statements, if there is just one."""
+    """The one run of words that differs between two statements, if there is exactly one."""
     return _change(new, old) or _change(_turned(new), old)
 
 
 def _turned(words: Sequence[Word]) -> Sequence[Word]:
-    """ "Ada is the lead" as "The lead is Ada"; other statements as they are."""
+    """ "Ada is the lead" as "The lead is Ada"; other statements unchanged."""
     verb = next((at for at, word in enumerate(words) if word.text in BE), len(words))
     if verb + 1 >= len(words) or words[verb + 1].text not in OWNERS | {"the"}:
         return ()
@@ -248,7 +249,7 @@ def _change(new: Sequence[Word], old: Sequence[Word]) -> ValueChange | None:
     start, end = blocks[0][1], blocks[-1][2]
     was, becomes = left[start:end], right[blocks[0][3] : blocks[-1][4]]
     equal = [word for block in matcher.get_matching_blocks() for word in left[block.a : block.a + block.size]]
-    if any(word.telling and word in equal for word in was) or not any(word.telling for word in equal):
+    if any(word.is_content and word in equal for word in was) or not any(word.is_content for word in equal):
         return None  # two changes with something in between, or nothing in common
     if not _is_value(was) or not _is_value(becomes) or _refines(becomes, was):
         return None
@@ -271,14 +272,14 @@ def _change(new: Sequence[Word], old: Sequence[Word]) -> ValueChange | None:
 
 
 def _frame(words: Sequence[Word], others: Sequence[Word]) -> list[Word]:
-    """The words without articles and fillers, and without a time that only this text tells."""
+    """The words without articles and fillers, and without a time that only this text has."""
     kept = [word for word in words if word.text not in _LOOSE]
     if any(word.unit in TEMPORAL for word in others):
         return kept
-    return [word for at, word in enumerate(kept) if not _tells_time(kept, at)]
+    return [word for at, word in enumerate(kept) if not _is_time(kept, at)]
 
 
-def _tells_time(words: Sequence[Word], at: int) -> bool:
+def _is_time(words: Sequence[Word], at: int) -> bool:
     """Whether a word is a time, or the preposition before one: "since March", "as of June"."""
     following = words[at + 1] if at + 1 < len(words) else None
     if words[at].text == "as" and following is not None:
@@ -290,27 +291,27 @@ def _tells_time(words: Sequence[Word], at: int) -> bool:
 def _is_value(run: Sequence[Word]) -> bool:
     if any(word.text in AUXILIARIES | NEGATORS for word in run):
         return False
-    return 1 <= sum(word.telling for word in run) <= LONGEST_VALUE and len(run) <= LONGEST_VALUE + 2
+    return 1 <= sum(word.is_content for word in run) <= LONGEST_VALUE and len(run) <= LONGEST_VALUE + 2
 
 
 def _is_phrase(run: Sequence[Word]) -> bool:
-    """Whether a run has a preposition inside: "scared of flying" is no value but another attribute."""
-    telling = [at for at, word in enumerate(run) if word.telling]
-    return any(word.text in PREPOSITIONS for word in run[telling[0] : telling[-1]])
+    """Whether a run has a preposition inside: "scared of flying" is another attribute, not a value."""
+    content = [at for at, word in enumerate(run) if word.is_content]
+    return any(word.text in PREPOSITIONS for word in run[content[0] : content[-1]])
 
 
 def _is_post(run: Sequence[Word], words: Sequence[Word]) -> bool:
-    """Whether "is the" or "is our" follows a run: who it is, is one."""
+    """Whether "is the" or "is our" follows a run: a post has one holder."""
     following = words[words.index(run[-1]) + 1 :]
     return len(following) > 1 and following[0].text in BE and following[1].text in OWNERS | {"the"}
 
 
 def _is_one_of_a_kind(run: Sequence[Word], words: Sequence[Word]) -> bool:
-    """Whether a value says what kind a thing is of: "a runner" can be "a vegetarian" too."""
+    """Whether a value gives the kind of a thing: "a runner" can be "a vegetarian" too."""
     at = words.index(run[0])
     return at > 0 and words[at - 1].text in ("a", "an") and all(word.kind != "name" for word in run)
 
 
 def _refines(becomes: Sequence[Word], was: Sequence[Word]) -> bool:
     """Whether the new value is the old one, said more exactly: "December", "December 2026"."""
-    return all(any(one.says(other) for one in becomes) for other in was if other.telling)
+    return all(any(one.says(other) for one in becomes) for other in was if other.is_content)

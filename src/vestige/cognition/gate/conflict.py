@@ -1,9 +1,9 @@
-"""Does a new statement contradict an old one? The second signal beside similarity.
+"""Conflict detection: whether a new statement contradicts an old one. The second signal beside similarity.
 
 Opposites are neighbours in embedding space ("Always X" / "Never X": cosine .965; "PostgreSQL 16" /
-"PostgreSQL 14": .94), so no threshold on similarity can tell a restatement from a correction. This
-looks at the words, in this order: what the new text rejects, polarity, one changed value, a later state
-of the same thing, and wording that announces a correction.
+"PostgreSQL 14": .94), so no threshold on similarity distinguishes a restatement from a correction. This
+module looks at the words, in this order: what the new text rejects, polarity, one changed value, a later
+state of the same thing, and wording that announces a correction.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,25 +20,25 @@ from vestige.cognition.gate.corrections import (
     ends_state,
     is_later,
     rejected,
+    reports_change,
     retracts,
-    tells_of_change,
     without_preamble,
 )
 
-# -- A statement as a part of a text, and whether two statements are about the same thing.
+# -- statements, and whether two are about the same thing --------------------------------------------
 
 NEAR = 0.25
-"""The share of telling words in common from which on one statement can be about the other …"""
+"""The share of common content words from which one statement can be about the other …"""
 NAMED = 0.2
-"""… and from which on it can where it names the thing itself."""
+"""… and from which it can if it names the thing itself."""
 
 _MODIFIERS = frozenset("new current latest final whole entire first same".split())
-"""What can be said of a thing, or not, without making it another."""
+"""Modifiers that do not make a thing another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """Some words of a text that stand together."""
+    """A run of words of a text."""
 
     source: str
     words: Sequence[Word]
@@ -50,23 +50,22 @@ class Statement:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What its words are compared by."""
+        """The normal forms of its words."""
         return tuple(word.key for word in self.words)
 
     @property
-    def telling(self) -> set[str]:
-        """The keys of the words that carry its content."""
-        return {word.key for word in self.words if word.telling}
+    def content_keys(self) -> set[str]:
+        """The normal forms of its content words."""
+        return {word.key for word in self.words if word.is_content}
 
     def sentences(self) -> "list[Statement]":
-        """Its sentences, in order."""
         found: dict[int, list[Word]] = {}
         for word in self.words:
             found.setdefault(word.sentence, []).append(word)
         return [replace(self, words=words) for words in found.values()]
 
     def clauses(self) -> "list[Statement]":
-        """Its first clause, and what follows it: "I looked again: it is on Friday"."""
+        """Its first clause, and the rest: "I looked again: it is on Friday"."""
         first = [word for word in self.words if word.clause == self.words[0].clause]
         rest = self.words[len(first) :]
         return [replace(self, words=first), replace(self, words=rest)] if rest else []
@@ -78,9 +77,9 @@ def statement(text: str) -> Statement:
 
 
 def in_common(ours: Statement, theirs: Statement, apart: AbstractSet[str] = frozenset()) -> float:
-    """The share of telling words two statements have in common, apart from some, times and negations.
+    """The share of content words that two statements share, without times, negations and those in `apart`.
 
-    Chatter shares names and phrases and means nothing by "no" ("long time no see"); a statement that
+    Small talk shares names and phrases and means nothing by "no" ("long time no see"); a statement that
     contradicts another is about the same things.
     """
     left, right = _content(ours) - apart, _content(theirs) - apart
@@ -91,25 +90,27 @@ def _content(one: Statement) -> set[str]:
     return {
         word.key
         for at, word in enumerate(one.words)
-        if word.telling and word.unit not in TEMPORAL and not is_negator(one.words, at)
+        if word.is_content and word.unit not in TEMPORAL and not is_negator(one.words, at)
     }
 
 
 def is_near(ours: Statement, theirs: Statement) -> bool:
     """Whether two statements share enough to be about one thing: many words, or the thing by its name.
 
-    A person alone is not enough: much is told of one person.
+    A person alone is not enough: there are many statements about one person.
     """
     share = in_common(ours, theirs)
     if share >= NEAR:
         return True
     shared = [word for word in subject(theirs.words) if word.key in ours.keys]
     named = any(word.unit or "-" in word.text or theirs.source[word.start].islower() for word in shared)
-    return named and share >= NAMED and 3 * len(shared) >= min(len(ours.telling), len(theirs.telling))
+    return (
+        named and share >= NAMED and 3 * len(shared) >= min(len(ours.content_keys), len(theirs.content_keys))
+    )
 
 
 def about_same(ours: Statement, theirs: Statement) -> bool:
-    """Whether what each is about occurs in the other; pronouns are about anybody."""
+    """Whether the subject of each occurs in the other; a pronoun matches anything."""
     about_new, about_old = subject(ours.words), subject(theirs.words)
     if any(word.key not in theirs.keys and word.text not in _MODIFIERS for word in about_new):
         return False
@@ -118,7 +119,7 @@ def about_same(ours: Statement, theirs: Statement) -> bool:
 
 
 def same_subject(ours: Statement, theirs: Statement) -> bool:
-    """Whether two statements have the same subject: neither "Ada" and "Bob" nor "I" and "you" are."""
+    """Whether two statements have the same subject: neither "Ada" and "Bob" nor "I" and "you" do."""
     left, right = ({word.key for word in subject(one.words)} for one in (ours, theirs))
     if left and right and left.isdisjoint(right):
         return False
@@ -129,30 +130,30 @@ def same_subject(ours: Statement, theirs: Statement) -> bool:
 
 
 def is_indefinite(words: Sequence[Word]) -> bool:
-    """Whether a statement is about something or other: what "a man" does says nothing of another."""
+    """Whether a statement has an indefinite subject: what "a man" does says nothing of another."""
     return bool(words) and (words[0].text in ("a", "an", "some", "there") or words[0].unit == "number")
 
 
-# -- conflict
+# -- conflicts ----------------------------------------------------------------------------------
 
 ConflictKind = Literal["polarity", "value", "slot", "correction", "state"]
 
 SAME_SUBJECT = 0.5
-"""The share of telling words two statements must have in common to deny each other."""
+"""The share of content words two statements must share to deny each other."""
 REJECTED_WHOLE = 0.7
-"""The share of a statement's telling words that must be rejected for all of it to be."""
+"""The share of a statement's content words that must be rejected for all of it to be."""
 LONGEST, MOST_COMPARED = 1000, 1000
-"""Words of a text, and pairs of sentences of two: what is longer is no statement but a document."""
+"""The limits of words in a text and of pairs of sentences: a longer text is a document."""
 LONGEST_STATE = 18
-"""Telling words of a statement that one announcement can be about."""
+"""The limit of content words of a statement that one announcement can be about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementConflict:
-    """How two statements differ in what they claim. `corrects`: the new one says so itself.
+    """How two statements conflict. `corrects`: the new one says so itself.
 
-    A `slot` may have both values ("Ada likes tea", "Task 12 is done"); every other kind cannot hold beside
-    the old statement. `exact`: nothing else differs, so the new one takes the place of the old one.
+    A `slot` may have both values ("Ada likes tea", "Task 12 is done"); every other kind cannot be true
+    together with the old statement. `exact`: nothing else differs, so the new one replaces the old one.
     """
 
     kind: ConflictKind
@@ -162,19 +163,19 @@ class StatementConflict:
 
     @property
     def decisive(self) -> bool:
-        """Whether the new statement takes the place of the old one."""
+        """Whether the new statement replaces the old one."""
         return self.exact or self.corrects
 
 
 @lru_cache(maxsize=256)
 def find_conflict(new: str, old: str, *, close: bool = False) -> StatementConflict | None:
-    """The weightiest conflict found between a new and an old statement, or None.
+    """The weightiest conflict between a new and an old statement, or None.
 
-    `close`: it is known from elsewhere that the two are about the same, whatever words they share.
+    `close`: the two are known to be about the same thing, whatever words they share.
     """
     found: StatementConflict | None = None
     ours, theirs = statement(new), statement(old)
-    if max(len(ours.words), len(theirs.words)) > LONGEST or ours.telling.isdisjoint(theirs.telling):
+    if max(len(ours.words), len(theirs.words)) > LONGEST or ours.content_keys.isdisjoint(theirs.content_keys):
         return None
     retracted = retracts(new, old)
     for one, other in _statements(new, old, close and retracted):
@@ -190,17 +191,17 @@ def find_conflict(new: str, old: str, *, close: bool = False) -> StatementConfli
 def _leaves_nothing_out(new: str, old: str, contradicted: Statement) -> bool:
     """Whether the new text has all the old one says beside what it contradicts.
 
-    What it leaves out would be hidden with the rest.
+    Anything it leaves out would be hidden with the rest.
     """
     said = {word.key for word in words_of(new)}
     judged = {word.sentence for word in contradicted.words}
-    return all(word.key in said for word in words_of(old) if word.telling and word.sentence not in judged)
+    return all(word.key in said for word in words_of(old) if word.is_content and word.sentence not in judged)
 
 
 def _statements(new: str, old: str, spread: bool) -> Iterator[tuple[Statement, Statement]]:
-    """What is compared: the whole texts, and the sentences of each that the other has not word for word.
+    """Pairs to compare: the whole texts, and the sentences of each that the other does not contain.
 
-    `spread`: what the new text takes back may be told over its sentences.
+    `spread`: a retraction may extend over several sentences of the new text.
     """
     whole, bare, known = statement(new), statement(without_preamble(new)), statement(old)
     left, right = bare.sentences(), known.sentences()
@@ -215,7 +216,7 @@ def _statements(new: str, old: str, spread: bool) -> Iterator[tuple[Statement, S
         if one.keys in same or other.keys in same:
             continue
         for part in (one, *one.clauses()):
-            if in_common(part, other) >= NEAR and (part is one or part.telling != other.telling):
+            if in_common(part, other) >= NEAR and (part is one or part.content_keys != other.content_keys):
                 yield part, other
     if spread and len(left) > 1 and len(right) == 1:
         # "It is the right knee. I mixed them up."
@@ -234,14 +235,14 @@ def _between(ours: Statement, theirs: Statement, retracted: bool, close: bool) -
 
 
 def _contrast(ours: Statement, theirs: Statement, retracted: bool) -> StatementConflict | None:
-    """What the new text rejects is what the old one says: "not X but Y"."""
+    """The new text rejects what the old one says: "not X but Y"."""
     places = rejected(ours.words)
     rejects, also = ({one.words[at].key for at in rejected(one.words)} for one in (ours, theirs))
     if rejects & also:
         return None  # they reject the same, however far the words of it reach
-    known = theirs.telling - also
+    known = theirs.content_keys - also
     against = rejects & known
-    rest = {word.key for at, word in enumerate(ours.words) if word.telling and at not in places}
+    rest = {word.key for at, word in enumerate(ours.words) if word.is_content and at not in places}
     if not against or not rest - known or _has_other_subject(ours, places, theirs):
         return None
     if _is_another_time(ours, places, theirs):
@@ -255,14 +256,14 @@ def _contrast(ours: Statement, theirs: Statement, retracted: bool) -> StatementC
 
 
 def _has_other_subject(ours: Statement, places: set[int], theirs: Statement) -> bool:
-    """Whether the subject is another one, and not the value that is put right ("not Ada but Bob leads")."""
+    """Whether the subject is another one, and not the corrected value ("not Ada but Bob leads")."""
     about = subject(ours.words)
     named = any(word.key not in theirs.keys for word in about)
     return named and not any(ours.words[at] in about for at in places)
 
 
 def _is_another_time(ours: Statement, places: set[int], theirs: Statement) -> bool:
-    """Whether each tells of a time of its own, which is not what is put right: "On Tuesday it did"."""
+    """Whether each states a time of its own that is not the corrected value: "On Tuesday it did"."""
     new = {word.key for at, word in enumerate(ours.words) if word.unit in TEMPORAL and at not in places}
     rejects = {ours.words[at].key for at in places}
     old = {word.key for word in theirs.words if word.unit in TEMPORAL} - rejects
@@ -287,12 +288,12 @@ def _polarity(ours: Statement, theirs: Statement, retracted: bool) -> StatementC
 
 
 def _limits(words: Sequence[Word], other: Statement, apart: set[str]) -> bool:
-    """Whether a statement alone says where, when or of what: the two may be about different things then."""
+    """Whether only one statement says where, when or of what: then the two may be about different things."""
     against = contrasted(words)
     return any(
         word.kind in ("name", "quantity") or _follows_preposition(words, at)
         for at, word in enumerate(words)
-        if word.telling
+        if word.is_content
         and at not in against
         and word.key not in apart
         and word.key not in other.keys
@@ -302,7 +303,7 @@ def _limits(words: Sequence[Word], other: Statement, apart: set[str]) -> bool:
 
 
 def _is_occasion(words: Sequence[Word], at: int) -> bool:
-    """Whether a quantity tells until when something holds, or when it came about: that is no condition."""
+    """Whether a quantity is an end date or the date of the event itself, which is not a condition."""
     if words[at].unit in TEMPORAL and words[at - 1].text in ("until", "since"):
         return True
     if words[at].text in _SEASONS or any(word.text in _REASONS for word in words[:at]):
@@ -312,7 +313,7 @@ def _is_occasion(words: Sequence[Word], at: int) -> bool:
 
 _SEASONS = frozenset("spring summer autumn fall winter weekend".split())
 _REASONS = frozenset("after because since when so".split())
-"""What follows them tells how it came about."""
+"""Words before a reason."""
 
 
 def _follows_preposition(words: Sequence[Word], at: int) -> bool:
@@ -320,7 +321,7 @@ def _follows_preposition(words: Sequence[Word], at: int) -> bool:
 
 
 def _change(ours: Statement, theirs: Statement, retracted: bool) -> StatementConflict | None:
-    """One other value. Where both can be true it is a slot."""
+    """One changed value. If both can be true it is a slot."""
     change = find_change(ours.words, theirs.words)
     if change is None:
         return None
@@ -334,8 +335,8 @@ def _change(ours: Statement, theirs: Statement, retracted: bool) -> StatementCon
 
 
 def _state(ours: Statement, theirs: Statement, retracted: bool, *, close: bool) -> StatementConflict | None:
-    """What the new text says of itself: it corrects, or tells what became of the thing."""
-    if is_indefinite(theirs.words) or len(theirs.telling) > LONGEST_STATE:
+    """What the new text says of itself: it corrects, or it reports a later state."""
+    if is_indefinite(theirs.words) or len(theirs.content_keys) > LONGEST_STATE:
         return None
     near = close or is_near(ours, theirs)
     if retracted and ours.keys != theirs.keys and _takes_back(ours, theirs, near):
@@ -345,27 +346,27 @@ def _state(ours: Statement, theirs: Statement, retracted: bool, *, close: bool) 
 
 
 def _takes_back(ours: Statement, theirs: Statement, near: bool) -> bool:
-    """Whether a text that corrects something corrects this: it is about the same, or names most of it."""
-    mentioned = theirs.telling & ours.telling
-    if not near and not (len(mentioned) > 1 and 2 * len(mentioned) >= len(theirs.telling)):
+    """Whether a correcting text corrects this one: it is about the same, or names most of it."""
+    mentioned = theirs.content_keys & ours.content_keys
+    if not near and not (len(mentioned) > 1 and 2 * len(mentioned) >= len(theirs.content_keys)):
         return False
     about_new, about_old = _keys(subject(ours.words)), _keys(subject(theirs.words))
     return about_new <= set(theirs.keys) or about_old <= set(ours.keys)
 
 
 def _became(ours: Statement, theirs: Statement, near: bool) -> str | None:
-    """What became of the thing the old statement tells of, if the new one tells that."""
+    """The later state of the old statement's subject, if the new one reports it."""
     if near and not any(denied(theirs.words)) and is_later(ours.text, theirs.text):
-        # Somebody else may have done it: "the tap is leaking", "the plumber fixed the tap".
+        # The actor may be another: "the tap is leaking", "the plumber fixed the tap".
         about = _keys(subject(theirs.words))
         if (about and about <= set(ours.keys)) or about_same(ours, theirs):
-            return "tells what became of it"
-    contained = all(any(one.says(word) for one in ours.words) for word in theirs.words if word.telling)
+            return "reports what became of it"
+    contained = all(any(one.says(word) for one in ours.words) for word in theirs.words if word.is_content)
     if contained or not about_same(ours, theirs):
         return None
     if ends_state(ours.words, theirs.words, near=near):
-        return "tells of a step that ends it"
-    return "tells of a change" if near and tells_of_change(ours.text, theirs.text) else None
+        return "reports a step that ends it"
+    return "reports a change" if near and reports_change(ours.text, theirs.text) else None
 
 
 def _keys(words: Sequence[Word]) -> set[str]:

@@ -1,4 +1,5 @@
-"""Wording that announces a correction or a change, and what it rejects."""
+"""Corrections and later states: wording that announces a correction, reports a change, or rejects
+something."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,14 +19,15 @@ def _any_of(lines: Iterable[str]) -> str:
     return "|".join(phrase.strip() for line in lines for phrase in line.split(";"))
 
 
-# What says outright that something said before was wrong or is over …
+# -- corrections --------------------------------------------------------------------------------
+
 _RETRACTED = _any_of(_LISTS["retracted"])
 _EXCLAIMED = _any_of(_LISTS["exclaimed"])
 _RETRACTIONS = re.compile(
     rf"\b(?:{_RETRACTED})\b|^(?:{_EXCLAIMED})\b\s*[,:;.!–—-]|\bs/[^/\s]+/[^/\s]+/", re.IGNORECASE
 )
 
-# … and what tells of a change, which may also be the plain content of a statement.
+# A change may also be the plain content of a statement.
 _CHANGED = _any_of(_LISTS["changed"]).replace("MONTHS", _MONTHS).replace("DAYS", _DAYS)
 # "Update:" announces news about something, not that what is known of anything like it was wrong.
 _CHANGES = re.compile(rf"\b(?:{_CHANGED})\b|^updated?\b\s*[,:;.!–—-]", re.IGNORECASE)
@@ -46,17 +48,17 @@ _ADJUNCT = re.compile(
 
 
 def retracts(new: str, old: str) -> bool:
-    """Whether a text says outright that something said before was wrong or is over."""
+    """Whether a text says that an earlier statement was wrong or is over."""
     return not _retractions(new) <= _retractions(old)
 
 
-def tells_of_change(new: str, old: str) -> bool:
-    """Whether a text tells of a change and the old one did not."""
+def reports_change(new: str, old: str) -> bool:
+    """Whether a text reports a change and the old one did not."""
     return _changes(new) and not _changes(old)
 
 
 def announces(text: str) -> bool:
-    """Whether a text says that it takes something back, whatever that is."""
+    """Whether a text announces a correction of any kind."""
     return bool(_retractions(text))
 
 
@@ -85,15 +87,14 @@ def _changes(text: str) -> bool:
 
 
 def rejected(words: Sequence[Word]) -> set[int]:
-    """The places of telling words said not to be so: "not X but Y", "instead of X", "switched from X"."""
+    """The indices of content words said not to be so: "not X but Y", "instead of X", "switched from X"."""
     flags = denied(words, NEGATORS)
-    return contrasted(words) | {at for at, word in enumerate(words) if word.telling and flags[at]}
+    return contrasted(words) | {at for at, word in enumerate(words) if word.is_content and flags[at]}
 
 
-# -- A later state of the same thing: what was planned is done, what was open is closed, who lived here
-# left.
+# -- later states: a plan is done, an open matter is closed, a resident has left ---------------------
 
-# What is under way or still to come …
+# Under way, or still to come.
 _UNDER_WAY = (
     r"(?:is|are|am|was|were|i'm|we're|they're|he's|she's|it's)(?: (?:currently|still|now|busy))? "
     r"(?!during|nothing|something|anything|everything|morning|evening|spring|string)\w{2,}ing"
@@ -103,7 +104,7 @@ _TO_COME = _any_of(_LISTS["to_come"])
 _ELIDED = r"^\w{3,}ing|, (?:arriving|coming|starting|ending|closing)"
 _OPEN = re.compile(rf"\b(?:{_UNDER_WAY}|{_TO_COME}|{_ELIDED})\b", re.IGNORECASE)
 
-# … and what is over, or has come about.
+# Over, or done.
 _OVER = _any_of(_LISTS["over"])
 _DONE = re.compile(rf"\b(?:{_OVER})\b", re.IGNORECASE)
 
@@ -114,14 +115,14 @@ def _steps(lines: Iterable[str]) -> tuple[tuple[frozenset[str], frozenset[str]],
     return tuple((states, steps) for states, steps in sides)
 
 
-# Steps that end a state by themselves …
+# Steps that end a state by themselves.
 _ENDINGS = _steps(_LISTS["endings"])
-# … and steps that may be about something else, unless the statements share more than their subject.
+# Steps that may be about something else, unless the statements share more than their subject.
 _STATE_CHANGES = _steps(_LISTS["state_changes"])
 
 
 def is_later(new: str, old: str) -> bool:
-    """Whether a text tells what became of something the other tells as open, by their wording alone."""
+    """Whether a text reports the outcome of something that is open in the other, by their wording alone."""
     return bool(_opened(old) - _opened(new)) and bool(_over(new) - _over(old))
 
 
@@ -137,9 +138,9 @@ def _over(text: str) -> frozenset[str]:
 
 
 def ends_state(new: Sequence[Word], old: Sequence[Word], *, near: bool) -> bool:
-    """Whether a text tells of a step that ends what the other says: "lives in", "moved to".
+    """Whether a text reports a step that ends the state in the other: "is based in", "moved to".
 
-    `near`: the two share more than who or what they are about.
+    `near`: the two share more than their subject.
     """
     if any(denied(old)):
         return False  # what is not so cannot end

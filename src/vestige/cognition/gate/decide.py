@@ -1,8 +1,8 @@
-"""Prediction-error gating: what a new text is to what is already known.
+"""Prediction-error gating: whether a new text is created, updates, reinforces, supersedes or merges.
 
-The decision takes two signals, similarity and conflict, and conflict is looked at first: nothing
-is reinforced by its own contradiction. Text that is not identical never replaces or joins another
-record by itself. Thresholds are measured (docs/concepts/gate.md).
+The decision takes two signals, similarity and conflict, and conflict comes first: nothing is reinforced by
+its own contradiction. Text that is not identical never replaces or joins another memory by itself. Thresholds
+are measured (docs/concepts/gate.md).
 """
 
 import re
@@ -12,29 +12,29 @@ from typing import assert_never
 
 from vestige.cognition.english.words import words_of
 from vestige.cognition.gate.conflict import StatementConflict, find_conflict
-from vestige.cognition.gate.corrections import retracts, tells_of_change
+from vestige.cognition.gate.corrections import reports_change, retracts
 from vestige.cognition.gate.paraphrase import Likeness, restates, same_words
 
 CLOSE = 0.75
-"""From here on a text is about the same thing."""
+"""The similarity from which a text is about the same thing."""
 SAME_THING = 0.6
-"""From here on what it says of a change or a correction is about this one."""
+"""The similarity from which a reported change or correction is about this memory."""
 CORRECTABLE = 0.4
-"""From here on a text can correct another."""
+"""The similarity from which a text can correct another."""
 WEIGHT = {"polarity": 2, "value": 2, "correction": 1, "state": 0, "slot": 0}
-"""Which conflict says most clearly what a text is about."""
+"""The precedence of conflicts by kind."""
 DEMOTED_RETRIEVAL = 0.3
-"""Below this a memory was judged wrong or useless, and a close newcomer takes its place."""
+"""Below this level a memory was judged wrong or useless, and a close newcomer replaces it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """A known memory near the new text; `content` is the wording of it that is near.
+    """A known memory near the new text; `content` is its wording that is near.
 
-    `pinned`, `threaded`, `said` (a turn of a talk by its form), `partial` (a piece of something longer) and
-    `later` (true from a later time on than the new text) each protect it from being changed. What happened
-    on another occasion can be corrected, but is not the same. `likeness` compares the words of the new text
-    with those of `content`, if a model has.
+    `pinned`, `threaded`, `said` (a turn of a conversation by its form), `partial` (a piece of something
+    longer) and `later` (true from a later time on than the new text) each protect it from being changed. An
+    event on another occasion can be corrected, but is not the same. `likeness` compares the words of the new
+    text with those of `content`, if a model provides it.
     """
 
     memory_id: str
@@ -57,9 +57,8 @@ class Rival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateInput:
-    """A new text, with what is known of its place. `identical_id` and `place_id` are the memories
-    that have the same normal form, or the same source and position; `nearest` is the highest
-    similarity to anything known."""
+    """A new text and its place. `identical_id` and `place_id` are the memories with the same normal form, or
+    the same source and position; `nearest` is the highest similarity to anything known."""
 
     content: str
     threaded: bool = False
@@ -73,7 +72,7 @@ class GateInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasoned:
-    """Why: the reason in words, and both signals."""
+    """The reason in words, and both signals."""
 
     reason: str
     similarity: float | None = None
@@ -121,7 +120,7 @@ Decision = Create | Update | Reinforce | Supersede | Merge
 
 
 def rival_of(decision: Decision) -> str | None:
-    """The memory a decision is about, if it is about one."""
+    """The memory that a decision is about, if any."""
     match decision:
         case Create(related=related, contradicts=contradicts):
             return next(iter((*contradicts, *related)), None)
@@ -133,7 +132,7 @@ def rival_of(decision: Decision) -> str | None:
 
 
 def decide(proposal: GateInput, rivals: Sequence[Rival]) -> Decision:
-    """What the proposal is. Rivals come most similar first; those below CORRECTABLE do not matter."""
+    """The decision on a new text. Rivals come most similar first; those below CORRECTABLE do not matter."""
     if proposal.force_create:
         return Create(reason="Asked to create.")
     if proposal.identical_id:
@@ -150,12 +149,12 @@ def decide(proposal: GateInput, rivals: Sequence[Rival]) -> Decision:
     same = next((decision for rival in near if (decision := _same(proposal, rival))), None)
     if same:
         return same
-    # A protected rival must not stand in the way of the plain fact behind it.
+    # A protected rival must not hide the plain fact behind it.
     free = [rival for rival in near if not rival.protected]
     for judge in (_extended, _corrected, _restated):
         decisions = [decision for rival in free if (decision := judge(proposal, rival))]
         if decisions:
-            # What is denied or has another value is meant rather than what is only near.
+            # A denied or changed statement is meant rather than one that is only near.
             return max(decisions, key=lambda one: WEIGHT[one.conflict.kind] if one.conflict else 0)
     return _beside(proposal, near)
 
@@ -225,7 +224,7 @@ def _restated(proposal: GateInput, rival: Rival) -> Decision | None:
 
 
 def _beside(proposal: GateInput, near: Sequence[Rival]) -> Decision:
-    """A memory of its own, with what it disagrees with and what it is close to."""
+    """A new memory, marked against what it disagrees with and linked to what it is close to."""
     if not near:
         return Create(similarity=proposal.nearest, reason="Nothing like it is known.")
     conflicts = {rival.memory_id: _conflict(proposal, rival) for rival in near}
@@ -273,9 +272,9 @@ def _why_beside(rival: Rival) -> str:
 
 
 def _extends(longer: str, shorter: str) -> bool:
-    """Whether the new text is the old one and a further clause, which cannot turn it around.
+    """Whether the new text is the old one plus a clause that does not reverse it.
 
-    "Use tabs" inside "Do not use tabs" is not, nor is "3" in "3,000" or a bare ": never".
+    "Use tabs" inside "Do not use tabs" does not count, nor does "3" in "3,000" or a bare ": never".
     """
     known = _plain(shorter)
     if not _plain(longer).startswith(known):
@@ -284,12 +283,12 @@ def _extends(longer: str, shorter: str) -> bool:
     if clause is None:
         return False
     added = clause.group(1)
-    if retracts(added, shorter) or tells_of_change(added, shorter):
+    if retracts(added, shorter) or reports_change(added, shorter):
         return False
     words = words_of(added)
     if any(word.text in _LIMITS for word in words if word.clause == words[0].clause):
         return False
-    return sum(word.telling for word in words) >= LEAST_CLAUSE
+    return sum(word.is_content for word in words) >= LEAST_CLAUSE
 
 
 # What follows is a clause of its own, or a phrase that says more of what was said.
@@ -299,13 +298,13 @@ _CLAUSE = re.compile(
     re.DOTALL,
 )
 _LIMITS = frozenset("only except unless if but instead anymore never not".split())
-"""Words that take something back from what was said before them."""
+"""Words that restrict what was said before them."""
 LEAST_CLAUSE = 2
-"""Content words that make a clause; a lone "never" is a change of mind."""
+"""The least number of content words in a clause; a lone "never" is a change of mind."""
 
 
 def _contains(longer: str, shorter: str) -> bool:
-    """Whether the old text stands in the new one as a sentence of its own."""
+    """Whether the old text is a sentence of the new one."""
     text, known = _plain(longer), _plain(shorter)
     at = text.find(known)
     while at >= 0:

@@ -1,10 +1,10 @@
-"""Does a text say the same as another in other words?
+"""Paraphrase detection: whether a text says the same as another in other words.
 
-Similarity alone cannot vouch for it: "Ada manages Bob" and "Bob manages Ada", "before" and "after", a left
-and a right lamp are as near to each other as paraphrases are. So nearly every telling word must have a
-counterpart on the other side, by stem or by the model's token states; names, quantities and negations must
-be the same; and nobody may have changed places. In a long text some words may be left over, as long as none
-takes the place of another.
+Similarity alone is not enough: "Ada manages Bob" and "Bob manages Ada", "before" and "after", a left and a
+right lamp are as near to each other as paraphrases are. So nearly every content word must have a counterpart
+on the other side, by stem or by the model's token states; names, quantities and negations must be equal; and
+no two words may have changed places. In a long text some words may be left over, as long as none replaces
+another.
 """
 
 import re
@@ -23,7 +23,7 @@ from vestige.cognition.english.words import BE, Word, verb_at, words_of
 from vestige.cognition.gate.attributes import ValueChange, find_change
 from vestige.cognition.gate.corrections import is_later, retracts
 
-# -- Which words of one text have a counterpart in another: by stem, or by the model's states of tokens.
+# -- word alignment: by stem, or by the model's token states -------------------------------------
 
 Likeness = NDArray[np.float32]
 """The cosine of every word of a new text (rows) with every word of an old one (columns)."""
@@ -37,7 +37,7 @@ def word_likeness(
     their_spans: NDArray[np.int32],
     their_states: NDArray[np.float32],
 ) -> Likeness:
-    """How alike the words of two texts are in their places, from the states of the tokens they consist of."""
+    """How alike the words of two texts are in context, from the states of their tokens."""
     left, right = _states(ours, our_spans, our_states), _states(theirs, their_spans, their_states)
     return np.asarray(left @ right.T, dtype=np.float32)
 
@@ -45,7 +45,7 @@ def word_likeness(
 def _states(
     words: Sequence[Word], spans: NDArray[np.int32], states: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """One unit vector per word, the mean of its tokens; nothing for a word the model has no token for."""
+    """One unit vector per word, the mean of its tokens; zero for a word without a token."""
     if not len(words) or not len(spans):
         return np.zeros((len(words), states.shape[1] if states.ndim == 2 else 1), dtype=np.float32)
     starts, ends = np.array([word.start for word in words]), np.array([word.end for word in words])
@@ -58,56 +58,56 @@ def _states(
 def unmatched(
     words: Sequence[Word], others: Sequence[Word], likeness: Likeness | None
 ) -> list[tuple[Word, float]]:
-    """The telling words of a text that the other has not, each with its best likeness there (0: unknown)."""
+    """The content words of a text that the other lacks, each with its best likeness there (0: unknown)."""
     known = {word.key for word in others}
     return [
         (word, float(likeness[at].max()) if likeness is not None and likeness.shape[1] else 0.0)
         for at, word in enumerate(words)
-        if word.telling and word.key not in known
+        if word.is_content and word.key not in known
     ]
 
 
-# -- restating
+# -- paraphrases --------------------------------------------------------------------------------
 
 SAME = 0.68
-"""The cosine from which on a text can say the same."""
+"""The cosine from which a text can be a paraphrase."""
 LONGEST = 300
-"""Words of a text that can; comparing word by word takes time that grows with their square."""
+"""The limit of words in a paraphrase; comparing word by word takes quadratic time."""
 LONG = 8
-"""Telling words that make a text long."""
+"""The number of content words that make a text long."""
 ALIKE = 0.5
-"""The likeness from which on two words are counterparts …"""
+"""The likeness from which two words are counterparts …"""
 SYNONYM = 0.8
 """… two values of one attribute are the same …"""
 LONE = 0.45
-"""… a word of each that alone has no equal in the other text is, wherever it stands …"""
+"""… the only unmatched word of each text is, wherever it stands …"""
 PREDICATE = 0.85
-"""… two words of which one is said to be ("is permitted", "is allowed") are …"""
+"""… two predicates ("is permitted", "is allowed") are …"""
 SAME_PLACE = 0.7
 """… two words that alone differ between the texts are …"""
 UNLIKE = 0.36
-"""… and up to which they say different things when one stands in the place of the other …"""
+"""… and up to which two words in the same place say different things …"""
 OTHER_SUBJECT = 0.45
-"""… or, at the beginning of a sentence, are about different things: there nobody can tell a name."""
+"""… or, at the beginning of a sentence, are about different things: a capital does not mark a name there."""
 COVERED = 0.6
-"""The share of telling words that must have a counterpart …"""
+"""The share of content words that must have a counterpart …"""
 SHORT = 3
-"""… but for texts of so few telling words, of which all must."""
+"""… except that in a text of this few content words all must."""
 
 _CONDITIONS = {
     "if": "if", "unless": "if", "only": "only", "except": "except", "still": "still", "yet": "still",
     "also": "also", "too": "also", "another": "also", "additionally": "also", "besides": "also",
 }  # fmt: skip
-"""Words that limit or widen what is said, with what each comes to."""
+"""Words that limit or widen a statement, with their meaning."""
 _SHARES = {
     "all": "all", "every": "all", "each": "all", "always": "all", "everyone": "all", "both": "all",
     "some": "some", "several": "some", "sometimes": "some", "few": "few", "most": "most", "mostly": "most",
 }  # fmt: skip
-"""Words that say of how many or how often something is true."""
+"""Words that say of how many, or how often, something is true."""
 
 
 def could_restate(new: str, old: str, similarity: float) -> bool:
-    """Whether it is worth comparing the words' likeness: nothing seen without speaks against it."""
+    """Whether comparing the words' likeness can succeed: nothing visible without it speaks against it."""
     return similarity >= SAME and not _ruled_out(new, old)
 
 
@@ -121,19 +121,22 @@ def _ruled_out(new: str, old: str) -> bool:
         or is_later(old, new)
     ):
         return True
-    lengths = sorted((_telling(ours), _telling(theirs)))
+    lengths = sorted((_content_count(ours), _content_count(theirs)))
     if lengths[0] == 0 or lengths[0] < COVERED / 2 * lengths[1]:
         return True
     return _differs(ours, theirs) or _swapped(ours, theirs)
 
 
 def restates(new: str, old: str, similarity: float, likeness: Likeness | None) -> bool:
-    """Whether a text this similar says the same. Without a likeness it takes the same words in order."""
+    """Whether a text with this similarity says the same. Without a likeness it takes the same words in
+    order."""
     ours, theirs = words_of(new), words_of(old)
     if not could_restate(new, old, similarity):
         return False
     if likeness is None:
-        return [word.key for word in ours if word.telling] == [word.key for word in theirs if word.telling]
+        return [word.key for word in ours if word.is_content] == [
+            word.key for word in theirs if word.is_content
+        ]
     left, right = unmatched(ours, theirs, likeness), unmatched(theirs, ours, likeness.T)
     change = find_change(ours, theirs)
     if change and any(word.kind in ("name", "quantity") for word in (*change.was, *change.becomes)):
@@ -161,26 +164,26 @@ def _least(change: ValueChange, old: Sequence[Word]) -> float:
 
 
 def _covered(words: Sequence[Word], missing: set[Word]) -> bool:
-    """Whether enough of a text has a counterpart, and of each of its sentences at least half."""
-    if len(missing) > (1 - COVERED) * _telling(words) or (missing and _telling(words) <= SHORT):
+    """Whether enough of a text, and at least half of each sentence, has a counterpart."""
+    if len(missing) > (1 - COVERED) * _content_count(words) or (missing and _content_count(words) <= SHORT):
         return False
     sentences: dict[int, list[Word]] = {}
     for word in words:
-        if word.telling:
+        if word.is_content:
             sentences.setdefault(word.sentence, []).append(word)
     return all(2 * len(missing.intersection(said)) <= len(said) for said in sentences.values())
 
 
 def _is_long(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
-    return min(_telling(ours), _telling(theirs)) >= LONG
+    return min(_content_count(ours), _content_count(theirs)) >= LONG
 
 
-def _telling(words: Sequence[Word]) -> int:
-    return sum(word.telling for word in words)
+def _content_count(words: Sequence[Word]) -> int:
+    return sum(word.is_content for word in words)
 
 
 def _differs(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
-    """Whether the two differ in what no wording changes: polarity, side of a pair, conditions, numbers."""
+    """Whether the two differ in polarity, side of a pair, conditions or numbers, which no wording changes."""
     if find_denial(ours, theirs):
         return True
     left, right = {word.key for word in ours}, {word.key for word in theirs}
@@ -196,7 +199,7 @@ def _differs(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
 
 
 def _counted(words: Sequence[Word]) -> set[str]:
-    """Its quantities; "one" is often no more than an article."""
+    """Its quantities, without "one", which is often only an article."""
     return {word.key for word in words if word.kind == "quantity" and word.text != "one"}
 
 
@@ -207,7 +210,7 @@ def _conditions(words: Sequence[Word]) -> set[str]:
 
 
 def _swapped(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
-    """Whether two have changed places: "Ada manages Bob", "Bob manages Ada".
+    """Whether two words have changed places: "Ada manages Bob", "Bob manages Ada".
 
     In the passive they have not ("Bob is managed by Ada"), nor around a bare "is".
     """
@@ -221,7 +224,7 @@ def _swapped(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Roles:
-    """What stands before the verb of a statement and what behind it."""
+    """The words before and after the verb of a statement."""
 
     verb: str
     passive: bool
@@ -233,10 +236,12 @@ def _roles(words: Sequence[Word]) -> _Roles | None:
     at = verb_at(words)
     if at is None:
         return None
-    place = next((place for place in range(at, len(words)) if words[place].telling), None)
+    place = next((place for place in range(at, len(words)) if words[place].is_content), None)
     if place is None:
         return None
-    before, after = ({word.key for word in part if word.telling} for part in (words[:at], words[place + 1 :]))
+    before, after = (
+        {word.key for word in part if word.is_content} for part in (words[:at], words[place + 1 :])
+    )
     by = any(word.text == "by" for word in words[place + 1 : place + 2])
     done = place > at and (by or (words[at].text in BE and words[place].text.endswith(("ed", "en", "t"))))
     return _Roles(verb=words[place].key, passive=done, before=before, after=after)
@@ -248,7 +253,7 @@ def _replaced(
     left: Sequence[tuple[Word, float]],
     right: Sequence[tuple[Word, float]],
 ) -> bool:
-    """Whether in some place one says a thing and the other another: a name, a number, an unlike word."""
+    """Whether in some place the texts differ in a name, a number or an unlike word."""
     least = ALIKE if _is_long(ours, theirs) else 1.0
     new_gone = {word for word, like in left if _irreplaceable(word, ours, like, least)}
     old_gone = {word for word, like in right if _irreplaceable(word, theirs, like, least)}
@@ -266,11 +271,11 @@ def _irreplaceable(word: Word, words: Sequence[Word], like: float, least_name: f
         return True
     if word.kind == "name":
         return like < least_name
-    first = next(one for one in words if one.sentence == word.sentence and one.telling)
+    first = next(one for one in words if one.sentence == word.sentence and one.is_content)
     return like < (OTHER_SUBJECT if word is first else UNLIKE)
 
 
-# -- The same words in the same order: what is left of a text without its typography.
+# -- texts without typography ---------------------------------------------------------------------
 
 # Everything but exponents, indices and fractions, which must not melt into the number beside them.
 _COMPATIBLE = re.compile("[^\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209f\u2150-\u215f\u2189]+")
@@ -307,13 +312,13 @@ def bare(text: str) -> str:
 
 
 def _ascii_signs(text: str) -> str:
-    """The text in its compatible form, with plain dashes and apostrophes and nothing invisible."""
+    """The text in its compatibility form, with plain dashes and apostrophes and nothing invisible."""
     plain = _COMPATIBLE.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text).casefold()
     return "".join(sign for sign in plain.translate(_ALIKE) if unicodedata.category(sign) != "Cf")
 
 
 def _word(written: str) -> str:
-    """One word without the punctuation round it; nothing where there is no more than that."""
+    """One word without surrounding punctuation; empty if nothing else is left."""
     if set(written) <= {"-", ":", ";", ","}:
         return ""
     word = written.lstrip(_OPENING)
@@ -323,7 +328,7 @@ def _word(written: str) -> str:
 
 
 def _is_loose(word: str) -> bool:
-    """Whether a text's last sign closes something that does not open in it, or is a full stop.
+    """Whether a text's last character closes something that does not open in it, or is a full stop.
 
     The dots of `cd ..` and `src/.` are words themselves.
     """

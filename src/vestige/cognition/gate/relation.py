@@ -1,7 +1,7 @@
-"""What two memories are to each other: at odds, the same said twice, or neither.
+"""The relation of two memories: contradiction, restatement, or neither.
 
-There is one detector of conflicts, the gate's (`cognition.conflict`). Here it is told who speaks, in what
-form and when.
+Conflicts are detected by the gate (`gate/conflict.py`). This module adds the speaker, the form and the time
+of each memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,34 +17,35 @@ from vestige.cognition.text.likeness import Words, overlap
 from vestige.core.models import Memory
 
 CONTAINED = 0.75
-"""The share of the shorter text's telling words that the longer one has when it says the same and more …"""
+"""The share of the shorter text's content words that the longer one has if it says the same and more …"""
 LEAST_SAID = 2
-"""… and how many they are at least."""
+"""… and their least number."""
 SHORT_CHARS = 500
-"""A longer text is not compared with the others of an answer."""
+"""A longer text is not compared with the other hits of an answer."""
 COMPARED = 10
-"""Of an answer the best so many are compared, by their words …"""
+"""The number of best hits of an answer that are compared by their words …"""
 ALIKE = 0.5
-"""… and where this share of the telling ones is common (Jaccard), they may differ in one value only; …"""
+"""… two with this share of common content words (Jaccard) may differ in one value only …"""
 JUDGED = 5
-"""… of such pairs so many are judged, the most alike: that takes half a millisecond each."""
+"""… and the number of such pairs that are judged, most alike first, at half a millisecond each."""
 
 
-def told_at(memory: Memory) -> datetime:
-    """From when on a memory speaks: since it is true, else when it happened, else when it was told."""
+def stated_at(memory: Memory) -> datetime:
+    """When a memory's statement begins: when it became true, else when it happened, else when it was
+    stored."""
     return memory.valid_from or memory.occurred_at or memory.created_at
 
 
 def comes_after(one: Memory, other: Memory) -> bool:
-    """Whether the first speaks of a later time than the second, or was told later."""
-    return (told_at(one), one.created_at, one.id) > (told_at(other), other.created_at, other.id)
+    """Whether the first is about a later time than the second, or was stored later."""
+    return (stated_at(one), one.created_at, one.id) > (stated_at(other), other.created_at, other.id)
 
 
 def conflict_between(newer: Memory, older: Memory) -> StatementConflict | None:
-    """What two statements about the same thing differ in, or None.
+    """The conflict between two statements about the same thing, or None.
 
-    A question states nothing, what two people say of themselves is about two people, and in a talk nearly
-    everything tells what became of something.
+    A question states nothing, statements of two people about themselves are about two people, and in a
+    conversation nearly everything reports a later state.
     """
     conflict = find_conflict(newer.content, older.content)
     if conflict is None or not _comparable(newer, older):
@@ -55,29 +56,29 @@ def conflict_between(newer: Memory, older: Memory) -> StatementConflict | None:
 
 
 def is_contradiction(conflict: StatementConflict) -> bool:
-    """Whether two statements with this conflict cannot both hold at one time.
+    """Whether two statements with this conflict cannot both be true at one time.
 
-    Another value may stand beside the first ("Ada likes tea"), what differs in more than the conflict may be
-    about another thing ("disabled in staging", "enabled in production"), and a later state of a thing
-    contradicts nothing.
+    Another value may be true as well ("Ada likes tea"), statements that differ in more than the conflict may
+    be about different things ("disabled in staging", "enabled in production"), and a later state contradicts
+    nothing.
     """
     return conflict.exact and conflict.kind != "state"
 
 
 def takes_over(conflict: StatementConflict) -> bool:
-    """Whether the newer of two statements with this conflict takes the place of the older one: it says that
-    it corrects it, or it tells what became of the thing."""
+    """Whether the newer of two statements with this conflict replaces the older one: it says that it corrects
+    it, or it reports a later state."""
     return conflict.exact and (conflict.corrects or conflict.kind == "state")
 
 
 def supports(newer: Memory, older: Memory) -> bool:
     """Whether two memories say the same, or one of them says it and more; being about the same is not enough.
 
-    The longer one has nearly all that the shorter one tells, its names and numbers without exception, and
-    nobody has changed places in it.
+    The longer one has nearly all content words of the shorter one, its names and numbers without exception,
+    and none of them has changed places.
     """
     ours, theirs = words_of(newer.content), words_of(older.content)
-    if not _contained(*sorted((ours, theirs), key=lambda words: sum(word.telling for word in words))):
+    if not _contained(*sorted((ours, theirs), key=lambda words: sum(word.is_content for word in words))):
         return False
     if find_conflict(newer.content, older.content) is not None or not _comparable(newer, older):
         return False
@@ -85,17 +86,18 @@ def supports(newer: Memory, older: Memory) -> bool:
 
 
 def contradictions_among(memories: Sequence[Memory], words: Sequence[Words]) -> Iterator[tuple[int, int]]:
-    """Pairs, by index, of the best hits of an answer that cannot both hold; `words` are their terms.
+    """Pairs, by index, of the best hits of an answer that cannot both be true; `words` are their terms.
 
-    Turns of a talk and long texts are left out, and what was true at different times is no contradiction.
+    Turns of a conversation and long texts are left out, and so are statements that were true at different
+    times.
     """
     short = [
         at
         for at, memory in enumerate(memories[:COMPARED])
         if len(memory.content) <= SHORT_CHARS and not is_threaded(memory)
     ]
-    telling = {at: words[at] - STOP_WORDS for at in short}
-    alike = {pair: overlap(telling[pair[0]], telling[pair[1]]) for pair in combinations(short, 2)}
+    content = {at: words[at] - STOP_WORDS for at in short}
+    alike = {pair: overlap(content[pair[0]], content[pair[1]]) for pair in combinations(short, 2)}
     near = sorted((pair for pair in alike if alike[pair] >= ALIKE), key=lambda pair: (-alike[pair], pair))
     for one, other in near[:JUDGED]:
         if _contradict(memories[one], memories[other]):
@@ -115,11 +117,11 @@ def _contradict(one: Memory, other: Memory) -> bool:
 
 
 def _ends_before(one: Memory, other: Memory) -> bool:
-    return one.valid_until is not None and one.valid_until <= told_at(other)
+    return one.valid_until is not None and one.valid_until <= stated_at(other)
 
 
 def _comparable(one: Memory, other: Memory) -> bool:
-    """Whether both state something, and not two people each of themselves."""
+    """Whether both state something, and not two people about themselves."""
     left, right = features(one), features(other)
     if left.asks or right.asks:
         return False
@@ -132,15 +134,15 @@ def _speakers_differ(one: Memory, other: Memory) -> bool:
 
 
 def _contained(shorter: Sequence[Word], longer: Sequence[Word]) -> bool:
-    telling = [word for word in shorter if word.telling]
-    absent = [word for word in telling if not any(other.says(word) for other in longer)]
-    held = len(telling) - len(absent)
-    if held < LEAST_SAID or held < CONTAINED * len(telling):
+    content = [word for word in shorter if word.is_content]
+    absent = [word for word in content if not any(other.says(word) for other in longer)]
+    held = len(content) - len(absent)
+    if held < LEAST_SAID or held < CONTAINED * len(content):
         return False
     return all(word.kind == "word" for word in absent)
 
 
 def _in_order(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
-    """Whether the telling words of both come in the same order: "Ada manages Bob", not "Bob manages Ada"."""
-    left, right = ([word.key for word in words if word.telling] for words in (ours, theirs))
+    """Whether the content words of both come in the same order: "Ada manages Bob", not "Bob manages Ada"."""
+    left, right = ([word.key for word in words if word.is_content] for words in (ours, theirs))
     return [key for key in left if key in right] == [key for key in right if key in left]

@@ -1,7 +1,7 @@
-"""The kinds of links between memories: what each one means for activation and for time.
+"""The kinds of links between memories: whether activation spreads over each, and whether it fades.
 
-A link that was learned by itself fades when nothing uses it, and is cut when next to nothing is left of it
-(synaptic pruning; Tononi & Cirelli 2006). What somebody said, and what tells of a memory's past, stays.
+A learned link fades when nothing uses it, and is pruned when it is weak (synaptic pruning; Tononi & Cirelli
+2006). Links that a user made, and links that record a memory's past, stay.
 """
 
 from collections.abc import Mapping
@@ -20,16 +20,16 @@ REINFORCEMENT = 0.05
 """What a learned link gains by use: when a memory at its end is promoted, or both are replayed in a dream."""
 
 HALF_LIFE_DAYS = 180.0
-"""After so long half of a learned link is left."""
+"""The half-life of a learned link."""
 FADE_EVERY_DAYS = 30.0
-"""A link fades by a month at a time: every step is a line in the log."""
+"""The step of fading: every step is a log entry."""
 PRUNE_BELOW = 0.05
-"""A learned link that is weaker than this is cut."""
+"""The weight below which a learned link is pruned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkKind:
-    """What holds for every link of a kind: whether activation spreads over it, whether it fades with time."""
+    """The properties of a kind of link: whether activation spreads over it, whether it fades with time."""
 
     spreads: bool = True
     fades: bool = False
@@ -42,7 +42,7 @@ KINDS: Mapping[str, LinkKind] = {
     CO_ACCESS: LinkKind(fades=True),
     SHARED_CONCEPTS: LinkKind(fades=True),
     COMPLEMENTARY: LinkKind(fades=True),
-    # Said by somebody.
+    # Made by a user.
     "user_defined": LinkKind(),
     "causal": LinkKind(),
     "part_of": LinkKind(),
@@ -55,17 +55,17 @@ KINDS: Mapping[str, LinkKind] = {
 
 LEARNED = tuple(name for name, kind in KINDS.items() if kind.fades)
 SILENT = frozenset(name for name, kind in KINDS.items() if not kind.spreads)
-"""Links that tell of a memory's past. Undoing and deleting go by them, so nobody cuts them."""
+"""Links that record a memory's past. Undo and deletion follow them, so they are never pruned."""
 
 
 def reinforced(weight: float) -> float:
-    """The weight of a link that was used once more; a full one stays so."""
+    """The weight of a link after one more use; a full one stays full."""
     return min(1.0, max(0.0, weight) + REINFORCEMENT)
 
 
 def fading_days(age_days: ArrayLike, faded_days: ArrayLike) -> Floats:
-    """For how many days each link has to fade now: the whole steps of its life that are over, less those that
-    were over when links last faded (at an age of `faded_days`; below 0 it did not exist)."""
+    """The days each link has to fade now: the whole steps of its age, less those that had passed when links
+    last faded (at an age of `faded_days`; below 0 it did not exist)."""
     steps = np.floor(np.maximum(np.asarray(age_days, dtype=np.float64), 0.0) / FADE_EVERY_DAYS)
     done = np.floor(np.maximum(np.asarray(faded_days, dtype=np.float64), 0.0) / FADE_EVERY_DAYS)
     due: Floats = FADE_EVERY_DAYS * np.maximum(steps - done, 0.0)
@@ -73,6 +73,6 @@ def fading_days(age_days: ArrayLike, faded_days: ArrayLike) -> Floats:
 
 
 def faded(weights: ArrayLike, elapsed_days: ArrayLike) -> Floats:
-    """What is left of learned links after so many days without use."""
+    """The weight of learned links after these days without use."""
     kept = np.exp2(-np.asarray(elapsed_days, dtype=np.float64) / HALF_LIFE_DAYS)
     return np.asarray(weights, dtype=np.float64) * kept

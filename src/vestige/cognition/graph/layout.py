@@ -1,4 +1,4 @@
-"""Where the nodes of a graph are drawn (Fruchterman & Reingold 1991): links pull, all others push.
+"""Graph layout by force (Fruchterman & Reingold 1991): links pull, all other nodes push.
 
 Deterministic: the first node starts in the middle, the others on a circle around it, in the order given.
 """
@@ -12,14 +12,14 @@ from vestige.core.candidates import Floats
 
 WIDTH, HEIGHT = 800.0, 600.0
 MARGIN = 10.0
-"""Nothing is drawn nearer to the edge than this."""
+"""The least distance of a node from the edge."""
 ROOMY = 150.0
-"""Where the two nearest nodes are so far apart, the picture need not be larger."""
+"""The distance of the two nearest nodes from which the drawing need not be larger."""
 ITERATIONS = 50
 HOTTEST = WIDTH / 10
-"""How far a node may move in the first iteration; less in every later one, and hardly in the last."""
+"""The largest move of a node in the first iteration; it falls to almost 0 in the last."""
 APART = 1e-3
-"""Two nodes are never taken as nearer: what lies on one spot would have no direction to go."""
+"""The least distance used: nodes in one spot would have no direction to move."""
 
 Pairs = NDArray[np.intp]
 
@@ -41,7 +41,7 @@ def layout(nodes: int, links: Sequence[tuple[int, int, float]]) -> Floats:
 
 
 def _fitted(at: Floats) -> Floats:
-    """The whole drawing, moved to the middle and made as large as there is room or need for.
+    """The drawing, centred and scaled to the space available.
 
     Nodes are not held back by the frame while they move: most of a tree would end up lined along it.
     """
@@ -61,7 +61,7 @@ def _start(nodes: int) -> Floats:
 
 
 def _pushed(at: Floats, ideal: float) -> Floats:
-    """Every node pushes every other away, the nearer the harder: ideal² / distance."""
+    """The repulsion between every two nodes: ideal² / distance."""
     apart = at[:, None, :] - at[None, :, :]
     squared = np.maximum((apart**2).sum(axis=2), APART**2)
     moved: Floats = (apart * (ideal**2 / squared)[:, :, None]).sum(axis=1)
@@ -69,7 +69,7 @@ def _pushed(at: Floats, ideal: float) -> Floats:
 
 
 def _pulled(at: Floats, ends: Pairs, pulls: Floats, ideal: float) -> Floats:
-    """A link pulls its ends together, the longer the harder: weight · distance² / ideal."""
+    """The attraction of a link between its ends: weight · distance² / ideal."""
     apart = at[ends[:, 0]] - at[ends[:, 1]]
     force = apart * (pulls * np.linalg.norm(apart, axis=1) / ideal)[:, None]
     moved = np.zeros_like(at)

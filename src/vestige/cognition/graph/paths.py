@@ -1,7 +1,7 @@
-"""Ways from one memory to another over links: the best few, best first, with bounds.
+"""The best paths from one memory to another over links, best first, with bounds.
 
-Best-first search over paths without loops. A path's score is the product of its links' weights, each less
-what a hop costs, so a short way over strong links is found first and no longer way can beat it.
+Best-first search over paths without loops. A path's score is the product of its links' weights, each less the
+cost of a hop, so a short path over strong links is found first and no longer path can beat it.
 """
 
 from collections import Counter
@@ -13,17 +13,17 @@ from math import prod
 from vestige.core.models import Edge
 
 HOP_KEEPS = 0.9
-"""What a path keeps of its score with every hop, beside the link's weight."""
+"""The factor of each hop, beside the link's weight."""
 WEAKEST = 0.1
-"""A weaker link leads nowhere."""
+"""A weaker link is not followed."""
 MOST_HOPS = 10
 MOST_STATES = 1_000
-"""So many beginnings of paths are gone on from: a dense graph has more than anybody can count."""
+"""The limit of partial paths that are extended: a dense graph has too many to list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Path:
-    """Memories in a row, and the links from each to the next, in whichever direction those point."""
+    """Memories in a row, and the links from each to the next, in either direction."""
 
     ids: tuple[str, ...]
     edges: tuple[Edge, ...]
@@ -38,7 +38,7 @@ Neighbours = Mapping[str, Sequence[tuple[str, Edge]]]
 
 
 def neighbours(edges: Iterable[Edge]) -> Neighbours:
-    """For each memory those it is linked with, either way, by the strongest link between the two."""
+    """For each memory its neighbours, either way, with the strongest link between the two."""
     strongest: dict[tuple[str, str], Edge] = {}
     for edge in sorted(edges, key=lambda one: (-one.weight, one.source_id, one.target_id, one.kind)):
         if edge.weight >= WEAKEST:
@@ -75,9 +75,9 @@ def best_paths(edges: Iterable[Edge], start: str, end: str, *, most: int) -> lis
 
 
 def bridges(paths: Sequence[Path]) -> list[tuple[str, int, float]]:
-    """The memories between the ends: how many of the paths lead through each, and the best one's confidence.
+    """The memories between the ends: how many of the paths lead through each, and the best confidence.
 
-    Those on most paths come first, then those on the surest, then by id.
+    Those on most paths come first, then those on the path with the highest confidence, then by id.
     """
     through: Counter[str] = Counter()
     surest: dict[str, float] = {}

@@ -1,7 +1,7 @@
 """Spreading activation over the links between memories (Collins & Loftus 1975), one step at a time.
 
-A step is pure: activations and edges in, activations out. The engine loads the edges of what has just become
-active and takes the next step, so the graph is walked level by level and a cycle costs nothing.
+A step is pure: activations and edges in, activations out. The engine loads the edges of newly active memories
+and takes the next step, so the graph is walked level by level and a cycle costs nothing.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,16 +11,16 @@ from vestige.cognition.graph.kinds import SILENT
 from vestige.core.models import Edge, Memory
 
 DECAY = 0.7
-"""What is left of an activation after one link of full weight."""
+"""The share of an activation that is left after one link of full weight."""
 CROSSING = 0.8
-"""What is left of that where the link leads into another domain or another branch of the scopes."""
+"""The factor for a link into another domain or another branch of the scopes."""
 LEAST = 0.2
 """Below this an activation has died out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activation:
-    """How active a memory is, and through which memory and kind of link (None for a seed)."""
+    """The activation of a memory, and the memory and kind of link it came through (None for a seed)."""
 
     level: float
     via: str | None = None
@@ -32,9 +32,9 @@ def received(
     edges: Iterable[Edge],
     memories: Mapping[str, Memory] | None = None,
 ) -> dict[str, Activation]:
-    """What reaches each memory in one step along the edges, either way; the strongest path counts.
+    """The activation each memory receives in one step along the edges, either way; the strongest path counts.
 
-    Only where both ends are among `memories` is it known whether a link crosses into another field.
+    Whether a link crosses into another field is known only if both ends are among `memories`.
     """
     known = memories or {}
     reached: dict[str, Activation] = {}
@@ -58,14 +58,14 @@ def _carried(edge: Edge, memories: Mapping[str, Memory]) -> float:
 
 
 def crosses(one: Memory, other: Memory) -> bool:
-    """Whether two memories belong to different fields: other scopes, or domains of which they share none."""
+    """Whether two memories belong to different fields: other scopes, or no common domain."""
     if one.scope != other.scope:
         return True
     return bool(one.domains) and bool(other.domains) and set(one.domains).isdisjoint(other.domains)
 
 
 def raised(active: Mapping[str, Activation], reached: Mapping[str, Activation]) -> dict[str, Activation]:
-    """What is more active than before: only that is worth another step."""
+    """The memories that are more active than before: only these need another step."""
     return {
         memory_id: one
         for memory_id, one in reached.items()

@@ -1,4 +1,4 @@
-"""A trigger in words, so that whoever set it can see what was understood."""
+"""A trigger in words, so that the user can see how it was understood."""
 
 from datetime import datetime
 from typing import assert_never
@@ -18,7 +18,6 @@ from vestige.cognition.time.calendar import MONTHS, WEEKDAYS
 
 
 def in_words(trigger: Trigger) -> str:
-    """What brings an intention up."""
     match trigger:
         case Manual():
             return "not by itself"
@@ -27,7 +26,7 @@ def in_words(trigger: Trigger) -> str:
         case ContextTrigger():
             return _context(trigger)
         case EventTrigger(condition=condition):
-            return f'when it is told that "{condition}"'
+            return f'when it is reported that "{condition}"'
         case Recurring(rule=rule):
             return _rule(rule)
         case Compound(mode=mode, parts=parts):
@@ -38,7 +37,6 @@ def in_words(trigger: Trigger) -> str:
 
 
 def moment_text(moment: datetime) -> str:
-    """A moment for a person."""
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 

@@ -1,7 +1,7 @@
 """Times that never come: `every February 30`, `on 2026-02-31`, `at 25:00`, `every 0 days`.
 
-Whoever says so means a time, and it can be neither kept nor taken for a part of what is to be done. As
-elsewhere, only words at the beginning or the end of a sentence are taken for a time.
+Such words are meant as a time, so they must not become part of what is to be done. Only words at the
+beginning or the end of a sentence are read as a time.
 """
 
 import re
@@ -13,10 +13,10 @@ from vestige.cognition.time.expressions import MONTH_NUMBERS
 from vestige.core.errors import InvalidInput
 
 Groups = Mapping[str, str | None]
-"""What a phrase says, by the names of its parts."""
+"""The named groups of a matched phrase."""
 
 _LEAP_YEAR = 2028
-"""Any one: without a year, the 29th of February does come."""
+"""Any leap year: without a year, the 29th of February does come."""
 
 
 def _no_day(said: Groups) -> bool:
@@ -84,7 +84,7 @@ _ENDS = re.compile(
 
 
 def check_comes(text: str) -> None:
-    """InvalidInput for a sentence with a time which never comes."""
+    """Raise InvalidInput for a sentence with a time that never comes."""
     words = never_comes(text)
     if words is not None:
         raise InvalidInput(
@@ -96,7 +96,7 @@ def check_comes(text: str) -> None:
 
 
 def never_comes(text: str) -> str | None:
-    """The words of a sentence that tell a time which never comes."""
+    """The words of a sentence that name a time which never comes."""
     plain = " ".join(text.split())
     if len(plain) > READ_CHARS:
         return None

@@ -1,7 +1,7 @@
-"""Prospective memory: what one means to do, and when it comes up.
+"""Prospective memory: intentions, and when they come up.
 
-An intention waits until its trigger is there, comes up, is told a few times, and ends when it is done. Every
-step is a pure function from an intention and a situation to the intention after it.
+An intention waits for its trigger, comes up, is shown a few times, and ends when it is done. Every step is a
+pure function from an intention and a situation to the next intention.
 """
 
 import enum
@@ -22,15 +22,13 @@ from vestige.cognition.intentions.triggers import (
     shown_in,
 )
 
-# -- How urgent an intention is: its priority, and how a deadline raises it.
+# -- priority -----------------------------------------------------------------------------------
 
 NEAR = timedelta(hours=24)
 CLOSE = timedelta(hours=1)
 
 
 class Priority(enum.IntEnum):
-    """How much an intention matters."""
-
     LOW = 1
     NORMAL = 2
     HIGH = 3
@@ -47,21 +45,19 @@ def in_force(priority: Priority, deadline: datetime | None, now: datetime) -> Pr
     return Priority(min(raised, Priority.CRITICAL))
 
 
-# -- prospective
+# -- intentions ---------------------------------------------------------------------------------
 
 REMINDERS = 5
-"""How often it is told that an intention came up, at most."""
+"""The limit of reminders of one intention."""
 APART = timedelta(minutes=30)
-"""The least time between two reminders; who looks again sooner is told the same."""
+"""The least time between two reminders; a look sooner than this shows the same reminder."""
 KEPT = timedelta(days=30)
-"""How long one can still see what was done or given up."""
+"""How long a finished or cancelled intention stays visible."""
 
 NOTHING_MET: Mapping[str, datetime] = MappingProxyType({})
 
 
 class IntentionStatus(enum.StrEnum):
-    """Where an intention stands."""
-
     ACTIVE = "active"
     DUE = "due"
     TRIGGERED = "triggered"
@@ -72,8 +68,8 @@ class IntentionStatus(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Firing:
-    """That an intention came up: when that was noticed, for which moment, how many earlier moments of its
-    rule had gone by unnoticed, and how often and when it was told."""
+    """The record that an intention came up: when that was noticed, for which moment, the number of earlier
+    moments of its rule that were missed, and the number and time of its reminders."""
 
     at: datetime
     due_at: datetime
@@ -84,11 +80,11 @@ class Firing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intention:
-    """Something to do. `said` is how it was told, where the trigger was found in those words.
+    """Something to do. `said` is the original sentence, if the trigger was found in it.
 
-    `armed_at` is when the trigger was set, `since` when it last came up: what happened before that does not
-    bring it up again. `met` are events that happened since. `announced` is the moment for which listeners
-    were told that it came up. `ended` and `closed_at`: it was done or given up.
+    `armed_at` is when the trigger was set, `since` when it last came up: earlier events do not bring it up
+    again. `met` are events that happened since. `announced` is the moment for which listeners got an event.
+    `ended` and `closed_at`: it was done or cancelled.
     """
 
     id: str
@@ -111,7 +107,6 @@ class Intention:
     closed_at: datetime | None = None
 
     def status_at(self, now: datetime) -> IntentionStatus:
-        """Where it stands."""
         if self.ended is not None:
             return self.ended
         if self.snoozed_until is not None and self.snoozed_until > now:
@@ -119,9 +114,9 @@ class Intention:
         return IntentionStatus.ACTIVE if self.firing is None else IntentionStatus.TRIGGERED
 
     def stands_at(self, now: datetime) -> IntentionStatus:
-        """Where it stands for whoever only looks: what the clock has brought up and nobody noted is due."""
+        """Its status for a read without reminders: due if the clock has brought it up."""
         status = self.status_at(now)
-        due = status is IntentionStatus.ACTIVE and look(self, TriggerSituation(now=now)).told
+        due = status is IntentionStatus.ACTIVE and look(self, TriggerSituation(now=now)).shown
         return IntentionStatus.DUE if due else status
 
     def priority_at(self, now: datetime) -> Priority:
@@ -147,29 +142,29 @@ class Intention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """What looking at an intention finds: the intention after it was told, and after it was not.
+    """The result of a look at an intention: the intention after it was shown, and if it is not shown.
 
-    `told`: it is to be told now. `fresh`: it came up just now. `counted`: telling it is a new reminder.
+    `shown`: show it now. `fresh`: it came up just now. `counted`: showing it is a new reminder.
     """
 
     after: Intention
-    untold: Intention
-    told: bool = False
+    unshown: Intention
+    shown: bool = False
     fresh: bool = False
     counted: bool = False
 
 
 def look(intention: Intention, situation: TriggerSituation) -> Looked:
-    """Whether an intention is to be told in a situation, and what it becomes by that."""
+    """Whether an intention is to be shown in a situation, and what it becomes."""
     if intention.ended is not None:
-        return Looked(after=intention, untold=intention)
+        return Looked(after=intention, unshown=intention)
     heard = _with_events(intention, situation)
     if heard.snoozed_until is not None and heard.snoozed_until > situation.now:
-        return Looked(after=heard, untold=heard)
+        return Looked(after=heard, unshown=heard)
     fired = _fired(heard, situation)
     firing = fired.firing
     if firing is None or not shown_in(fired.trigger, situation):
-        return Looked(after=heard, untold=heard)
+        return Looked(after=heard, unshown=heard)
     fresh = firing != heard.firing
     counted = firing.reminded_at is None or (
         firing.reminders < REMINDERS and situation.now - firing.reminded_at >= APART
@@ -177,20 +172,20 @@ def look(intention: Intention, situation: TriggerSituation) -> Looked:
     if counted:
         reminded = replace(firing, reminders=firing.reminders + 1, reminded_at=situation.now)
         after = replace(fired, firing=reminded)
-        return Looked(after=after, untold=heard, told=True, fresh=fresh, counted=True)
-    just_told = firing.reminded_at is not None and situation.now - firing.reminded_at < APART
-    return Looked(after=heard, untold=heard, told=just_told)
+        return Looked(after=after, unshown=heard, shown=True, fresh=fresh, counted=True)
+    just_shown = firing.reminded_at is not None and situation.now - firing.reminded_at < APART
+    return Looked(after=heard, unshown=heard, shown=just_shown)
 
 
 def _with_events(intention: Intention, situation: TriggerSituation) -> Intention:
-    """The intention with what has happened noted, each event when it first happened."""
+    """The intention with the events that happened, each at its first time."""
     happened = events_met(intention.trigger, situation.events) if situation.events else set()
     fresh = dict.fromkeys(sorted(happened - set(intention.met)), situation.now)
     return replace(intention, met={**intention.met, **fresh}) if fresh else intention
 
 
 def _fired(intention: Intention, situation: TriggerSituation) -> Intention:
-    """The intention as it has come up, anew or still; unchanged while nothing brings it up."""
+    """The intention as it has come up, again or still; unchanged while nothing brings it up."""
     now, firing = situation.now, intention.firing
     due, times = _due(intention, situation)
     if due is None and intention.snoozed_until is not None and firing is not None:
@@ -207,7 +202,7 @@ def _fired(intention: Intention, situation: TriggerSituation) -> Intention:
 
 
 def _due(intention: Intention, situation: TriggerSituation) -> tuple[datetime | None, int]:
-    """The moment for which it comes up anew, if any, and how often its rules came up since."""
+    """The moment for which it comes up again, if any, and how often its rules came up since."""
     deadline = None if intention.deadline is None else Time(at=intention.deadline)
     # What came up once and does not repeat has done so, until it is settled.
     watched = (
@@ -224,28 +219,27 @@ def _due(intention: Intention, situation: TriggerSituation) -> tuple[datetime | 
     return max(one.at or situation.now for one in holding), sum(one.times for one in holding)
 
 
-# -- what is done about it -----------------------------------------------------------------------
+# -- changes ------------------------------------------------------------------------------------
 
 
 def completed(intention: Intention, now: datetime) -> Intention:
-    """Done. One that recurs waits for its next time, while there is one."""
+    """Done. A recurring one waits for its next time, if there is one."""
     if repeats(intention.trigger) and next_time(intention.trigger, now) is not None:
         return replace(intention, snoozed_until=None, since=now, met=NOTHING_MET, firing=None)
     return replace(intention, snoozed_until=None, ended=IntentionStatus.FULFILLED, closed_at=now)
 
 
 def cancelled(intention: Intention, now: datetime) -> Intention:
-    """Given up."""
     return replace(intention, snoozed_until=None, ended=IntentionStatus.CANCELLED, closed_at=now)
 
 
 def snoozed(intention: Intention, until: datetime) -> Intention:
-    """Not to be told before a moment; had it come up, it then comes up again."""
+    """Hidden until a moment; if it had come up, it then comes up again."""
     return replace(intention, snoozed_until=until)
 
 
 def resumed(intention: Intention, now: datetime) -> Intention:
-    """No longer put off; what had ended is as if it had just been set."""
+    """No longer snoozed; one that had ended is set again."""
     if intention.ended is None:
         return replace(intention, snoozed_until=None)
     return armed(replace(intention, ended=None, closed_at=None), intention.trigger, now)
@@ -266,7 +260,7 @@ def armed(intention: Intention, trigger: Trigger, now: datetime) -> Intention:
 
 
 def with_deadline(intention: Intention, deadline: datetime | None) -> Intention:
-    """With another deadline or none; what only the old one brought up waits again."""
+    """With another deadline or none; if only the old one brought it up, it waits again."""
     firing = intention.firing
     if firing is None or firing.due_at != intention.deadline or deadline == intention.deadline:
         return replace(intention, deadline=deadline)
@@ -274,5 +268,5 @@ def with_deadline(intention: Intention, deadline: datetime | None) -> Intention:
 
 
 def outlived(intention: Intention, now: datetime) -> bool:
-    """Whether it ended so long ago that it is not kept."""
+    """Whether it ended so long ago that it is deleted."""
     return intention.closed_at is not None and now - intention.closed_at > KEPT

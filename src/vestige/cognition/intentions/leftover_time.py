@@ -1,12 +1,11 @@
-"""Words that look like a time: what is left beside a time that was read must hold none, and those that were
-not understood are named."""
+"""Words that look like a time but were not read: none may be left beside a time that was read."""
 
 import re
 
 from vestige.cognition.time.expressions import COUNTS, MONTH_NUMBERS, WEEKDAY_NUMBERS
 
 NAMED_CHARS = 60
-"""How much of a sentence is named at most."""
+"""The limit of characters of a sentence that are quoted."""
 
 _MONTH = rf"(?:{'|'.join(sorted(MONTH_NUMBERS, key=len, reverse=True))})\b\.?"
 _UNIT = (
@@ -17,7 +16,7 @@ _ZONE = (
     r"(?-i:(?:[CEMPW]E?[SD]?T|CEST|EEST|EET|WEST|MSK|BST|IST|JST|A[CEW][SD]T|SGT|HKT|NZ[SD]T|"
     r"[A-Z]\w+/[A-Z]\w+)\b)"
 )
-"""Names of zones are not understood: some mean several, and all change with the season."""
+"""Names of time zones, which are not supported: some are ambiguous, and all change with the season."""
 _PART = r"(?:morning|afternoon|evening|night)\b"
 _DAY = rf"(?:{'|'.join(WEEKDAY_NUMBERS)})s?\b(?!['’]s)"
 _NUMBER = rf"(?:[0-9]+(?:[.,][0-9]+)?|{'|'.join(COUNTS)})"

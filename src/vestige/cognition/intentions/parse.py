@@ -1,8 +1,9 @@
-"""What somebody means to do, and when, in one sentence of English.
+"""Parsing an intention: what to do, and when, from one English sentence.
 
-`Remind me to rotate the keys every monday at 10:00` is something to do and a rule. Only words at the edge of
-a sentence are read so, and they must be understood whole; `when the tests pass` needs somebody to say
-`remind me`, because most sentences with a `when` are about something else. What was understood is told back.
+`Remind me to rotate the keys every monday at 10:00` is a task and a rule. Only words at the edge of a
+sentence are read as a time, and they must be understood completely; `when the tests pass` needs a `remind
+me`, because most sentences with a `when` are about something else. The caller gets what was understood, in
+words.
 """
 
 import re
@@ -27,15 +28,15 @@ from vestige.cognition.intentions.triggers import (
 from vestige.cognition.time.expressions import COUNTS
 
 READ_CHARS = 500
-"""What is longer is no sentence."""
+"""A longer text is not a sentence."""
 CLAUSE_CHARS = 300
-"""What is longer is no condition."""
+"""A longer clause is not a condition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Understood:
-    """What to do and what brings it up; `words` are those that say when, `unread` those that look so and were
-    not understood."""
+    """The task and its trigger; `words` are the words of time, `unread` those that look like one and were not
+    understood."""
 
     description: str
     trigger: Trigger
@@ -70,12 +71,12 @@ _ON_CONDITION = re.compile(_CONDITION, re.IGNORECASE)
 _TIME_ON_CONDITION = re.compile(rf"(?P<time>.+?),?\s+{_CONDITION}", re.IGNORECASE)
 _EDGE = " \t\n,;:.!-–"
 _WHOLE_DAY = 0
-"""The minute at which a day begins on which something else must be there too."""
+"""The minute at which a day begins if another condition must hold too."""
 
 
 def understand(text: str, now: datetime) -> Understood:
-    """What a sentence means; without words for when, or with words that are not understood, nothing brings
-    it up but whoever looks."""
+    """The meaning of a sentence; without words of time, or with words that are not understood, its trigger is
+    manual."""
     priority, plain = _urgency(" ".join(text.split()))
     if len(plain) > READ_CHARS:
         return Understood(description=text.strip(), trigger=Manual(), priority=priority)
@@ -89,8 +90,8 @@ def understand(text: str, now: datetime) -> Understood:
     if read is not None and description:
         return Understood(
             description=description,
-            trigger=read.told.trigger,
-            deadline=read.told.deadline,
+            trigger=read.timing.trigger,
+            deadline=read.timing.deadline,
             priority=priority,
             words=read.words,
         )
@@ -101,8 +102,8 @@ def understand(text: str, now: datetime) -> Understood:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
-    """What words for when say."""
+class _Timing:
+    """The trigger and the deadline that words of time give."""
 
     trigger: Trigger
     deadline: datetime | None = None
@@ -110,27 +111,27 @@ class _Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """Words for when, what they say, and the rest of the sentence."""
+    """Words of time, their meaning, and the rest of the sentence."""
 
     words: str
-    told: _Told
+    timing: _Timing
     rest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reader:
-    """Reads what is said at a moment. Conditions, and contexts, are looked for only where they are meant."""
+    """Reads a sentence at a moment. Conditions and contexts are looked for only where they are meant."""
 
     now: datetime
     conditions: bool
     contexts: bool
 
     def read(self, body: str, *, whole: bool) -> _Read | None:
-        """The words for when at the edges of a sentence, unless more of them would be left."""
+        """The words of time at the edges of a sentence, unless more of them would be left."""
         torn = False
         for words, rest, at_end in _splits(body, whole=whole):
-            told = None if torn and at_end else self.when(words)
-            if told is None or (not _to_do(rest) and words != body):
+            timing = None if torn and at_end else self.when(words)
+            if timing is None or (not _to_do(rest) and words != body):
                 continue
             more = ends_in_time(rest.rstrip(_EDGE)) if at_end else begins_with_time(rest)
             if more:
@@ -138,39 +139,39 @@ class _Reader:
                 continue
             other = self._also(rest)
             if other is None:
-                return _Read(words=words, told=told, rest=rest)
-            both = self._both(words, told, other)
+                return _Read(words=words, timing=timing, rest=rest)
+            both = self._both(words, timing, other)
             if both is not None and self._also(other.rest) is None:
-                return _Read(words=f"{other.words} {words}", told=both, rest=other.rest)
+                return _Read(words=f"{other.words} {words}", timing=both, rest=other.rest)
         return None
 
-    def when(self, words: str) -> _Told | None:
-        """The trigger, and the deadline, that some words tell."""
+    def when(self, words: str) -> _Timing | None:
+        """The trigger and the deadline of some words."""
         time = rule_in(words, self.now) or moment_in(words, self.now)
         if time is not None:
-            return _Told(trigger=time)
+            return _Timing(trigger=time)
         deadline = deadline_in(words, self.now)
         if deadline is not None:
-            return _Told(trigger=Manual(), deadline=deadline)
+            return _Timing(trigger=Manual(), deadline=deadline)
         trigger = self._condition(words) if self.contexts else None
-        return None if trigger is None else _Told(trigger=trigger)
+        return None if trigger is None else _Timing(trigger=trigger)
 
     def _also(self, rest: str) -> _Read | None:
-        """What the rest of a sentence says of when."""
+        """The words of time in the rest of a sentence."""
         for words, left, _ in _splits(rest, whole=False):
-            told = self.when(words) if _to_do(left) else None
-            if told is not None:
-                return _Read(words=words, told=told, rest=left)
+            timing = self.when(words) if _to_do(left) else None
+            if timing is not None:
+                return _Read(words=words, timing=timing, rest=left)
         return None
 
-    def _both(self, words: str, told: _Told, other: _Read) -> _Told | None:
-        """What is said at both ends of a sentence: one time, or a time and a deadline."""
+    def _both(self, words: str, timing: _Timing, other: _Read) -> _Timing | None:
+        """The words of time at both ends of a sentence: one time, or a time and a deadline."""
         at_once = self.when(f"{other.words} {words}") or self.when(f"{words} {other.words}")
         if at_once is not None:
             return at_once
-        for one, by in ((told, other.told), (other.told, told)):
+        for one, by in ((timing, other.timing), (other.timing, timing)):
             if one.deadline is None and by.deadline is not None and not repeats(one.trigger):
-                return _Told(trigger=one.trigger, deadline=by.deadline)
+                return _Timing(trigger=one.trigger, deadline=by.deadline)
         return None
 
     def _condition(self, words: str) -> Trigger | None:
@@ -197,14 +198,14 @@ class _Reader:
         context = context_in(clause)
         if context is None or len(clause) > CLAUSE_CHARS or ends_in_time(clause.strip(_EDGE)):
             return None
-        told: Recurring | Time | None = rule_in(time, self.now, usual=_WHOLE_DAY)
-        told = told or moment_in(time, self.now, usual=_WHOLE_DAY)
-        return None if told is None else Compound(mode="all", parts=(told, context))
+        timing: Recurring | Time | None = rule_in(time, self.now, usual=_WHOLE_DAY)
+        timing = timing or moment_in(time, self.now, usual=_WHOLE_DAY)
+        return None if timing is None else Compound(mode="all", parts=(timing, context))
 
 
 def _splits(body: str, *, whole: bool) -> Iterator[tuple[str, str, bool]]:
-    """The ways to take words for when from the end (then True) or the beginning of a sentence, the longest
-    first; last, where that may be, all of it."""
+    """The ways to split words of time from the end (then True) or the beginning of a sentence, longest first;
+    last, where that is allowed, all of it."""
     end = body.rstrip(_EDGE)
     for start in _STARTS.finditer(end):
         if start.start():
@@ -235,7 +236,7 @@ _LABELS = {
 
 
 def _urgency(text: str) -> tuple[Priority | None, str]:
-    """The priority that a label tells, and the text without it: `URGENT: …`, `… (critical)`, `… asap`."""
+    """The priority of a label, and the text without it: `URGENT: …`, `… (critical)`, `… asap`."""
     for priority, label in _LABELS.items():
         found = re.search(
             rf"^[(\[]?(?:{label})[)\]]?\s*[:!,–-]\s*|\s*[,;–-]?\s*[(\[](?:{label})[)\]]|"

@@ -31,7 +31,7 @@ _FILE = re.compile(
 
 
 def context_in(clause: str) -> ContextTrigger | None:
-    """The context that a clause after `when` names; None for one that tells of something else."""
+    """The context that a clause after `when` names; None for any other clause."""
     clause = clause.strip(" ,.;!")
     talking = _TALKING.fullmatch(clause)
     if talking is not None:
@@ -49,7 +49,7 @@ def context_in(clause: str) -> ContextTrigger | None:
 
 
 def _busy_with(thing: str) -> ContextTrigger:
-    """A file, a codebase or both; whatever else one may be busy with is a topic."""
+    """A file, a codebase or both; anything else is a topic."""
     whole, within = _WHOLE_CODEBASE.fullmatch(thing), _WITHIN.search(thing)
     found = whole or within
     codebase = (found["codebase"] or found["other"]) if found else None
@@ -63,7 +63,7 @@ def _busy_with(thing: str) -> ContextTrigger:
     return ContextTrigger(codebase=codebase, topic=topic.strip("\"'“” "))
 
 
-def _pattern(told: str) -> str:
-    """`.sql` files are `*.sql`, dotfiles apart."""
-    plain = told.strip("\"'`“”")
+def _pattern(written: str) -> str:
+    """The file pattern: `.sql` files are `*.sql`, dotfiles excepted."""
+    plain = written.strip("\"'`“”")
     return f"*{plain}" if re.fullmatch(r"\.\w{1,5}", plain) else plain

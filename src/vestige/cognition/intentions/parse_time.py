@@ -1,7 +1,7 @@
 """Times of the future in English: `in 2 hours`, `tomorrow at 9`, `every monday at 10:00`, `by friday`.
 
-The user's zone is not known: clock times are UTC unless an offset is told. A day without a clock time means
-nine o'clock, and a time without a date the next one to come.
+The user's zone is not known: clock times are UTC unless the phrase has an offset. A day without a clock time
+means nine o'clock, and a time without a date the next one to come.
 """
 
 import re
@@ -30,10 +30,10 @@ from vestige.cognition.time.expressions import (
     moved,
 )
 
-# -- How long from now, in English: `in 2 hours and 30 minutes`, `in 1.5h`, `two weeks from now`.
+# -- durations: `in 2 hours and 30 minutes`, `in 1.5h`, `two weeks from now` ----------------------
 
 MOST_MINUTES = 10 * 366 * 24 * 60
-"""What is longer is a date and no duration."""
+"""The longest duration; anything longer is a date."""
 
 _MINUTES = {"s": 1 / 60, "m": 1.0, "h": 60.0, "d": 24 * 60.0, "w": 7 * 24 * 60.0}
 _AMOUNT = rf"(?:(?P<number>[0-9]{{1,5}}(?:\.[0-9]{{1,3}})?)\s*|(?P<word>{'|'.join(COUNTS)}|half\s+an?)\s+)"
@@ -44,14 +44,14 @@ _PART = re.compile(
 )
 _BETWEEN = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+|\s+", re.IGNORECASE)
 _WHILE = re.compile(
-    r"(?:in|after)\s+(?P<then>.+?)(?:\s+from\s+now)?|(?P<told>.+?)\s+from\s+now", re.IGNORECASE
+    r"(?:in|after)\s+(?P<then>.+?)(?:\s+from\s+now)?|(?P<from_now>.+?)\s+from\s+now", re.IGNORECASE
 )
 
 
 def later(phrase: str, now: datetime) -> Time | None:
-    """The moment that is so long from now as a whole phrase says."""
+    """The moment of a whole phrase that is a duration from now."""
     found = _WHILE.fullmatch(phrase)
-    parts = _parts(found["then"] or found["told"]) if found else []
+    parts = _parts(found["then"] or found["from_now"]) if found else []
     if not parts:
         return None
     (many, unit), *others = parts
@@ -72,16 +72,16 @@ def _by_calendar(many: float, unit: str, now: datetime) -> Time | None:
     return Time(at=datetime.combine(moved(now.date(), unit.removesuffix("s"), int(many)), now.timetz()))
 
 
-def _parts(told: str) -> list[tuple[float, str]]:
-    """Numbers with their units; none when there is anything else among them."""
+def _parts(phrase: str) -> list[tuple[float, str]]:
+    """Numbers with their units; empty when there is anything else among them."""
     parts: list[tuple[float, str]] = []
     place = 0
-    while found := _PART.match(told, place):
+    while found := _PART.match(phrase, place):
         many = _number(found) + (0.5 if found["more"] else 0)
         parts.append((many, found["unit"].casefold()))
-        if found.end() == len(told):
+        if found.end() == len(phrase):
             return parts
-        between = _BETWEEN.match(told, found.end())
+        between = _BETWEEN.match(phrase, found.end())
         if between is None:
             return []
         place = between.end()
@@ -95,14 +95,14 @@ def _number(found: re.Match[str]) -> float:
     return 0.5 if word.startswith("half") else COUNTS[word][0]
 
 
-# -- prospective_times
+# -- moments ------------------------------------------------------------------------------------
 
 MORNING = 9 * 60
-"""The minute of the day that is meant where none is told."""
+"""The minute of the day for a day without a clock time."""
 _PARTS_OF_DAY = {"morning": MORNING, "afternoon": 15 * 60, "evening": 18 * 60, "night": 20 * 60}
 NOON_HOUR = 12
 _LATE_FROM = {"afternoon": 1, "evening": 4, "night": 6}
-"""The first hour before noon that, said of that part of the day, means one after it."""
+"""The first hour that, with this part of the day, means one after noon."""
 _LATE = re.compile(rf"\b(?:to)?({'|'.join(_LATE_FROM)})\b", re.IGNORECASE)
 _SAFE_DAY = 28
 """The last day that every month has."""
@@ -116,7 +116,8 @@ _CLOCK = re.compile(
 
 
 def moment_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Time | None:
-    """The moment that a whole phrase names, if it is to come; `usual` is the minute of a day without one."""
+    """The moment that a whole phrase names, if it is in the future; `usual` is the minute of a day without a
+    clock time."""
     try:
         time = later(phrase, now) or _dated(phrase, now, usual)
     except (ValueError, OverflowError):  # the calendar has no such time
@@ -135,7 +136,7 @@ def _this(found: re.Match[str]) -> str:
 
 
 def deadline_in(phrase: str, now: datetime) -> datetime | None:
-    """When something must be done, told by a whole phrase: `by friday`, `before 5 pm`, `today`."""
+    """The deadline that a whole phrase names: `by friday`, `before 5 pm`, `today`."""
     found = re.fullmatch(r"(?:by|before|until|due(?:\s+by|\s+on)?)\s+(?P<rest>.+)", phrase, re.IGNORECASE)
     rest = _END_OF.sub(_this, found["rest"]) if found else phrase
     if found is None and rest.casefold() not in ("today", "this week", "this month"):
@@ -150,7 +151,7 @@ def deadline_in(phrase: str, now: datetime) -> datetime | None:
 
 
 def clock_in(phrase: str) -> tuple[int, int] | None:
-    """The minute of the day of a clock time, and how many minutes its clock is ahead of UTC."""
+    """The minute of the day of a clock time, and the minutes its clock is ahead of UTC."""
     found = _CLOCK.fullmatch(phrase.strip())
     if found is None:
         return None
@@ -177,16 +178,16 @@ def _iso(phrase: str) -> datetime | None:
     if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]", plain):
         return None
     try:
-        told = datetime.fromisoformat(plain)
-        return told.replace(tzinfo=UTC) if told.tzinfo is None else told.astimezone(UTC)
+        moment = datetime.fromisoformat(plain)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
 
 def _dated(phrase: str, now: datetime, usual: int) -> Time | None:
     """A day with or without a clock time, or a clock time alone."""
-    told = _iso(phrase) or _on_day(phrase, now, usual)
-    return None if told is None else Time(at=told)
+    moment = _iso(phrase) or _on_day(phrase, now, usual)
+    return None if moment is None else Time(at=moment)
 
 
 def _on_day(phrase: str, now: datetime, usual: int) -> datetime | None:
@@ -197,9 +198,9 @@ def _on_day(phrase: str, now: datetime, usual: int) -> datetime | None:
     if period is None or (clock is None and rest.casefold() == "today"):
         return None
     at, offset = _in_part(clock, rest) or (_part_of_day(rest, usual), 0)
-    told = _on(period.start.date(), at, offset)
+    moment = _on(period.start.date(), at, offset)
     named = _bare_weekday(rest) is not None
-    return told + timedelta(days=DAYS_PER_WEEK) if named and told <= now else told
+    return moment + timedelta(days=DAYS_PER_WEEK) if named and moment <= now else moment
 
 
 def _clock_split(phrase: str) -> tuple[str, tuple[int, int] | None]:
@@ -220,8 +221,8 @@ def _clock_split(phrase: str) -> tuple[str, tuple[int, int] | None]:
 def _next_clock(clock: tuple[int, int], now: datetime) -> datetime:
     at, offset = clock
     today = (now + timedelta(minutes=offset)).date()
-    told = _on(today, at, offset)
-    return told if told > now else told + timedelta(days=1)
+    moment = _on(today, at, offset)
+    return moment if moment > now else moment + timedelta(days=1)
 
 
 def _on(day: date, at: int, offset: int) -> datetime:
@@ -229,7 +230,7 @@ def _on(day: date, at: int, offset: int) -> datetime:
 
 
 def _in_part(clock: tuple[int, int] | None, words: str) -> tuple[int, int] | None:
-    """A clock time in the part of the day that is named beside it: seven in the evening is 19:00."""
+    """A clock time in the part of the day beside it: seven in the evening is 19:00."""
     late = _LATE.search(words)
     if clock is None or late is None or not _LATE_FROM[late[1].casefold()] <= clock[0] // 60 < NOON_HOUR:
         return clock
@@ -242,14 +243,14 @@ def _part_of_day(words: str, usual: int) -> int:
 
 
 _WITHOUT = re.compile(r"^(?:on|in|at)\s+(?:the\s+)?|\s+(?:morning|afternoon|evening|night)$", re.IGNORECASE)
-"""What is said around a day and does not change which one it is."""
+"""Words around a day that do not change it."""
 
 
 _ASTRAY = re.compile(
     rf"(?:in|at)\s+(?:this|next|{'|'.join(WEEKDAY_NUMBERS)})\b|(?:in|at|on)\s+(?:tomorrow|today|tonight)\b",
     re.IGNORECASE,
 )
-"""Nobody says so of a day; the first word belongs to what is to be done: `log in tomorrow`."""
+"""Prepositions that do not go with a day and belong to the task: `log in tomorrow`."""
 
 
 def _bare_weekday(phrase: str) -> int | None:
@@ -257,7 +258,7 @@ def _bare_weekday(phrase: str) -> int | None:
 
 
 def _period(phrase: str, now: datetime) -> Period | None:
-    """The days that a phrase names; those without a year are the next to come, today among them."""
+    """The days that a phrase names; without a year the next to come, today included."""
     if _ASTRAY.match(phrase):
         return None
     weekday = _bare_weekday(phrase)
@@ -310,7 +311,7 @@ _STARTING = re.compile(r"\s+(?:starting|beginning)\s+(?:from\s+)?(?P<start>.+)$"
 
 
 def rule_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Recurring | None:
-    """The rule that a whole phrase tells; `usual` is the minute of a day without one."""
+    """The rule of a whole phrase; `usual` is the minute of a day without a clock time."""
     ending = _UNTIL.search(phrase)
     until = deadline_in(f"by {ending['until']}", now) if ending else None
     if ending is not None and until is None:
@@ -341,33 +342,33 @@ def rule_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Recurring | 
     return None
 
 
-def _pattern(told: dict[str, str | None], found: re.Match[str], now: datetime) -> Pattern | None:
-    every = 2 if told.get("other") else counted(found)[0] if told.get("count") else 1
-    unit = (told.get("unit") or told.get("word") or "").casefold()
+def _pattern(parts: dict[str, str | None], found: re.Match[str], now: datetime) -> Pattern | None:
+    every = 2 if parts.get("other") else counted(found)[0] if parts.get("count") else 1
+    unit = (parts.get("unit") or parts.get("word") or "").casefold()
     if every < 1:
         return None
     if unit[:1] == "h":
         return Interval(minutes=60 * every)
     if unit[:3] == "min":
         return Interval(minutes=every)
-    if unit in ("day", "daily") or told.get("part"):
+    if unit in ("day", "daily") or parts.get("part"):
         return Daily(every=every)
-    if told.get("first"):
-        return Weekly(weekdays=_from_to(told["first"] or "", told["final"] or ""))
-    if unit in ("week", "weekly") or told.get("days") or told.get("on"):
-        weekdays = _weekdays(told.get("days") or told.get("on"), now)
+    if parts.get("first"):
+        return Weekly(weekdays=_from_to(parts["first"] or "", parts["final"] or ""))
+    if unit in ("week", "weekly") or parts.get("days") or parts.get("on"):
+        weekdays = _weekdays(parts.get("days") or parts.get("on"), now)
         return Weekly(every=every, weekdays=weekdays) if weekdays else None
-    return _monthly(told, every, now)
+    return _monthly(parts, every, now)
 
 
-def _monthly(told: dict[str, str | None], every: int, now: datetime) -> Monthly | None:
-    date = told.get("date")
+def _monthly(parts: dict[str, str | None], every: int, now: datetime) -> Monthly | None:
+    date = parts.get("date")
     if date:
         day = int("".join(filter(str.isdigit, date)))
         name = next(word for word in re.findall(r"[a-z]+", date.casefold()) if word in MONTH_NUMBERS)
         return Monthly(day=day, months=(MONTH_NUMBERS[name],)) if 1 <= day <= 31 else None
-    number = told.get("nth") or told.get("day")
-    if told.get("last"):
+    number = parts.get("nth") or parts.get("day")
+    if parts.get("last"):
         return Monthly(every=every, day=LAST)
     if number is None:
         # Said on the 31st, `every month` means every month.
@@ -376,7 +377,7 @@ def _monthly(told: dict[str, str | None], every: int, now: datetime) -> Monthly 
 
 
 def _weekdays(names: str | None, now: datetime) -> tuple[int, ...]:
-    """The numbers of some weekdays; today's when none is named, and none for a word that is no weekday."""
+    """The numbers of some weekdays; today's when none is named, and none for a word that is not a weekday."""
     if names is None:
         return (now.weekday(),)
     plain = names.casefold().rstrip("s")
@@ -388,7 +389,7 @@ def _weekdays(names: str | None, now: datetime) -> tuple[int, ...]:
 
 
 def _from_to(first: str, final: str) -> tuple[int, ...]:
-    """The days from one weekday to another, which may lie in the next week."""
+    """The days from one weekday to another, which may be in the next week."""
     begin, end = weekday_number(first) or 0, weekday_number(final) or 0
     return tuple(sorted((begin + day) % DAYS_PER_WEEK for day in range((end - begin) % DAYS_PER_WEEK + 1)))
 

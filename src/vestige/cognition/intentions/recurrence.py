@@ -1,7 +1,6 @@
-"""When a recurring intention comes up: the moments of a rule, exactly and without end.
+"""Recurrence rules: the exact moments at which a recurring intention comes up.
 
-Clock times are at a fixed distance from UTC. There is no daylight saving: whoever says 09:00+02:00 is
-reminded at 07:00 UTC all year.
+Clock times have a fixed offset from UTC. There is no daylight saving: 09:00+02:00 is 07:00 UTC all year.
 """
 
 from collections.abc import Iterator
@@ -11,29 +10,28 @@ from itertools import count
 
 DAYS_PER_WEEK = 7
 LAST = -1
-"""As the day of a month: its last one."""
+"""The last day of a month."""
 CALENDAR_MONTHS = 4800
-"""After 400 years the calendar repeats, whatever step one takes through it: what has not come by then never
-does."""
+"""After 400 years the calendar repeats: a rule without a moment by then has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """So many minutes after the start, and again, and again."""
+    """Every N minutes from the start."""
 
     minutes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Daily:
-    """Every so many days."""
+    """Every N days."""
 
     every: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weekly:
-    """On some days (Monday is 0) of every so many weeks."""
+    """On some days (Monday is 0) of every N weeks."""
 
     every: int = 1
     weekdays: tuple[int, ...]
@@ -41,7 +39,7 @@ class Weekly:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Monthly:
-    """On a day (LAST is the last) of every so many months, or of only some; months without it are passed."""
+    """On a day (LAST is the last) of every N months, or of only some; months without it are skipped."""
 
     every: int = 1
     day: int
@@ -53,9 +51,9 @@ Pattern = Interval | Daily | Weekly | Monthly
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurrence:
-    """A rule. Nothing comes before `start`, nor at `until` and after; steps of several days, weeks or months
-    are counted from the start (`beginning` puts it where they should). `at` is the clock time, in minutes,
-    where the clock is `offset` minutes ahead of UTC; an interval has no use for it."""
+    """A rule. It has no moment before `start`, nor from `until` on; steps of several days, weeks or months
+    are counted from the start (`beginning` sets it). `at` is the clock time in minutes, on a clock `offset`
+    minutes ahead of UTC; an interval does not use it."""
 
     pattern: Pattern
     start: datetime
@@ -66,7 +64,7 @@ class Recurrence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passed:
-    """How often a rule came up in some time, and when last."""
+    """How often a rule came up in a period, and when last."""
 
     times: int = 0
     latest: datetime | None = None
@@ -75,7 +73,7 @@ class Passed:
 def beginning(rule: Recurrence, after: datetime) -> Recurrence | None:
     """The rule with its first time after a moment as its start; None when it never comes up.
 
-    Every other Monday begins with the next Monday, whatever the week of today is.
+    Every other Monday begins with the next Monday, whatever this week is.
     """
     if isinstance(rule.pattern, Interval):
         return None if next_after(rule, after) is None else rule
@@ -84,7 +82,7 @@ def beginning(rule: Recurrence, after: datetime) -> Recurrence | None:
 
 
 def next_after(rule: Recurrence, moment: datetime) -> datetime | None:
-    """The first time the rule comes up strictly after a moment, or None when it never does again."""
+    """The first moment of the rule strictly after a moment, or None."""
     try:
         found = _next(rule, moment)
     except (OverflowError, ValueError):  # beyond the last year of the calendar
@@ -93,7 +91,7 @@ def next_after(rule: Recurrence, moment: datetime) -> datetime | None:
 
 
 def passed(rule: Recurrence, after: datetime, upto: datetime) -> Passed:
-    """How often the rule came up after a moment, up to and with another."""
+    """How often the rule came up after one moment, up to and including another."""
     if isinstance(rule.pattern, Interval):
         return _steps(rule, rule.pattern, after, upto)
     times, latest = 0, None
@@ -105,7 +103,7 @@ def passed(rule: Recurrence, after: datetime, upto: datetime) -> Passed:
 
 
 def _steps(rule: Recurrence, pattern: Interval, after: datetime, upto: datetime) -> Passed:
-    """Counted, not walked: a year has half a million minutes."""
+    """The number of intervals, computed: a year has half a million minutes."""
     step = timedelta(minutes=pattern.minutes)
     last = (upto if rule.until is None else min(upto, rule.until - timedelta.resolution)) - rule.start
     begun = after - rule.start

@@ -1,4 +1,4 @@
-"""Intentions and their triggers as JSON, and back. A trigger has the fields that the tool takes."""
+"""Intentions and their triggers as JSON, and back. A trigger has the fields of the tool's argument."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -28,7 +28,7 @@ _ENDS: dict[str, Literal[IntentionStatus.FULFILLED, IntentionStatus.CANCELLED]] 
 
 
 def body_of(intention: Intention) -> Form:
-    """An intention as the body of a document; its id, scope, version and times are the document's own."""
+    """An intention as the body of a document, which itself holds id, scope, version and times."""
     return _given(
         {
             "description": intention.description,
@@ -51,7 +51,6 @@ def body_of(intention: Intention) -> Form:
 def intention_of(
     body: Mapping[str, Any], *, id: str, scope: str, version: int, created_at: datetime, updated_at: datetime
 ) -> Intention:
-    """The intention that a document holds."""
     firing = body.get("firing")
     return Intention(
         id=id,
@@ -76,7 +75,6 @@ def intention_of(
 
 
 def form_of(trigger: Trigger) -> Form:
-    """A trigger as JSON."""
     match trigger:
         case Manual():
             return {"type": "manual"}
@@ -97,7 +95,6 @@ def form_of(trigger: Trigger) -> Form:
 
 
 def trigger_of(form: Mapping[str, Any]) -> Trigger:
-    """The trigger that a form of `form_of` describes."""
     match form["type"]:
         case "time" | "duration":
             return Time(at=datetime.fromisoformat(form["at"]), minutes=form.get("in_minutes"))
@@ -185,7 +182,7 @@ def _pattern(form: Mapping[str, Any]) -> Pattern:
 
 
 def clock_text(at: int, offset: int) -> str:
-    """A clock time with how far the clock is ahead of UTC: `09:00+02:00`."""
+    """A clock time with its offset from UTC: `09:00+02:00`."""
     sign, ahead = ("-", -offset) if offset < 0 else ("+", offset)
     return f"{at // 60:02}:{at % 60:02}{sign}{ahead // 60:02}:{ahead % 60:02}"
 

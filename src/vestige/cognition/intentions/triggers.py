@@ -1,7 +1,7 @@
-"""What brings an intention up: a time, a context, an event, a rule, or several of them together.
+"""Triggers of intentions: a time, a context, an event, a rule, or a combination.
 
 A time, an event and a rule *happen* and stay so until the intention has come up for it; a context *holds*
-only while one is in it.
+only while the caller is in it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,12 +16,12 @@ from vestige.cognition.text.analyser import query_terms, terms
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manual:
-    """Nothing: it waits until somebody looks, or its deadline passes."""
+    """No trigger: the intention waits until a user looks, or its deadline passes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Time:
-    """A moment; `minutes` tells how long after the intention was set, where that was asked for."""
+    """A moment; `minutes` is the delay after the intention was set, if one was given."""
 
     at: datetime
     minutes: float | None = None
@@ -29,7 +29,7 @@ class Time:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextTrigger:
-    """What one is busy with. Every part that is given must match."""
+    """What the caller is working on. Every part that is given must match."""
 
     codebase: str | None = None
     file_pattern: str | None = None
@@ -38,15 +38,13 @@ class ContextTrigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventTrigger:
-    """Something that happens: every word of the condition is in what is told about it."""
+    """An event: its report must contain every word of the condition."""
 
     condition: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurring:
-    """A rule that comes up again and again."""
-
     rule: Recurrence
 
 
@@ -63,7 +61,7 @@ Trigger = Manual | Time | ContextTrigger | EventTrigger | Recurring | Compound
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerSituation:
-    """When one looks, what one is busy with, and what has happened: the words of each topic and event."""
+    """The time, what the caller is working on, and what has happened: the words of each topic and event."""
 
     now: datetime
     codebase: str | None = None
@@ -74,7 +72,7 @@ class TriggerSituation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """Whether a trigger is there, since when (a context does not say), and how often its rules came up."""
+    """Whether a trigger is met, since when (unknown for a context), and how often its rules came up."""
 
     holds: bool
     at: datetime | None = None
@@ -83,15 +81,15 @@ class Judged:
 
 ABSENT = Judged(holds=False)
 Met = Mapping[str, datetime]
-"""When the events of a trigger happened, each by its place in the trigger."""
+"""When the events of a trigger happened, each by its position in the trigger."""
 
 
 def judge(
     trigger: Trigger, situation: TriggerSituation, *, since: datetime | None, set_at: datetime, met: Met
 ) -> Judged:
-    """Whether a trigger is there: what happened counts from `since` on, when the intention last came up.
+    """Whether a trigger is met: events count from `since` on, when the intention last came up.
 
-    `met` are the events that happened since; a rule counts from `set_at` on before the first time.
+    `met` are the events that happened since; before the first time a rule counts from `set_at` on.
     """
     return _Judge(situation=situation, since=since, set_at=set_at, met=met).judge(trigger, "", enduring=False)
 
@@ -136,7 +134,7 @@ class _Judge:
 
 
 def shown_in(trigger: Trigger, situation: TriggerSituation) -> bool:
-    """Whether an intention that came up concerns this situation: its context, if it has one, holds."""
+    """Whether an intention that came up concerns this situation: its context, if any, holds."""
     match trigger:
         case ContextTrigger():
             return in_context(trigger, situation)
@@ -149,7 +147,7 @@ def shown_in(trigger: Trigger, situation: TriggerSituation) -> bool:
 
 
 def events_met(trigger: Trigger, events: Sequence[frozenset[str]]) -> set[str]:
-    """The places of those events in a trigger that have happened."""
+    """The positions of those events in a trigger that have happened."""
     return {
         place
         for place, part in leaves(trigger)
@@ -158,7 +156,7 @@ def events_met(trigger: Trigger, events: Sequence[frozenset[str]]) -> set[str]:
 
 
 def leaves(trigger: Trigger, place: str = "") -> Iterator[tuple[str, Trigger]]:
-    """The simple triggers in a trigger, each with its place."""
+    """The simple triggers in a trigger, each with its position."""
     if isinstance(trigger, Compound):
         for number, part in enumerate(trigger.parts):
             yield from leaves(part, f"{place}.{number}")
@@ -202,21 +200,21 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(query_terms(text))
 
 
-def words_told(texts: Iterable[str]) -> tuple[frozenset[str], ...]:
-    """The words of topics or events that somebody tells."""
+def stated_words(texts: Iterable[str]) -> tuple[frozenset[str], ...]:
+    """The words of reported topics or events."""
     return tuple(frozenset(terms(text)) for text in texts)
 
 
-def _all_words(wanted: str, told: Sequence[frozenset[str]]) -> bool:
+def _all_words(wanted: str, stated: Sequence[frozenset[str]]) -> bool:
     words = words_of(wanted)
-    return any(words <= one for one in told)
+    return any(words <= one for one in stated)
 
 
-def _same_codebase(wanted: str, told: str | None) -> bool:
-    """By name, in any case; who tells a path means its last part."""
-    return told is not None and wanted.casefold() in (
-        told.casefold(),
-        _plain_path(told).rstrip("/").rpartition("/")[2],
+def _same_codebase(wanted: str, stated: str | None) -> bool:
+    """By name, in any case; of a path the last part counts."""
+    return stated is not None and wanted.casefold() in (
+        stated.casefold(),
+        _plain_path(stated).rstrip("/").rpartition("/")[2],
     )
 
 
@@ -227,7 +225,7 @@ def _plain_path(path: str) -> str:
 def _matches(pattern: str, file: str | None) -> bool:
     """Whether a file pattern matches the end of a path, from the start of one of its names, in any case.
 
-    `*`, `?` and `[a-z]` stay within a name, `**` stands for any number of them. A pattern that begins with a
+    `*`, `?` and `[a-z]` stay within a name, `**` stands for any number of names. A pattern that begins with a
     slash matches a whole path, one that ends with a slash everything below.
     """
     if file is None:

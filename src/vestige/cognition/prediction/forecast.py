@@ -1,11 +1,11 @@
-"""Which memories are likely to be needed next, from how they were met so far.
+"""Predictions: which memories are likely to be needed next, from past searches.
 
 Each channel gives a value from 0 to 1; its reliability is how far a full value alone is believed. They are
 joined as independent causes (noisy-or, Pearl 1988), so that several weak signs can make one sure:
 
-    confidence = 1 - Π (1 - reliability · value)
+confidence = 1 - Π (1 - reliability · value)
 
-The idea is predictive processing (Friston 2010): a memory that expects what comes next has it at hand.
+The idea is predictive processing (Friston 2010).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,26 +26,26 @@ RELIABILITY: Mapping[str, float] = {
     HABIT: 0.2,
 }
 LEAST = 0.05
-"""Below this nothing is predicted."""
+"""Below this confidence nothing is predicted."""
 SUGGESTED = 0.3
-"""From this on a prediction is a suggestion."""
+"""The confidence from which a prediction is a suggestion."""
 HABIT_HALF_LIFE_DAYS = 14.0
 HALF_SHOWN = 5.0
-"""Shown so often, a memory is half a habit."""
+"""The number of times shown that makes half a habit."""
 NEAR_HOURS = 1
 FEW_TIMES = 3
-"""So many times at about this hour make a habit of the hour."""
+"""The number of times at about this hour that make a habit of the hour."""
 HOURS = 24
 OPEN = timedelta(hours=1)
-"""How long a prediction waits for what it foretold."""
+"""How long a prediction stays open."""
 MOST_OPEN = 10
 MOST_OUTCOMES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForecastSituation:
-    """What is known of the moment: what was shown lately and how much that counts, what of it was found (as
-    the first hit), and what the caller says he is busy with (by name, with its terms)."""
+    """The present situation: what was shown recently and its weight, which of it was found (as the first
+    hit), and what the caller is working on (by name, with its terms)."""
 
     now: datetime
     found: frozenset[str]
@@ -55,7 +55,7 @@ class ForecastSituation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sign:
-    """What one channel says for a memory, with the reason in words."""
+    """The value of one channel for a memory, with the reason in words."""
 
     channel: str
     value: float
@@ -73,7 +73,7 @@ class Foretold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadePrediction:
-    """A prediction that waits: when it was made, and of which memories."""
+    """An open prediction: when it was made, and of which memories."""
 
     at: datetime
     ids: tuple[str, ...]
@@ -81,19 +81,19 @@ class MadePrediction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """The predictions that wait, and what became of the last ones."""
+    """The open predictions, and the outcomes of the last ones."""
 
     waiting: tuple[MadePrediction, ...] = ()
     outcomes: tuple[bool, ...] = ()
 
     @property
     def accuracy(self) -> float | None:
-        """The share of the predictions of which something was needed within the hour."""
+        """The share of predictions of which at least one memory was needed within the hour."""
         return sum(self.outcomes) / len(self.outcomes) if self.outcomes else None
 
 
 def foretell(habits: Mapping[str, Habit], situation: ForecastSituation) -> list[Foretold]:
-    """What is likely to be needed, the likeliest first, without what the session has found already."""
+    """The memories likely to be needed, likeliest first, without those the session has found already."""
     found = {
         memory_id: signs
         for memory_id, habit in habits.items()
@@ -120,7 +120,7 @@ def joined(values: ArrayLike, reliability: ArrayLike) -> NDArray[np.float64]:
 
 
 def session_of(searches: Iterable[Search], now: datetime) -> dict[str, float]:
-    """What was shown in the last hour: by its place, and less the longer ago; the best showing counts."""
+    """What was shown in the last hour, weighted by rank and age; the best showing counts."""
     session: dict[str, float] = {}
     for search in searches:
         share = 1.0 - max(timedelta(), now - search.at) / SESSION
@@ -131,12 +131,12 @@ def session_of(searches: Iterable[Search], now: datetime) -> dict[str, float]:
 
 
 def waiting(forecast: Forecast, made: MadePrediction) -> Forecast:
-    """The forecast with one more prediction that waits."""
+    """The forecast with one more open prediction."""
     return Forecast(waiting=(*forecast.waiting, made)[-MOST_OPEN:], outcomes=forecast.outcomes)
 
 
 def settled(forecast: Forecast, needed: Sequence[str], at: datetime) -> Forecast:
-    """The forecast after these memories were needed: what came true or waited in vain is decided."""
+    """The forecast after these memories were needed: predictions that came true or expired are closed."""
     left, outcomes = [], list(forecast.outcomes)
     for made in forecast.waiting:
         late = at - made.at > OPEN
@@ -178,7 +178,7 @@ def _co_access(habit: Habit, situation: ForecastSituation) -> Sign | None:
 
 
 def _context(habit: Habit, situation: ForecastSituation) -> Sign | None:
-    """How well what the caller is busy with is known to lead here; the best of it counts."""
+    """How well the caller's topics are known to lead here; the best one counts."""
     shares = {
         name: sum(habit.terms.get(term, 0) / (habit.terms.get(term, 0) + 1) for term in terms) / len(terms)
         for name, terms in situation.about.items()
@@ -210,7 +210,7 @@ def _apart(hour: int, other: int) -> int:
 
 
 def _habitual(habit: Habit, now: datetime) -> Sign | None:
-    """How often it is shown, less the longer ago that was."""
+    """How often it is shown, discounted by age."""
     if habit.last is None or not habit.shown:
         return None
     days = max(timedelta(), now - habit.last) / timedelta(days=1)
@@ -222,7 +222,6 @@ def _habitual(habit: Habit, now: datetime) -> Sign | None:
 
 
 def forecast_body(forecast: Forecast) -> dict[str, Any]:
-    """A forecast as JSON."""
     return {
         "waiting": [[made.at.isoformat(), list(made.ids)] for made in forecast.waiting],
         "outcomes": [int(met) for met in forecast.outcomes],
@@ -230,7 +229,6 @@ def forecast_body(forecast: Forecast) -> dict[str, Any]:
 
 
 def forecast_from(body: Mapping[str, Any]) -> Forecast:
-    """A forecast from JSON."""
     return Forecast(
         waiting=tuple(
             MadePrediction(at=datetime.fromisoformat(at), ids=tuple(ids)) for at, ids in body["waiting"]

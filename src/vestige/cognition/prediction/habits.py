@@ -1,5 +1,6 @@
-"""What searches leave behind, from which the next ones can be foreseen: when a memory was shown, after which
-words, and with which others. Pure: a habit and a search in, the next habit out.
+"""Habits: when a memory was shown, for which words, and together with which others.
+
+Pure functions: a habit and a search in, the next habit out. Predictions are made from habits.
 """
 
 import math
@@ -12,14 +13,14 @@ from typing import Any
 from vestige.cognition.text.analyser import query_words
 
 SESSION = timedelta(minutes=60)
-"""Searches that are no further apart belong together. Within it, a memory and a pair count once."""
+"""Searches at most this far apart belong to one session. Within it, a memory and a pair count once."""
 FIRST_WEIGHT = 0.5
 STEP = 0.1
-"""The weight of two memories that were met together once, and what every further session adds, up to 1."""
+"""The weight of two memories met together once, and the gain of every further session, up to 1."""
 DAILY_FADE = 0.99
-"""What is left of such a weight after a day: a weekly habit still grows, a dropped one is gone in a year."""
+"""The share of a weight left after a day: a weekly habit still grows, a dropped one is gone in a year."""
 LEAST_CREDIT = 0.2
-"""A pair that has earned less, such as the second and the third hit, was met by chance."""
+"""A pair with less credit, such as the second and the third hit, was met by chance."""
 MOST_TIES = 50
 MOST_TERMS = 20
 MOST_ASKED_TERMS = 16
@@ -31,15 +32,14 @@ DAY_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tie:
-    """How much two memories belong together: what was left of it when the last session with both began, at
-    `at`, and the credit they have for that session."""
+    """The strength of the tie between two memories: what was left of it when the last session with both
+    began, at `at`, and their credit for that session."""
 
     base: float
     credit: float
     at: datetime
 
     def weight_at(self, now: datetime) -> float:
-        """What it is worth now."""
         days = max(0.0, (now - self.at).total_seconds()) / DAY_SECONDS
         step = STEP if self.base else FIRST_WEIGHT
         return min(1.0, self.base + step * self.credit) * math.pow(DAILY_FADE, days)
@@ -47,11 +47,11 @@ class Tie:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Habit:
-    """How a memory was met so far.
+    """The history of how a memory was shown.
 
-    `ties` are other memories by id. `hours` (of the day, UTC), `terms` and `shown` add up what it has been
-    given for being shown: 1 a session as the first hit, 1/2 as the second, and so on. The last session with
-    it began at `last` and has given `credit`.
+    `ties` are other memories by id. `hours` (of the day, UTC), `terms` and `shown` add up its credits: 1 a
+    session as the first hit, 1/2 as the second, and so on. The last session with it began at `last` and gave
+    `credit`.
     """
 
     ties: Mapping[str, Tie]
@@ -67,8 +67,8 @@ NO_HABIT = Habit(ties={}, hours={}, terms={})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A search as it is remembered: its number and time, its telling terms with the words they come from, and
-    what it showed."""
+    """A recorded search: its number and time, its content terms with the words they come from, and its
+    hits."""
 
     number: int = 0
     at: datetime
@@ -77,12 +77,12 @@ class Search:
 
     @property
     def credits(self) -> dict[str, float]:
-        """What each memory is given for its place: the first is likely what was looked for."""
+        """The credit of each hit by rank: the first is likely what was looked for."""
         return {name: 1.0 / place for place, name in enumerate(self.shown, 1)}
 
 
 def asked_terms(texts: Iterable[str]) -> dict[str, str]:
-    """The terms of what somebody asks for, each with its word; no stop words and nothing that is no word."""
+    """The terms of a query, each with its word, without stop words and non-words."""
     found = (
         (term, text[word.start : word.end].casefold())
         for text in texts
@@ -99,9 +99,9 @@ def after_search(
     before: dict[str, float],
     topics: Mapping[str, Iterable[str]],
 ) -> dict[str, Habit]:
-    """The habits, after a search, of what it showed and of what the search before it did (with its credits).
+    """The habits, after a search, of its hits and of the hits of the search before it (with its credits).
 
-    `topics` are further terms of what was shown, such as those of its tags.
+    `topics` are further terms of the hits, such as those of their tags.
     """
     credits = search.credits
     learned: dict[str, Habit] = {}
@@ -139,7 +139,7 @@ def strengthened(
 
 
 def _tied(habit: Habit, others: Mapping[str, float], at: datetime) -> Habit:
-    """The habit with its ties to these others made, or strengthened by their credits."""
+    """The habit with its ties to these others created, or strengthened by their credits."""
     ties = dict(habit.ties)
     for other, credit in others.items():
         tie = ties.get(other)
@@ -173,7 +173,7 @@ def _shown(habit: Habit, credit: float, at: datetime, terms: Iterable[str]) -> H
 
 
 def interests(searches: Iterable[Search], now: datetime) -> dict[str, float]:
-    """The terms somebody asks for lately, the most frequent at 1, each search counting by its age."""
+    """The terms of recent queries, the most frequent at 1, each search weighted by its age."""
     weights: dict[str, float] = {}
     for search in searches:
         share = 0.5 ** (max(timedelta(), now - search.at) / INTEREST_HALF_LIFE)
@@ -187,7 +187,6 @@ def interests(searches: Iterable[Search], now: datetime) -> dict[str, float]:
 
 
 def habit_body(habit: Habit) -> dict[str, Any]:
-    """A habit as JSON."""
     return {
         "together": {
             other: [round(tie.base, 4), round(tie.credit, 4), tie.at.isoformat()]
@@ -202,7 +201,7 @@ def habit_body(habit: Habit) -> dict[str, Any]:
 
 
 def habit_from(body: Mapping[str, Any], to: Collection[str] | None = None) -> Habit:
-    """A habit from JSON; only its ties `to` some memories, where no others matter."""
+    """A habit from JSON; with `to`, only its ties to these memories."""
     together = body["together"]
     names = together if to is None else [name for name in to if name in together]
     return Habit(
@@ -220,7 +219,7 @@ def _tie_from(base: float, credit: float, at: str) -> Tie:
 
 
 def search_body(search: Search) -> dict[str, Any]:
-    """A search as JSON, without what it showed: the document cites that."""
+    """A search as JSON, without its hits: the document cites those."""
     return {"number": search.number, "at": search.at.isoformat(), "terms": dict(search.terms)}
 
 

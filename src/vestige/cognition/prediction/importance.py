@@ -1,9 +1,8 @@
-"""How much a new text matters, by four signals, each of what is known when it arrives.
+"""The importance of a new text, by four signals known when it arrives.
 
-Novelty, arousal, reward and attention are what neuromodulators tell the hippocampus at encoding: dopamine for
-what is new (Lisman & Grace 2005) and for what paid off (Schultz 1998), noradrenaline for what rouses
-(McGaugh 2004), acetylcholine for what is attended to (Hasselmo 2006). Each is 0.05 to 1, and 0.5 where
-nothing is known.
+Novelty, arousal, reward and attention are what neuromodulators signal to the hippocampus at encoding:
+dopamine for novelty (Lisman & Grace 2005) and reward (Schultz 1998), noradrenaline for arousal (McGaugh
+2004), acetylcholine for attention (Hasselmo 2006). Each is 0.05 to 1, and 0.5 if nothing is known.
 """
 
 import enum
@@ -20,21 +19,21 @@ LEAST = 0.05
 UNKNOWN = 0.5
 
 IMPORTANT_FROM = 0.5
-"""Above this a memory is encoded more strongly."""
+"""The importance above which a memory is encoded more strongly."""
 BOOST_SPAN = 0.6
-"""The encoding boost goes from 0.7 for nothing at all to 1.3 for everything at once."""
+"""The encoding boost ranges from 0.7 to 1.3."""
 
 HARM_WEIGHT = 2.0
-"""A vote against a memory says more than one for it: people correct what hurt."""
+"""A vote against a memory counts more than one for it: people correct what hurt."""
 IDLE_WEIGHT = 0.1
-"""Being shown and not called useful says a little, since few people bother."""
+"""Being shown without a vote counts a little against it, since few people vote."""
 
 ASKED_PULL = 0.7
-"""What one question of just now that the text answers word for word is worth."""
+"""The weight of one recent question that the text answers word for word."""
 ATTENTION_HALF_LIFE = timedelta(days=1)
 
 Queries = Sequence[tuple[frozenset[str], datetime]]
-"""What was asked lately: the terms of each question, and when."""
+"""Recent questions: the terms of each, and its time."""
 
 
 class ConsolidationPriority(enum.StrEnum):
@@ -56,7 +55,6 @@ class Channels:
     attention: float
 
     def values(self) -> dict[str, float]:
-        """Each signal by its name."""
         return {name: getattr(self, name) for name in WEIGHTS}
 
     @property
@@ -73,8 +71,8 @@ class Channels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearbyOutcome:
-    """What became of a memory near the text: how near it is, and how often it proved good or bad, or was
-    shown without anybody saying so."""
+    """The outcome of a memory near the text: how near it is, how often it proved good or bad, and how often
+    it was shown without a vote."""
 
     memory_id: str
     similarity: float
@@ -85,9 +83,9 @@ class NearbyOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """How much a text matters, and what that was read from: how it feels, how similar the nearest thing known
-    is (None: nobody looked), what became of its neighbours, how many questions were asked lately and how
-    many of their terms it has."""
+    """The importance of a text and its inputs: its emotion, the similarity of the nearest known memory (None:
+    not computed), the outcomes of its neighbours, the number of recent questions, and how many of their terms
+    it has."""
 
     channels: Channels
     affect: Affect
@@ -98,11 +96,11 @@ class Judgement:
 
     @property
     def flashbulb(self) -> bool:
-        """Whether it is both new and rousing."""
+        """Whether it is both new and arousing."""
         return is_flashbulb(self.channels.novelty, self.channels.arousal)
 
     def gain(self, *, importance: bool = True, emotion: bool = True) -> float:
-        """By which share the stability grows at encoding, with these mechanisms at work; at most 0.69."""
+        """The share by which the stability grows at encoding, with these mechanisms active; at most 0.69."""
         composite = self.channels.composite
         boost = encoding_boost(composite) if importance and composite > IMPORTANT_FROM else 1.0
         glow = flashbulb_factor(self.channels.arousal) if emotion and self.flashbulb else 1.0
@@ -118,7 +116,7 @@ def judge(
     queries: Queries,
     now: datetime,
 ) -> Judgement:
-    """Judge a text by how it feels, its terms, and what is known. Terms matter only where questions do."""
+    """Judge a text by its emotion, its terms, and what is known. Terms matter only if there are questions."""
     asked = frozenset().union(*(wanted for wanted, _ in queries))
     channels = Channels(
         novelty=novelty(nearest),
@@ -137,15 +135,15 @@ def judge(
 
 
 def novelty(nearest: float | None) -> float:
-    """How new a text is, from the similarity of the nearest thing known (None: nobody looked)."""
+    """The novelty of a text, from the similarity of the nearest known memory (None: not computed)."""
     return UNKNOWN if nearest is None else _bounded(1.0 - nearest)
 
 
 def outcome(memory_id: str, similarity: float, strength: Strength) -> NearbyOutcome:
-    """What a memory's strength tells of what became of it.
+    """The outcome of a memory, from its strength.
 
-    Reviews, promotions and being told again count for it. A lapse counts against it, and so does a level
-    below full: that is a demotion which nothing has made good.
+    Reviews, promotions and repetitions count for it. A lapse counts against it, and so does a level below
+    full, which is a demotion that was never reversed.
     """
     bad = max(float(strength.lapses), (1.0 - strength.retrieval) / DEMOTE_STEP)
     return NearbyOutcome(
@@ -158,7 +156,7 @@ def outcome(memory_id: str, similarity: float, strength: Strength) -> NearbyOutc
 
 
 def reward(outcomes: Iterable[NearbyOutcome]) -> float:
-    """How well the nearest memories did, the nearer ones counting more; 0.5 until something is known."""
+    """How well the nearest memories did, weighted by nearness; 0.5 if nothing is known."""
     good = against = 0.0
     for one in outcomes:
         good += one.similarity * one.good
@@ -167,11 +165,11 @@ def reward(outcomes: Iterable[NearbyOutcome]) -> float:
 
 
 def attention(terms: Set[str], queries: Queries, now: datetime) -> float:
-    """How far a text is about what was asked lately; 0.5 until something was.
+    """How far a text is about recent questions; 0.5 without any.
 
-    A question speaks for the text by the share of its terms that the text has, and against it by the rest,
-    either way by how fresh it is. What speaks for it adds up as chances do: one question among many that
-    are about something else is enough.
+    A question counts for the text by the share of its terms that the text has, and against it by the rest,
+    weighted by recency. Votes for it combine like independent chances: one question among many about
+    something else is enough.
     """
     missed, elsewhere = 1.0, 0.0
     for wanted, at in queries:
@@ -184,12 +182,11 @@ def attention(terms: Set[str], queries: Queries, now: datetime) -> float:
 
 
 def encoding_boost(composite: float) -> float:
-    """How strongly a text of this importance should be encoded; 1 is as always."""
+    """The encoding boost for this importance; 1 is neutral."""
     return 1.0 + (composite - 0.5) * BOOST_SPAN
 
 
 def priority(composite: float) -> ConsolidationPriority:
-    """How soon a memory of this importance should be consolidated."""
     if composite > 0.8:
         return ConsolidationPriority.CRITICAL
     if composite > 0.6:
@@ -198,7 +195,7 @@ def priority(composite: float) -> ConsolidationPriority:
 
 
 def seen_share(terms: Set[str], known: Set[str]) -> float:
-    """The share of a text's terms that a known one has: how like it is, where no model compares them."""
+    """The share of a text's terms that a known one has: the similarity without a model."""
     return len(terms & known) / len(terms) if terms else 0.0
 
 

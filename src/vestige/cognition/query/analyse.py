@@ -1,18 +1,128 @@
-"""Understanding a query: its words, what must occur as it is, what kind of question it is, whom it names."""
+"""Query analysis: words, literals, kind of question, time and names."""
 
+import enum
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vestige.cognition.query.literals import Literal, literals
-from vestige.cognition.query.names import Particular, particulars
-from vestige.cognition.query.questions import QuestionKind, kind_of
+from vestige.cognition.query.names import SUPPOSING, Particular, particulars
 from vestige.cognition.text.analyser import QueryWord, query_terms, query_words, terms
 from vestige.cognition.text.form import name_hash
 from vestige.cognition.time.calendar import MONTHS
 
+# -- Question types (English): the kind of answer a question wants, and its intent.
+
+
+class QuestionKind(enum.StrEnum):
+    """The kind of answer. Everything else is OTHER."""
+
+    LIST = "list"
+    INFERENCE = "inference"
+    WHEN = "when"
+    OTHER = "other"
+
+
+# "When did she move?", "How long have they known each other?", "What year was it?"
+_WHEN = re.compile(r"^\s*when\b|\bhow long\b|\bwhat (?:date|day|month|year|time)\b", re.IGNORECASE)
+
+_WHICH = (
+    r"^\s*(?:what|which|whose|in what|in which|on what|at what|for what|from what|to which|around which)\b"
+)
+_VERB = r"(?:has|have|had|does|do|did|are|is|were|was|might|would|could|can|both|that)\b"
+_NO_PLURAL = r"(?!his\b|this\b|was\b|is\b|has\b|does\b|as\b|its\b|\w+ss\b|\w+us\b|\w+['’]s\b)"
+# "What books has Melanie read?", "In which countries did they meet?", "Which outdoor games does she like?"
+_WHAT_THINGS = re.compile(
+    rf"{_WHICH}(?:\s+[\w'’-]+){{0,4}}?\s+{_NO_PLURAL}(?:\w{{2,}}s|people|children|music|food|media)\s+{_VERB}",
+    re.IGNORECASE,
+)
+# "Where has Maria made friends?", "What has he tried so far?"; not "How does …" and "How long has …"
+_HAS_DONE = re.compile(
+    r"^\s*(?:what|which|who|where|how(?! (?:long|has|have|did|does|do)\b)|in what|in which)\b"
+    r".*?\b(?:has|have)\s+\w",
+    re.IGNORECASE,
+)
+# "How many children does she have?"
+_HOW_MANY = re.compile(r"\bhow many\b", re.IGNORECASE)
+# "What do Jon and Gina both like?", "What do they have in common?"
+_IN_COMMON = re.compile(r"\b(?:both|in common|each other|all the)\b", re.IGNORECASE)
+_LISTS = (_WHAT_THINGS, _HAS_DONE, _HOW_MANY, _IN_COMMON)
+# "What kind of car does she drive?" wants one answer, however it is put.
+_ONE_KIND = re.compile(r"\b(?:kinds?|types?|sorts?) of\b", re.IGNORECASE)
+
+# "Would she enjoy a classical concert?", "What might Melanie ascribe it to?"
+# "Is Oscar her pet?", "Did they get married?"
+_YES_OR_NO = re.compile(
+    r"^\s*(?:is|are|was|were|do|does|did|has|have|can|could|should|will)\b", re.IGNORECASE
+)
+_JUDGEMENTS = (SUPPOSING, _YES_OR_NO)
+
+# A question that names its time wants what happened then.
+_DATED = re.compile(
+    r"\b(?:january|february|march|april|in may|may,? \d{1,2}|june|july|august|september|october|november"
+    r"|december|(?:19|20)\d\d)\b",
+    re.IGNORECASE,
+)
+
+
+def kind_of(text: str) -> QuestionKind:
+    """The kind of a question; the first that fits, in the order of `QuestionKind`."""
+    if not _DATED.search(text):
+        if any(pattern.search(text) for pattern in _LISTS) and not _ONE_KIND.search(text):
+            return QuestionKind.LIST
+        if any(pattern.search(text) for pattern in _JUDGEMENTS):
+            return QuestionKind.INFERENCE
+    return QuestionKind.WHEN if _WHEN.search(text) else QuestionKind.OTHER
+
+
+# -- intent: a cause, a history, a comparison, a check, or a synthesis ------------------------------
+
+
+class Intent(enum.StrEnum):
+    """The intent of a question."""
+
+    ROOT_CAUSE = "RootCause"
+    TIMELINE = "Timeline"
+    COMPARISON = "Comparison"
+    FACT_CHECK = "FactCheck"
+    SYNTHESIS = "Synthesis"
+
+
+# In this order: "Why did it change over time?" asks for the cause of a change.
+_PHRASES = {
+    Intent.ROOT_CAUSE: r"why|how come|root causes?|what(?:'s| is| was)? caus(?:ed|es|ing)|causes? of"
+    r"|because of|reasons? (?:for|behind|why|that)|led to|due to what",
+    Intent.TIMELINE: r"timeline|chronolog(?:y|ical|ically)|history of|over time|evol(?:ution|ved?|ving)"
+    r"|sequence of|when (?:did|was|were|has|have)|since when|used to"
+    r"|how (?:has|have|did)\b.*\bchanged?|what (?:has |have )?changed",
+    Intent.COMPARISON: r"differ(?:s|ed|ent|ence|ences|ently)?|compar(?:e|es|ed|ing|ison|isons)|versus|vs"
+    r"|changed from|(?:better|worse|faster|slower|older|newer) than|pros and cons",
+    Intent.FACT_CHECK: r"is (?:it|this|that) (?:true|correct|right|so)|did (?:i|we)|was there|were there"
+    r"|verify|confirm|double-check|should (?:i|we)|still (?:true|valid|correct|the case)",
+}
+_PATTERNS = {
+    intent: re.compile(rf"\b(?:{phrases})\b", re.IGNORECASE | re.DOTALL)
+    for intent, phrases in _PHRASES.items()
+}
+# "Does Ada eat fish?" wants to be checked, whatever else it says.
+_ASKS_WHETHER = re.compile(
+    r"^\s*(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|should|must)\b.*\?\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def intent_of(text: str) -> Intent:
+    """The first intent whose words the text has; a yes-or-no question is a fact check; else synthesis."""
+    for intent, pattern in _PATTERNS.items():
+        if pattern.search(text):
+            return intent
+    return Intent.FACT_CHECK if _ASKS_WHETHER.match(text) else Intent.SYNTHESIS
+
+
+# -- the analysed query
+
 MAX_LITERALS = 16
-"""Each is looked for in the store by itself."""
+"""The limit of literals: the store looks for each separately."""
 
 # Words that say how a question is meant, not what it is about.
 _MODAL = frozenset(
@@ -20,19 +130,19 @@ _MODAL = frozenset(
     "based according answer yes no attributes traits".split()
 )
 _DATES = frozenset(terms(" ".join((*MONTHS, "summer winter spring autumn"))))
-# Words for the sides of any talk: they name nobody in particular.
+# Roles in a conversation: they name no one in particular.
 _ROLES = frozenset("user assistant system human ai agent bot tool model".split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a query asks.
+    """An analysed query.
 
-    `terms` are distinct, without stop words where there are others; `date_terms` are those that name a month,
-    a season or a number. `literals` are texts that should occur as they are; `identifying`: one of them is an
+    `terms` are distinct, without stop words if there are others; `date_terms` are those that name a month, a
+    season or a number. `literals` are texts that should occur as they are; `identifying`: one of them is an
     id, neither quoted nor a word of prose. `concrete`: the query is one literal and nothing else, so that its
-    meaning adds little. `particulars` are what it names besides. `names` are `form.name_hash` of every word
-    that could be somebody's name.
+    meaning adds little. `particulars` are the other things it names. `names` are `form.name_hash` of every
+    word that could be a person's name.
     """
 
     text: str
@@ -47,13 +157,13 @@ class Asked:
 
 
 def analyse(text: str) -> Asked:
-    """What a query asks, in time linear in its length."""
+    """Analyse a query, in time linear in its length."""
     found = list(literals(text))
-    telling = query_terms(text)
+    content = query_terms(text)
     return Asked(
         text=text,
-        terms=tuple(telling),
-        date_terms=tuple(term for term in telling if term.isdecimal() or term in _DATES),
+        terms=tuple(content),
+        date_terms=tuple(term for term in content if term.isdecimal() or term in _DATES),
         literals=_distinct(found),
         identifying=any(not (literal.quoted or literal.plain) for literal in found),
         concrete=len(found) == 1 and _is_whole(text, found[0]),
@@ -68,17 +178,17 @@ def _distinct(found: Sequence[Literal]) -> tuple[str, ...]:
     return tuple(reversed(distinct.values()))[:MAX_LITERALS]
 
 
-def telling_words(text: str) -> list[QueryWord]:
-    """The words of a query that should carry weight: modal ones do not, unless nothing else is said."""
+def content_words(text: str) -> list[QueryWord]:
+    """The words of a query that carry weight: modal ones do not, unless there are no others."""
     words = query_words(text)
     return [word for word, modal in zip(words, _modal(text, words), strict=True) if not modal]
 
 
 def _modal(text: str, words: Sequence[QueryWord]) -> tuple[bool, ...]:
-    """Which words are modal; none, when the query says nothing else."""
+    """Which words are modal; none if the query has no others."""
     marks = tuple(_is_modal(text, word) for word in words)
-    telling = any(not (mark or word.stop) for mark, word in zip(marks, words, strict=True))
-    return marks if telling else (False,) * len(words)
+    content = any(not (mark or word.stop) for mark, word in zip(marks, words, strict=True))
+    return marks if content else (False,) * len(words)
 
 
 def _is_modal(text: str, word: QueryWord) -> bool:
@@ -88,7 +198,7 @@ def _is_modal(text: str, word: QueryWord) -> bool:
 
 
 def _unquoted(text: str, found: Sequence[Literal]) -> str:
-    """The text with blanks in place of what is quoted, which may be told in other words."""
+    """The text with blanks in place of quotations, which a memory may paraphrase."""
     for one in found:
         if one.quoted:
             text = f"{text[: one.start]}{' ' * (one.end - one.start)}{text[one.end :]}"

@@ -1,4 +1,4 @@
-"""The parts of a query that must occur as they are: quoted text, identifiers, paths, codes, ids.
+"""Literals of a query: quoted text, identifiers, paths, codes and ids, which must occur as they are.
 
 Each token is judged as a whole and is of bounded length, so that no text takes more than linear time.
 """
@@ -30,10 +30,10 @@ _URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|www\.)[\w\[].*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Literal:
-    """A text that must occur as it is, and the characters of the query that hold it.
+    """A text that must occur as it is, and its characters in the query.
 
     A `plain` one is a word that people also write in prose, such as YouTube. A `quoted` one may be a title
-    that others tell in their own words. Every other one is an id of some kind.
+    that a memory paraphrases. Every other one is an id of some kind.
     """
 
     text: str
@@ -121,7 +121,7 @@ def _unquoted(text: str, start: int, end: int) -> Iterator[Literal]:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The token without the signs of the sentence round it."""
+    """The token without surrounding punctuation."""
     opened = text[start:end].lstrip(_OPENING)
     closed = _POSSESSIVE.sub("", opened.rstrip(_CLOSING))
     start = end - len(opened)
@@ -140,17 +140,16 @@ def _judged(text: str, start: int, end: int) -> Iterator[Literal]:
         yield Literal(text=token, start=start, end=end, plain=True)
 
 
-# -- Texts that must occur as they are: what it means that a memory holds one.
+# -- whether a memory holds a literal -------------------------------------------------------------
 
 COMMON = 2_000
-"""A literal that more memories may hold than this, of those that may be found, finds none by itself."""
+"""A literal that more than this many of the findable memories may hold finds none by itself."""
 _JOINTS = re.compile(r"[-._/\\:@&]+")
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u02b9", "'"))
 
 
 def folded(text: str) -> str:
-    """A text without letter case, widths and ligatures, with typewriter apostrophes, and with each run of
-    white space as one space."""
+    """A text without letter case, widths and ligatures, with ASCII apostrophes, and with single spaces."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
     return " ".join(text.casefold().split())
@@ -158,10 +157,9 @@ def folded(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def literal_terms(literal: str) -> frozenset[str]:
-    """The index terms a memory must have to hold a literal: those of its words apart.
+    """The index terms a memory must have to hold a literal: those of its separate words.
 
-    What they are together is no term of a text that goes on without a space, as `main.py` does in
-    `main.py:12`.
+    Their join is not a term of a text that goes on without a space, as `main.py` does in `main.py:12`.
     """
     return frozenset(terms(_JOINTS.sub(" ", literal)))
 
@@ -173,7 +171,7 @@ def names(literal: str, memory_id: str, source: str | None) -> bool:
 
 
 def written_in(memory: Memory, literal: str) -> bool:
-    """Whether the literal stands in a memory's text or a tag, be it inside a longer word, or names it."""
+    """Whether the literal occurs in a memory's text or a tag, even inside a longer word, or names it."""
     return names(literal, memory.id, memory.source) or _stands_in(literal, _texts(memory))
 
 

@@ -1,9 +1,9 @@
-"""What a query names in particular without quoting it: names, numbered things, days; and who tells of them.
+"""Particulars of a query: names, numbered things and days that it mentions without quoting them.
 
 "When was Harbour 3.0 released?" is not answered by the release of 2.0, nor a question about Lighthouse by
-what is known of Harbour, however alike they look to a model. Only what is surely meant as a name counts: a
-capital inside a sentence. Ordinary words with a capital, acronyms (people write them out) and what is only
-supposed ("would she like Paris?") do not.
+memories of Harbour, however alike they look to a model. Only a capital inside a sentence counts as a name.
+Ordinary words with a capital, acronyms (people write them out) and suppositions ("would she like Paris?") do
+not count.
 """
 
 import re
@@ -15,25 +15,24 @@ from functools import lru_cache
 
 from vestige.cognition.english.quantities import quantities
 from vestige.cognition.english.words import FUNCTION_WORDS, Word, words_of
-from vestige.cognition.query.questions import supposes
 from vestige.cognition.text.analyser import normal, searchable, terms
 from vestige.cognition.text.word_lists import sections, words
 from vestige.core.models import Memory
 
 MOST = 8
-"""Particulars of one query that are looked for."""
+"""The limit of particulars of one query."""
 LEAST_SHORT = 3
-"""Letters of a name by which people may call it."""
+"""The least number of letters of a short form of a name."""
 LEAST_BEGINNING, ENDING = 5, 3
-"""Letters of a name that are compared at least, and those at its end that need not be."""
+"""The least number of letters of a name that are compared, and the number at its end that may differ."""
 OPENING_CHARS = 24
-"""How far before a day stands what makes a limit of it."""
+"""How far before a day a word such as "since" makes it a limit."""
 LONG_CHARS = 20_000
-"""A longer text is not taken apart: it counts as telling of a number or a day if the figures occur in it."""
-TOLD_WITHIN = timedelta(days=8)
-"""How long after a day people tell of it without its date: "yesterday", "last Friday"."""
+"""A longer text is not parsed: it has a number or a day if the figures occur in it."""
+REPORTED_WITHIN = timedelta(days=8)
+"""How long after a day people mention it without its date: "yesterday", "last Friday"."""
 
-_LISTS = sections("vestige.cognition.query", "named")
+_LISTS = sections("vestige.cognition.query", "names")
 _ORDINARY = words(_LISTS["ordinary"])
 _NUMBERED_THINGS = words(_LISTS["numbered_things"])
 _VERSIONS = frozenset(("version", "release"))
@@ -57,6 +56,17 @@ _OPEN = re.compile(
 )
 
 
+SUPPOSING = re.compile(
+    r"\b(?:would|might|likely|considered|probably|personality|traits?|attributes?)\b", re.IGNORECASE
+)
+"""A hypothetical question: it may name things that no memory mentions."""
+
+
+def supposes(text: str) -> bool:
+    """Whether a question is hypothetical: it may name things that no memory mentions."""
+    return bool(SUPPOSING.search(text))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
     """A name of one or more words; any of them may stand for it."""
@@ -66,13 +76,13 @@ class Name:
 
     @property
     def sought(self) -> tuple[str, ...]:
-        """The index terms one of which a text that tells of it has."""
+        """The index terms of which a text that mentions it has at least one."""
         long = [f"{_beginning(word)}*" for word in self.words if len(word) > LEAST_BEGINNING]
         return (*terms(" ".join(self.words)), *long)
 
     @property
     def short_forms(self) -> tuple[str, ...]:
-        """What else it may be called: Melanie is Mel."""
+        """Short forms: Melanie is Mel."""
         return tuple(word[:size] for word in self.words for size in range(LEAST_SHORT, len(word)))
 
     def stands_in(self, *texts: str) -> bool:
@@ -80,8 +90,8 @@ class Name:
         plain = normal(" ".join(texts))
         return any(_written(word).search(plain) for word in self.words)
 
-    def told_in(self, memory: Memory) -> bool:
-        """Whether a memory holds one of its words, or its tags or where it comes from do."""
+    def mentioned_in(self, memory: Memory) -> bool:
+        """Whether a memory mentions it: in its text, its tags or its source."""
         place = (memory.scope, memory.source, memory.author, memory.thread)
         return self.stands_in(searchable(memory), *memory.tags, *filter(None, place))
 
@@ -92,8 +102,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbered:
-    """Something with a number that tells it from its like: Harbour 3.0, room 12. Without a `name` any
-    number like it will do."""
+    """A thing with a number: Harbour 3.0, room 12. Without a `name` any such number matches."""
 
     text: str
     name: Name | None
@@ -101,7 +110,7 @@ class Numbered:
 
     @property
     def sought(self) -> tuple[str, ...]:
-        """The index terms one of which a text with the number has."""
+        """The index terms of which a text with the number has at least one."""
         whole = self.number.replace(".", "_")
         versions = (f"{whole}_*", f"v{whole}", f"v{whole}_*")
         return (whole, ".".join(_bare(self.number.split("."))).replace(".", "_"), *versions)
@@ -118,12 +127,12 @@ class Numbered:
             if self.name is None or self.name.stands_in(found["name"])
         )
 
-    def told_in(self, memory: Memory) -> bool:
-        """Whether a memory tells of the thing and has the number."""
-        return self.numbered_in(memory) and (self.name is None or self.name.told_in(memory))
+    def mentioned_in(self, memory: Memory) -> bool:
+        """Whether a memory mentions the thing and has the number."""
+        return self.numbered_in(memory) and (self.name is None or self.name.mentioned_in(memory))
 
     def has_another_in(self, memory: Memory) -> bool:
-        """Whether the same thing stands there with another number."""
+        """Whether a text has the same thing with another number."""
         text = searchable(memory)
         return self.name is not None and any(
             self.name.stands_in(found["name"]) and not _is_number(found["number"], self.number)
@@ -133,21 +142,21 @@ class Numbered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedDay:
-    """One day, written out with its year."""
+    """One day, written with its year."""
 
     text: str
     day: date
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The day of the month, one of which every way to write the date has."""
+        """The number of the day, which every way to write the date contains."""
         return tuple(dict.fromkeys((str(self.day.day), f"{self.day.day:02}")))
 
-    def told_in(self, memory: Memory) -> bool:
-        """Whether a memory names the day or its month, or is of that time."""
+    def mentioned_in(self, memory: Memory) -> bool:
+        """Whether a memory names the day or its month, or is from that time."""
         start = datetime.combine(self.day, time(), UTC)
-        told = (memory.occurred_at, memory.created_at, memory.valid_from)
-        if any(start <= at < start + TOLD_WITHIN for at in told if at is not None):
+        times = (memory.occurred_at, memory.created_at, memory.valid_from)
+        if any(start <= at < start + REPORTED_WITHIN for at in times if at is not None):
             return True
         if memory.valid_from and memory.valid_until and memory.valid_from <= start < memory.valid_until:
             return True
@@ -160,7 +169,7 @@ class NamedDay:
 
     @property
     def _keys(self) -> tuple[str, ...]:
-        """The day, or its month, as `quantities` reads them, with the year and without."""
+        """The day, or its month, as `quantities` reads them, with and without the year."""
         year, month, day = self.day.year, self.day.month, self.day.day
         return f"{month}-{day}-{year}", f"{month}-{day}", f"{month}-{year}", f"{month}-"
 
@@ -169,7 +178,7 @@ Particular = Name | Numbered | NamedDay
 
 
 def particulars(text: str) -> tuple[Particular, ...]:
-    """What a query names in particular, at most MOST."""
+    """The particulars of a query, at most MOST."""
     found: list[Particular] = [*_days(text), *_numbered(text)]
     if not supposes(text):
         found += _names(text)
@@ -195,7 +204,7 @@ def _dates(month: int, day: int, year: int) -> Iterator[date]:
 
 
 def _as_figures(written: tuple[str, str, str]) -> list[date]:
-    """What 03/04/2026 can mean, the day or the month first."""
+    """The readings of 03/04/2026, the day or the month first."""
     one, other, year = map(int, written)
     return [*_dates(one, other, year), *_dates(other, one, year)]
 
@@ -260,13 +269,14 @@ def _is_headed(text: str, word: Word) -> bool:
 
 
 def _is_ordinary(written: str) -> bool:
-    """Whether it has its capital for another reason, or is an acronym, which people write out."""
+    """Whether its capital has another reason, or it is an acronym, which people write out."""
     plain = written.casefold()
     return plain in _ORDINARY or plain in FUNCTION_WORDS or written.isupper() or not written[1:].isalpha()
 
 
 def _beginning(word: str) -> str:
-    """What words for the same begin with: Postgres is PostgreSQL, Germany is German. Short ones are whole."""
+    """The beginning that words for the same thing share: Postgres is PostgreSQL, Germany is German. Short
+    ones are whole."""
     plain = word.casefold()
     return plain if len(plain) <= LEAST_BEGINNING else plain[: max(LEAST_BEGINNING, len(plain) - ENDING)]
 
@@ -279,7 +289,7 @@ def _written(name: str) -> re.Pattern[str]:
 
 
 def _is_number(written: str, sought: str) -> bool:
-    """Whether the number of a thing is the one sought, or tells more of it: 3 is 3.0, but 3.1 is not."""
+    """Whether the number of a thing is the one sought, or a more exact one: 3 is 3.0, but 3.1 is not."""
     return _begins(written, sought) or _bare(written.split(".")) == _bare(sought.split("."))
 
 

@@ -1,7 +1,7 @@
-"""BM25 of memories at three levels: their own terms, with their neighbours', and of their threads.
+"""BM25 of memories at three levels: own terms, terms with the neighbours', and terms of the thread.
 
-A memory is a *row* of the collection's arrays. Only the rows that share a term with the query are looked at,
-so the cost follows the number of postings, not the size of the store.
+A memory is a *row* of the collection's arrays. Only the rows that share a term with the query are read, so
+the cost grows with the number of postings, not with the size of the store.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,17 +19,17 @@ B = 0.75
 LEAST_IDF = 1e-6
 MOST_TERMS = 64
 MOST_PREFIXES = 16
-"""So many terms and prefixes of a query are looked up at most."""
+"""The limits of terms and prefixes of a query that are looked up."""
 MOST_COUNTED = 512
-"""Of so many terms of a query it is asked how common they are, to find the rarest."""
+"""The limit of terms of a query whose frequency is asked for, to find the rarest."""
 MOST_CELLS = 8_000_000
-"""Above so many pairs of term and row the postings are sorted instead of entered into a table."""
+"""Above this number of pairs of term and row the postings are sorted instead of entered into a table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """All memories of a store, by row: their number of terms, the rows before and after in the thread (-1
-    for none), and the thread (-1 for none). `thread_lengths` is by thread; a total is over all rows."""
+    """All memories of a store, by row: their number of terms, the rows before and after in the thread (-1 for
+    none), and the thread (-1 for none). `thread_lengths` is by thread; a total is over all rows."""
 
     lengths: Integers
     before: Integers
@@ -45,8 +45,8 @@ class Collection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postings:
-    """Which term occurs how often in which row, one entry per term and row; terms are numbered, and
-    `weights` says how often each is asked for."""
+    """Which term occurs how often in which row, one entry per term and row; terms are numbered, and `weights`
+    says how often each is in the query."""
 
     terms: Integers
     rows: Integers
@@ -56,8 +56,8 @@ class Postings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frequency:
-    """How common a term is: in how many memories it is, and how often in all. Of a prefix, its terms'
-    numbers are added up."""
+    """How common a term is: the number of memories with it, and of its occurrences. For a prefix, those of
+    its terms are added up."""
 
     term: str
     memories: int
@@ -66,8 +66,8 @@ class Frequency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """The score of each row at each level; rows ascend. Outside any thread `window` is `own` and `thread`
-    is 0. `held` are pairs of a term and a place in `rows`, one for each term a window holds."""
+    """The score of each row at each level; rows ascend. Outside any thread `window` is `own` and `thread` is
+    0. `held` are pairs of a term and an index in `rows`, one for each term a window holds."""
 
     rows: Integers
     own: Floats
@@ -77,12 +77,12 @@ class Scores:
 
 
 def is_prefix(term: str) -> bool:
-    """Whether a term of a query stands for all that it begins."""
+    """Whether a term of a query is a prefix (`word*`)."""
     return len(term) > 1 and term.endswith("*")
 
 
 def considered(terms: Iterable[str]) -> list[str]:
-    """The distinct terms of a query that count at all: the first MOST_COUNTED, and the longest MOST_PREFIXES
+    """The distinct terms of a query that count: the first MOST_COUNTED, and the longest MOST_PREFIXES
     prefixes, because these begin the fewest terms."""
     distinct = list(dict.fromkeys(terms))
     plain = [term for term in distinct if not is_prefix(term)]
@@ -91,13 +91,13 @@ def considered(terms: Iterable[str]) -> list[str]:
 
 
 def too_many(terms: Iterable[str]) -> bool:
-    """Whether some of these terms, all of them considered, cannot be looked up."""
+    """Whether some of these considered terms cannot be looked up."""
     return sum(not is_prefix(term) for term in terms) > MOST_TERMS
 
 
 def affordable(common: Iterable[Frequency], budget: int | None) -> list[str]:
-    """The terms to look up: the rarest MOST_TERMS and the prefixes while their occurrences fit into the
-    budget, the first of them in any case. What does not occur takes nobody's place."""
+    """The terms to look up: the rarest MOST_TERMS, and the prefixes while their occurrences fit into the
+    budget, at least the first. A term that does not occur uses no budget."""
     there = sorted((one for one in common if one.occurrences), key=lambda one: (one.memories, one.term))
     rarest = frozenset([one.term for one in there if not is_prefix(one.term)][:MOST_TERMS])
     taken = [one for one in there if is_prefix(one.term) or one.term in rarest]
@@ -155,7 +155,7 @@ def _thread_scores(postings: Postings, collection: Collection, rows: Integers) -
 
 
 def _level(entries: Postings, lengths: Floats, documents: int, total: int) -> Floats:
-    """BM25 of the documents of these lengths. Entries that name a term and a document again add up."""
+    """BM25 of the documents of these lengths. Entries that repeat a term and a document add up."""
     if not len(entries.rows):
         return np.zeros(len(lengths))
     terms, rows, counts = _added_up(entries, len(lengths))
@@ -182,15 +182,15 @@ def _added_up(entries: Postings, documents: int) -> tuple[Integers, Integers, Fl
 
 
 def _last_of_each(cells: Integers, size: int, order: Integers) -> Integers:
-    """For each entry the last one that has its cell. What was in the table before is never read."""
+    """For each entry the last one in its cell. The table's previous content is never read."""
     table = np.empty(size, dtype=np.int64)
     table[cells] = order
     return table[cells]
 
 
 def _with_neighbours(postings: Postings, collection: Collection) -> Postings:
-    """The postings of each row, given to the rows beside it as well; still in the order of terms, so that
-    equal scores are sums of equal numbers in the same order."""
+    """The postings of each row, also given to the rows beside it, still in the order of terms, so that equal
+    scores are sums of equal numbers in the same order."""
     rows = np.stack(
         (postings.rows, collection.before[postings.rows], collection.after[postings.rows]), axis=1
     ).ravel()
@@ -219,20 +219,19 @@ def _distinct(numbers: Integers, size: int) -> Integers:
     return np.flatnonzero(seen)
 
 
-# -- How rare a word is among memories: the weight of a query's words in late interaction and in
-# confidence.
+# -- term rarity: the weight of a query's words in late interaction and confidence ---------------
 
 BACKGROUND = 100
-"""Memories without the word that are imagined beside the real ones: rarity means little among few."""
+"""The number of imaginary memories without the word: rarity means little among few."""
 LEAST = 1e-6
 
 
 def idf(frequency: int, memories: int) -> float:
-    """How rare a word is that so many of the memories have (as in BM25), a little above 0 at least."""
+    """The inverse document frequency of a word that this many memories have (as in BM25), always above 0."""
     without = memories + BACKGROUND - frequency
     return max(LEAST, log((without + 0.5) / (frequency + 0.5)))
 
 
 def mass(terms: Iterable[str], frequencies: Mapping[str, int], memories: int) -> float:
-    """What these terms weigh together."""
+    """The total weight of these terms."""
     return sum(idf(frequencies.get(term, 0), memories) for term in terms)

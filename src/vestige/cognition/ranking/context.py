@@ -1,8 +1,7 @@
-"""Encoding specificity (Tulving & Thomson 1973): what was learned in a context like the present one comes to
-mind more easily.
+"""Encoding specificity (Tulving & Thomson 1973): a memory made in a similar context is recalled more easily.
 
 The context of a memory is what was known when it was made: its topics (tags), session, codebase, files and
-time. The caller tells of his own what he likes; only what is known on both sides is compared.
+time. The caller gives any of these; only what is known on both sides is compared.
 """
 
 from collections.abc import Sequence
@@ -18,15 +17,15 @@ from vestige.core.candidates import Floats
 from vestige.core.models import Memory
 
 TOPICAL, SESSION, TEMPORAL = 0.4, 0.25, 0.2
-"""What each part of a context counts, among those that are known."""
+"""The weight of each part of a context, among those that are known."""
 
 SAME_CODEBASE, SAME_FILE = 0.6, 0.4
-"""What is shared outside the same session, which is 1."""
+"""The match outside the same session, which is 1."""
 
 NEAR_DAYS, NEAR = (1.0, 7.0), (0.5, 0.25)
 HOURS_APART, SAME_HOURS = (3.0, 6.0), (0.3, 0.15)
 SAME_WEEKDAY, SAME_HALF_OF_WEEK = 0.2, 0.1
-"""Two times are alike by how near they are, by the time of day and by the day of the week."""
+"""The weights of nearness in time, the time of day and the day of the week."""
 
 DAY_SECONDS, HOUR_SECONDS, DAY_HOURS = 86_400.0, 3_600.0, 24.0
 _WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -36,7 +35,7 @@ _FIRST_WEEKDAY = 3  # 1 January 1970 was a Thursday
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Where somebody is, as far as it is told: busy with what, in which session, codebase and file, when."""
+    """The caller's context, as far as it is known: topics, session, codebase, file and time."""
 
     topics: tuple[str, ...] = ()
     session_id: str | None = None
@@ -46,12 +45,12 @@ class Context:
 
     @property
     def is_known(self) -> bool:
-        """Whether anything is told."""
+        """Whether any part is given."""
         placed = (self.session_id, self.codebase, self.file, self.moment)
         return bool(_keys(self.topics)) or any(part is not None for part in placed)
 
     def matches(self, memories: Sequence[Memory]) -> Floats:
-        """How like this context the one of each memory is, 0 to 1; 0 where nothing is known of both."""
+        """How well each memory's context matches, 0 to 1; 0 if nothing is known of both."""
         parts = np.stack([self._topical(memories), self._placed(memories), self._temporal(memories)])
         weights = np.array([[TOPICAL], [SESSION], [TEMPORAL]]) * ~np.isnan(parts)
         known = weights.sum(axis=0)
@@ -71,7 +70,7 @@ class Context:
         return np.array([self._place(memory) for memory in memories], dtype=np.float64)
 
     def _place(self, memory: Memory) -> float:
-        """1 in the same session; else by codebase and file; NaN where nothing can be compared."""
+        """1 in the same session; else by codebase and file; NaN if nothing can be compared."""
         if self.session_id is not None and memory.session_id == self.session_id:
             return 1.0
         compared = [self.session_id is not None and memory.session_id is not None]
@@ -87,7 +86,7 @@ class Context:
         return shared if any(compared) else np.nan
 
     def _temporal(self, memories: Sequence[Memory]) -> Floats:
-        """How near each memory's time is, how like the time of day, and the day of the week."""
+        """How near each memory's time is, and how similar its time of day and day of the week."""
         if self.moment is None:
             return np.full(len(memories), np.nan)
         then = np.array([_learned(memory).timestamp() for memory in memories], dtype=np.float64)
@@ -101,12 +100,12 @@ class Context:
 
 
 NOWHERE = Context()
-"""Nothing is told."""
+"""An empty context."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
-    """The context a memory was made in, as cues for whoever recalls it."""
+    """The context in which a memory was made, as cues for recalling it."""
 
     temporal: str
     topical: str | None
@@ -114,7 +113,7 @@ class Hints:
 
 
 def hints(memory: Memory) -> Hints:
-    """What brings back the context of a memory."""
+    """The context hints of a memory."""
     at = _learned(memory).astimezone(UTC)
     codebase = codebase_of(memory)
     places = (
@@ -135,12 +134,12 @@ def _learned(memory: Memory) -> datetime:
 
 
 def _keys(labels: Sequence[str]) -> frozenset[str]:
-    """Labels as they are compared: by their words, whatever the letter case."""
+    """Labels for comparison: their words, without letter case."""
     return frozenset(" ".join(terms(label)) for label in labels) - {""}
 
 
 def _stepped(distance: Floats, within: tuple[float, float], worth: tuple[float, float]) -> Floats:
-    """The first value within the first distance, the second within the second, else nothing."""
+    """The first value within the first distance, the second within the second, else 0."""
     near, far = (distance <= end for end in within)
     return np.where(near, worth[0], np.where(far, worth[1], 0.0))
 

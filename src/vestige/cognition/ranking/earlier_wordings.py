@@ -1,7 +1,7 @@
-"""Candidates by a wording that no index holds: what the words of a query find in earlier texts.
+"""Candidates from earlier wordings, which no index holds: the query's words are matched against each text.
 
-Such a text stands alone, whatever stood beside it. Its BM25 is what the store gives a memory outside any
-thread, with the store's own statistics, so that it and what the indexes find meet on one scale.
+Such a text has no neighbours. Its BM25 is what the store gives a memory outside any thread, with the store's
+own statistics, so that it and indexed candidates are on one scale.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from vestige.core.models import Memory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """What the words of a query find in each text: the signals of a pool that need no model."""
+    """The word matches of each text: the signals of a pool that need no model."""
 
     own: Floats
     dated: Floats
@@ -30,11 +30,11 @@ class Words:
     literals: Integers
 
     def best(self, most: int) -> Integers:
-        """Where the best texts are: those with more literals, then by BM25, then as they were given."""
+        """The indices of the best texts: those with more literals, then by BM25, then as given."""
         return np.lexsort((-self.own, -self.literals))[:most]
 
     def at(self, places: Integers) -> "Words":
-        """The entries at these places."""
+        """The entries at these indices."""
         return Words(
             own=self.own[places],
             dated=self.dated[places],
@@ -46,18 +46,18 @@ class Words:
 def find_words(
     asked: Asked, memories: Sequence[Memory], common: TermStatistics, pool: CandidatePool
 ) -> Words:
-    """What is found in these memories; how rare a word is in its field is what the pool says."""
+    """The matches in these memories; the rarity of a word comes from the pool."""
     bags = [Counter(memory_terms(memory)) for memory in memories]
     sought = tuple(common.frequencies)
     counts = np.array([[_occurrences(term, bag) for term in sought] for bag in bags], dtype=np.int64)
     counts = counts.reshape(len(bags), len(sought))
     gains = _gains(counts, np.array([bag.total() for bag in bags], dtype=np.int64), common)
     rarity = np.array([idf(pool.frequencies.get(term, 0), pool.memories) for term in sought])
-    tells_date = np.array([term in asked.date_terms for term in sought], dtype=np.bool_)
+    names_date = np.array([term in asked.date_terms for term in sought], dtype=np.bool_)
     literals = dict.fromkeys(asked.literals)
     return Words(
         own=gains.sum(axis=1),
-        dated=gains[:, tells_date].sum(axis=1),
+        dated=gains[:, names_date].sum(axis=1),
         covered=(counts > 0) @ rarity / rarity.sum() if sought else np.zeros(len(bags)),
         literals=np.array(
             [held(literals, memory, bag.keys()) for memory, bag in zip(memories, bags, strict=True)],
@@ -84,8 +84,8 @@ def _occurrences(term: str, bag: Mapping[str, int]) -> int:
 def joined(
     pool: CandidatePool, matched: Matched | None, other: CandidatePool, other_matched: Matched | None
 ) -> tuple[CandidatePool, Matched | None]:
-    """Both pools as one, in the order of ids, and how well their tokens match. What words are worth is what
-    the first one says. Tokens are compared already: the sketch is left out."""
+    """Both pools as one, in the order of ids, and how well their tokens match. Word weights come from the
+    first one. Tokens are already compared, so the sketch is left out."""
     ids = (*pool.ids, *other.ids)
     order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
     traits: dict[str, Any] = {  # arrays of every type

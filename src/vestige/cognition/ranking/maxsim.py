@@ -1,9 +1,9 @@
-"""Late interaction: every word of the query looks for its best counterpart in a memory.
+"""Late interaction (MaxSim): every word of the query looks for its best counterpart in a memory.
 
 The idea is ColBERT's MaxSim (Khattab & Zaharia 2020), here over the token states of the ordinary embedding
 model, weighted by how rare the query's words are. A memory's tokens are kept as sign bits, the query's stay
-real numbers: for unit vectors q, t of D dimensions, sqrt(π/2)/sqrt(D) · Σ q·sign(t) estimates their cosine.
-What stands in a question counts a little less where it stands, and fully for the memory that follows it,
+real numbers: for unit vectors q, t of D dimensions, sqrt(π/2)/sqrt(D) · Σ q·sign(t) estimates their cosine. A
+match inside a question counts a little less for its own memory, and fully for the memory that follows,
 because that is where the answer is. Numbers: docs/concepts/search.md.
 """
 
@@ -22,32 +22,32 @@ from vestige.core.candidates import OFFSETS, Floats, Integers, Sketch
 States = NDArray[np.float32]
 
 REACH: Mapping[int, float] = {-1: 0.85, 1: 0.8, -2: 0.8, 2: 0.7}
-"""What a counterpart in a neighbour is worth, by where the neighbour stands."""
+"""The weight of a counterpart in a neighbour, by the neighbour's position."""
 ASKED = 0.85
-"""What a counterpart is worth inside a question …"""
+"""The weight of a counterpart inside a question …"""
 ANSWERED = 1.0
 """… and in the question just before."""
 
 STOP_SHARE = 0.25
 """The weight of a stop word, as a share of that of an unknown one: who, when and where find answers …"""
 WRITTEN_STOP_SHARE = 0.1
-"""… in a talk, but hardly in what was written as a note."""
+"""… in a conversation, but hardly in a note."""
 UNKNOWN_SHARE = 0.7
 
 NOTHING = -9.0
-"""Below any estimate, from whatever distance: the similarity of what is not there."""
+"""Below any estimate: the similarity of a missing token."""
 
 MOST_QUERY_TOKENS = 64
 """A longer query is compared by its heaviest tokens."""
 
 CHUNK_ROWS = 256
-"""Tokens unpacked at a time: the buffer stays in the processor's cache."""
+"""The number of tokens unpacked at a time: the buffer stays in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
-    """How well each candidate answers the query's words: by itself, and with its neighbours; NaN for one
-    without tokens."""
+    """How well each candidate matches the query's words: alone, and with its neighbours; NaN without
+    tokens."""
 
     own: Floats
     context: Floats
@@ -55,8 +55,8 @@ class Matched:
 
 def match(states: States, weights: Sequence[Floats], sketch: Sketch) -> list[Matched]:
     """The MaxSim of every candidate of a sketch, for each of several weightings; each adds up to 1."""
-    telling = _telling(np.max(weights, axis=0))
-    said, asked = _best(states[telling], sketch)
+    heaviest = _heaviest(np.max(weights, axis=0))
+    said, asked = _best(states[heaviest], sketch)
     own = _of(said, sketch.around[:, 0])
     context = own.copy()
     for column, offset in enumerate(OFFSETS[1:], start=1):
@@ -67,8 +67,8 @@ def match(states: States, weights: Sequence[Floats], sketch: Sketch) -> list[Mat
     missing = sketch.around[:, 0] < 0
     return [
         Matched(
-            own=np.where(missing, np.nan, own @ (one[telling] / one[telling].sum())),
-            context=np.where(missing, np.nan, context @ (one[telling] / one[telling].sum())),
+            own=np.where(missing, np.nan, own @ (one[heaviest] / one[heaviest].sum())),
+            context=np.where(missing, np.nan, context @ (one[heaviest] / one[heaviest].sum())),
         )
         for one in weights
     ]
@@ -81,9 +81,9 @@ def weigh(
     memories: int,
     stop_share: float = STOP_SHARE,
 ) -> Floats:
-    """The weight of each of the query's tokens: how rare the word is that it lies in; they add up to 1.
+    """The weight of each of the query's tokens by the rarity of its word; they add up to 1.
 
-    `frequencies` are of terms among so many `memories`. Tokens outside the words get next to nothing.
+    `frequencies` are those of terms among `memories` memories. Tokens outside the words get next to nothing.
     """
     most = idf(0, memories)
     weights = np.full(len(spans), LEAST)
@@ -92,7 +92,7 @@ def weigh(
     ends = np.searchsorted(spans[:, 0], [word.end for word in words]).tolist()
     for word, first, end in zip(words, firsts, ends, strict=True):
         rarity = max(_rarity(term, frequencies, memories) for term in word.terms)
-        # A word in many pieces is one word; their agreement says more than one piece, but not so many times.
+        # A word in many pieces is one word; several matching pieces say more than one, but not in proportion.
         weights[first:end] = (stop_share * most if word.stop else rarity) / sqrt(max(1, end - first))
     total = float(weights.sum())
     return weights / total if total > 0 else weights
@@ -103,15 +103,15 @@ def _rarity(term: str, frequencies: Mapping[str, int], memories: int) -> float:
     return idf(frequency, memories) * (1.0 if frequency else UNKNOWN_SHARE)
 
 
-def _telling(weights: Floats) -> Integers:
-    """Which tokens of the query take part: those that weigh anything, the heaviest where there are many."""
+def _heaviest(weights: Floats) -> Integers:
+    """The query's tokens that take part: those with any weight, the heaviest if there are many."""
     order = np.argsort(-weights, kind="stable")[:MOST_QUERY_TOKENS]
     kept = order[weights[order] > LEAST]
     return np.sort(kept if len(kept) else order)
 
 
 def _best(states: States, sketch: Sketch) -> tuple[States, States]:
-    """For every owner and query token the best counterpart: anywhere, and in questions (0 at least)."""
+    """For every owner and query token the best counterpart: anywhere, and in questions (at least 0)."""
     similar = _similarities(states, sketch)
     inside = np.where(sketch.asked[:, np.newaxis], similar, np.float32(0))
     similar[sketch.asked] *= np.float32(ASKED)
@@ -143,12 +143,12 @@ def _similarities(states: States, sketch: Sketch) -> States:
 
 @lru_cache(maxsize=1)
 def _eight_bits() -> States:
-    """For every byte its eight bits as numbers, the highest first, as `numpy.packbits` packs them."""
+    """For every byte its eight bits as numbers, highest first, as `numpy.packbits` packs them."""
     return np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).astype(np.float32)
 
 
 def _of(best: States, owners: NDArray[np.int64]) -> States:
-    """The rows of these owners; what is not there matches nothing at all."""
+    """The rows of these owners; a missing one matches nothing."""
     rows: States = best[owners]
     rows[owners < 0] = NOTHING
     return rows

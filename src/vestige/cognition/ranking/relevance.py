@@ -1,9 +1,9 @@
-"""How well each candidate answers the query: a sum of signals, weighted by the form of the memory.
+"""The relevance of each candidate: a sum of signals, weighted by the form of the memory.
 
-Every signal lies in about [0, 1], and a form's weights are divided by what they add up to, so that a turn, a
-chunk and a note of equal worth meet at equal scores in one store. Weights were found on public conversations,
-abstracts and code (docs/concepts/search.md). A signal that a candidate lacks (no vectors yet, a model
-without token states) is replaced by the next best weights, never by a guess.
+Every signal lies in about [0, 1], and a form's weights are divided by their sum, so that a turn, a chunk and
+a note of equal worth have equal scores in one store. Weights were found on public conversations, abstracts
+and code (docs/concepts/search.md). If a candidate lacks a signal (no vectors yet, a model without token
+states), the next best weights are used, never a guess.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from vestige.cognition.query.analyse import Asked
-from vestige.cognition.query.questions import QuestionKind
+from vestige.cognition.query.analyse import Asked, QuestionKind
 from vestige.cognition.ranking.maxsim import Matched
 from vestige.cognition.text.form import Form
 from vestige.core.candidates import CandidatePool, Flags, Floats
@@ -27,9 +26,9 @@ SIGNALS = (
     "dated",  # BM25 of the query's date words alone, as a share of the best
     "cosine",
     "likeness",  # how like the best notes it is, where those are long
-    "speaker",  # said by somebody the query names
-    "present",  # somebody the query names speaks in the thread
-    "timed",  # tells a time, where the query asks when
+    "speaker",  # said by a person the query names
+    "present",  # a person the query names speaks in the thread
+    "timed",  # states a time, if the query asks when
     "first_person",
     "asks",
     "literal",  # the share of the query's literals it holds
@@ -38,7 +37,7 @@ SIGNALS = (
 
 _TALK = {"context": 1.0, "own": 0.05, "thread": 0.085}
 _GATHERING = {"thread": 0.0, "speaker": 0.09}
-"""Lists and inferences use other words than what they are about."""
+"""Lists and inferences use other words than their topic."""
 _SPOKEN = {
     "dated": 0.14,
     "speaker": 0.045,
@@ -49,15 +48,15 @@ _SPOKEN = {
 }
 _NOTED = {"own": 1.0, "words": 0.15, "cosine": 1.5, "likeness": 1.05, "form": 0.13}
 NOTED_WORDS, FEW_TERMS, MANY_TERMS = 0.45, 3, 13
-"""What words weigh in a note for a query of so many terms, in proportion for a shorter one: the more words
-are asked for, the more it says that they are there."""
+"""The weight of words in a note, for a query of MANY_TERMS terms, and in proportion for a shorter one: the
+more words a query has, the more a match says."""
 BEST_FEW = 5
-"""The notes that others are compared with …"""
+"""The number of best notes that others are compared with …"""
 STATEMENT_CHARS, TEXT_CHARS = 300, 600
-"""… in full where most of them have so many characters, not at all where they have so few: what is like a
-text is about the same things, what is like a single statement is only worded like it."""
+"""… in full if most have TEXT_CHARS characters, not at all if they have STATEMENT_CHARS: similar texts are
+about the same things, similar single statements only have similar words."""
 _ADDED = frozenset({*_SPOKEN, "likeness", "form"})
-"""Small corrections that are no part of a perfect match."""
+"""Small corrections that are not part of a perfect match."""
 _TALK_BY_WORDS = {"words": 1.0, "own_words": 0.5, "thread": 0.4}
 _TALK_BY_VECTORS = _TALK_BY_WORDS | {"cosine": 1.0}
 
@@ -81,14 +80,15 @@ WITH_WORDS: Mapping[Form, Mapping[str, float]] = {
 """The weights without any vector."""
 
 LITERAL_WEIGHT = 0.5
-"""What holding all literals of the query adds to any form: more than all that sets good hits apart …"""
+"""The bonus of holding all literals of the query, in any form: more than all differences between good hits
+…"""
 CONCRETE_WEIGHT = 1.0
-"""… and more than anything else, where the query is nothing but one."""
+"""… and more than anything else if the query is only a literal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relevance:
-    """Scores with what they are made of: `signals` and `weights` have a column for each of SIGNALS."""
+    """Scores with their parts: `signals` and `weights` have a column for each of SIGNALS."""
 
     scores: Floats
     signals: Floats
@@ -96,7 +96,7 @@ class Relevance:
 
 
 def relevance(asked: Asked, pool: CandidatePool, matched: Matched | None) -> Relevance:
-    """The score of every candidate of a pool; `matched` is None when there are no token states."""
+    """The score of every candidate of a pool; without token states there is no `matched`."""
     values = _signals(asked, pool, matched)
     weights = _weights(asked, pool, matched)
     scores = np.sum(weights * values, axis=1)
@@ -134,12 +134,12 @@ def _signals(asked: Asked, pool: CandidatePool, matched: Matched | None) -> Floa
 
 
 def _known(values: Floats) -> Floats:
-    """The numbers, 0 where there is none."""
+    """The numbers, with 0 for a missing one."""
     return np.where(np.isnan(values), 0.0, values)
 
 
 def _likeness(pool: CandidatePool, scores: Floats) -> Floats:
-    """How like the best notes every candidate is, compared with how alike those are among themselves:
+    """The similarity of every candidate to the best notes, relative to their similarity to each other:
     pseudo-relevance feedback (Rocchio 1971). The first of them count most; together they gain nothing."""
     notes = np.flatnonzero((pool.traits.form == Form.NOTE) & ~np.isnan(pool.cosine))
     best = notes[np.argsort(-scores[notes], kind="stable")[:BEST_FEW]]
@@ -181,7 +181,7 @@ def _tables(*, gathering: bool) -> tuple[Floats, Floats, Floats]:
 
 
 def _table(weights: Mapping[Form, Mapping[str, float]], *, gathering: bool = False) -> Floats:
-    """A row of weights for each form. What is divided by is what lies between a perfect and no match."""
+    """A row of weights for each form, divided by the difference between a perfect match and none."""
     rows = np.zeros((len(Form), len(SIGNALS)))
     for form, given in weights.items():
         whole = sum(given[name] for name in given if name not in _ADDED)

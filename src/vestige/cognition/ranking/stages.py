@@ -1,8 +1,8 @@
 """The stages of recall over the whole pool: a ranking in, a ranking out, nothing cut off before the end.
 
-Relevance comes first (relevance.py). Every later stage multiplies it by something close to 1: what is
-remembered well, fits the time asked for or has helped before wins among equals, and never buries a better
-answer. Each stage leaves its effect behind in `steps`: that is what `explain` shows.
+Relevance comes first (relevance.py). Every later stage multiplies it by a factor close to 1: a memory that is
+well remembered, fits the time asked for or helped before wins among equals, and never hides a better answer.
+Each stage records its effect in `steps`, which `explain` shows.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -19,37 +19,37 @@ from vestige.core.candidates import CandidatePool, Floats, Integers, Traits
 from vestige.core.models import Record
 
 IN_TIME = 0.1
-"""What a memory gains that happened in the time asked for."""
+"""The gain of a memory that happened in the time asked for."""
 LATEST = 0.1
 LATEST_HALF_LIFE_DAYS = 30.0
-"""What the newest memory gains where the latest is asked for; half of it for one this much older. Nowhere
-else does being new count by itself: fading with time is what accessibility is about."""
+"""The gain of the newest memory if the query asks for the latest, and its half-life in days. Nowhere else
+does age count by itself: fading is part of accessibility."""
 FADED_NOTE = 0.2
 FADED_PART = 0.02
-"""What separates a memory that is fully there from one that is all but gone: a note, and a part of a talk or
-a text. A note is used or drops out of use; a record of what was said is no worse for being old."""
+"""The loss of a fully faded memory: a note, and a part of a conversation or a text. A note drops out of use;
+a record of what was said is no worse for being old."""
 IN_CONTEXT = 0.1
-"""What a memory gains whose context is the caller's in all that is known of both."""
+"""The gain of a memory whose context matches the caller's completely."""
 OVERTAKEN = 0.999
-"""A memory that was replaced by another candidate stands right behind it."""
+"""The factor of a memory that another candidate superseded: it comes right behind it."""
 ACTIVATED = 0.05
-"""What a memory gains that is fully activated by its links to the best ones."""
+"""The gain of a memory that is fully activated by its links to the best ones."""
 HELPFUL = 0.03
-"""What a memory gains that always helped."""
+"""The gain of a memory that always helped."""
 DOUBTS = 2.0
-"""Showings that count as not helpful before there is any evidence."""
+"""The number of showings assumed to be unhelpful before there is any evidence."""
 
 SECONDS_PER_DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageInputs:
-    """What the stages judge by, beside the pool: per candidate, or for the query as a whole.
+    """The inputs of the stages beside the pool: per candidate, or for the query as a whole.
 
     `window` is the time asked for (seconds since 1970), `latest` whether the newest is wanted. `context` is
     how well the caller's context fits a candidate's (0 to 1), `replaced_by` the index of the candidate that
-    superseded it and `newer` that of a rival that was told later (-1 for none), `activation` what reaches it
-    through links (0 to 1).
+    superseded it and `newer` that of a later rival (-1 for none), `activation` what it receives through links
+    (0 to 1).
     """
 
     now: float
@@ -80,7 +80,7 @@ class Ranking:
         return order
 
     def lowered_by(self, stage: str) -> frozenset[str]:
-        """The candidates whose score a stage has lowered; none where it took no part."""
+        """The candidates whose score a stage has lowered; none if it did not run."""
         steps = [scores for _, scores in self.steps]
         for at, (name, scores) in enumerate(self.steps):
             if name == stage and at:
@@ -92,7 +92,7 @@ Stage = Callable[[Ranking, StageInputs], Ranking]
 
 
 def temporal(ranking: Ranking, given: StageInputs) -> Ranking:
-    """What happened in the time asked for, or last, where the query asks for that."""
+    """Favours memories from the time asked for, or the latest, if the query asks for that."""
     happened = np.where(np.isnan(given.traits.happened), given.traits.created, given.traits.happened)
     gain = np.zeros(len(ranking.ids))
     if given.window is not None:
@@ -105,41 +105,42 @@ def temporal(ranking: Ranking, given: StageInputs) -> Ranking:
 
 
 def accessibility(ranking: Ranking, given: StageInputs) -> Ranking:
-    """What is fading comes to mind a little less easily, what was suppressed much less."""
+    """Lowers fading memories a little, and suppressed ones much."""
     traits = given.traits
     kept = ease(retention(traits, given.now), traits.suppressions, notes=traits.form == Form.NOTE)
     return ranking.scored("accessibility", ranking.scores * kept)
 
 
 def suppression(ranking: Ranking, given: StageInputs) -> Ranking:
-    """The part of accessibility that is no fading: where decay is switched off."""
+    """The part of accessibility without fading, for when decay is switched off."""
     kept = ease(1.0, given.traits.suppressions, notes=False)
     return ranking.scored("accessibility", ranking.scores * kept)
 
 
 def ease(retention: ArrayLike, suppressions: ArrayLike, *, notes: ArrayLike) -> Floats:
-    """The share of its score that a memory keeps: the less, the more it has faded or was suppressed."""
+    """The share of its score that a memory keeps: less for a faded or suppressed one."""
     kept = strength.accessibility(1.0, suppressions)
     weight = np.where(notes, FADED_NOTE, FADED_PART)
     return kept * (1 - weight * (1 - np.asarray(retention, dtype=np.float64)))
 
 
 def joining(retention: float, suppressions: int, *, note: bool) -> float:
-    """The share of its activation that a memory keeps which links bring in: all of it, if it is new. What
-    activates it has been judged by its own ease already."""
+    """The share of its activation that a memory keeps that links bring in: all of it, if it is new. The ease
+    of the activating memory has already been applied."""
     return float(ease(retention, suppressions, notes=note) / ease(strength.NEW, 0, notes=note))
 
 
 def context(ranking: Ranking, given: StageInputs) -> Ranking:
-    """Encoding specificity (Tulving & Thomson 1973): what was learned in a context like the present one."""
+    """Encoding specificity (Tulving & Thomson 1973): favours memories made in a context like the present
+    one."""
     return ranking.scored("context", ranking.scores * (1 + IN_CONTEXT * given.context))
 
 
 def competition(ranking: Ranking, given: StageInputs) -> Ranking:
-    """Between rivals the one that holds now wins (retrieval-induced forgetting, Anderson et al. 1994).
+    """Of two rivals the current one wins (retrieval-induced forgetting, Anderson et al. 1994).
 
-    A memory that another candidate superseded stands behind it; of two that are about the same thing the one
-    told last goes first (rivalry.py), with the score of the better one.
+    A memory that another candidate superseded comes behind it; of two about the same thing the later one
+    comes first, with the score of the better one.
     """
     scores = ranking.scores.copy()
     rivals = np.flatnonzero(given.newer >= 0)
@@ -155,12 +156,12 @@ def competition(ranking: Ranking, given: StageInputs) -> Ranking:
 
 
 def spreading(ranking: Ranking, given: StageInputs) -> Ranking:
-    """What is linked to the best candidates comes to mind with them (Collins & Loftus 1975)."""
+    """Memories linked to the best candidates are activated with them (Collins & Loftus 1975)."""
     return ranking.scored("spreading", ranking.scores * (1 + ACTIVATED * given.activation))
 
 
 def utility(ranking: Ranking, given: StageInputs) -> Ranking:
-    """What helped when it was shown before is more likely to help again."""
+    """A memory that helped before is more likely to help again."""
     useful = given.traits.useful.astype(np.float64)
     shown = np.maximum(given.traits.retrieved, given.traits.useful)
     return ranking.scored("utility", ranking.scores * (1 + HELPFUL * useful / (shown + DOUBTS)))
@@ -174,11 +175,11 @@ STAGES: Mapping[str, Stage] = {
     "spreading": spreading,
     "utility": utility,
 }
-"""The stages in their order, by the mechanism behind each."""
+"""The stages in order, by their mechanism."""
 
 
 def stages_without(off: Collection[str] = ()) -> tuple[Stage, ...]:
-    """The stages without those of mechanisms that are switched off; suppression counts without decay, too."""
+    """The stages without those of switched-off mechanisms; suppression counts even without decay."""
     stages = {**STAGES, "decay": suppression} if "decay" in off else STAGES
     return tuple(stage for name, stage in stages.items() if name == "decay" or name not in off)
 
@@ -191,18 +192,18 @@ def rank(ranking: Ranking, given: StageInputs, stages: Iterable[Stage] = tuple(S
 
 
 def retention(traits: Traits, now: float) -> Floats:
-    """How much of each candidate is there now, 0 to 1."""
+    """The retention of each candidate now, 0 to 1."""
     elapsed_days = np.maximum(now - traits.decay_from, 0) / SECONDS_PER_DAY
     return strength.retention(traits.stability, traits.retrieval, traits.storage, elapsed_days, traits.curve)
 
 
-# -- What the stages of recall need to know about memories, from the memories themselves.
+# -- traits of memories --------------------------------------------------------------------------
 
 
 def traits_of(records: Sequence[Record], threads: Sequence[int]) -> Traits:
     """The traits of these records; `threads` are the numbers of their threads, -1 outside any."""
     memories, strengths = [one.memory for one in records], [one.strength for one in records]
-    told = [features(memory) for memory in memories]
+    found = [features(memory) for memory in memories]
     return Traits(
         created=np.array([one.created_at.timestamp() for one in memories]),
         happened=np.array([one.occurred_at.timestamp() if one.occurred_at else nan for one in memories]),
@@ -215,35 +216,34 @@ def traits_of(records: Sequence[Record], threads: Sequence[int]) -> Traits:
         retrieved=np.array([one.times_retrieved for one in strengths], dtype=np.int64),
         useful=np.array([one.times_useful for one in strengths], dtype=np.int64),
         thread=np.array(threads, dtype=np.int64),
-        form=np.array([one.form for one in told], dtype=np.int64),
-        first_person=np.array([one.first_person for one in told], dtype=np.bool_),
-        asks=np.array([one.asks for one in told], dtype=np.bool_),
-        timed=np.array([one.timed for one in told], dtype=np.bool_),
-        speaker=np.array([one.speaker for one in told], dtype=np.int64),
+        form=np.array([one.form for one in found], dtype=np.int64),
+        first_person=np.array([one.first_person for one in found], dtype=np.bool_),
+        asks=np.array([one.asks for one in found], dtype=np.bool_),
+        timed=np.array([one.timed for one in found], dtype=np.bool_),
+        speaker=np.array([one.speaker for one in found], dtype=np.int64),
     )
 
 
-# -- Which candidates are about the same thing and were told later: of two states of it the last one
-# counts.
+# -- rivals: of two states of one thing the later one counts -------------------------------------
 
 LOOKED_AT = 20
-"""So many of the best candidates are compared."""
+"""The number of best candidates that are compared."""
 ALIKE = 0.65
-"""Short notes of this cosine are about the same thing."""
+"""The cosine from which short notes are about the same thing."""
 STATEMENT_CHARS = 200
-"""A longer text says more than one thing, and its likeness says little about any of them."""
+"""A longer text makes several statements, so its similarity says little about any of them."""
 NEARLY = 0.8
-"""What share of the older one's score the newer one needs: it answers the question too."""
+"""The share of the older one's score that the newer one needs: it must answer the question too."""
 
 INHIBITION = 0.15
-"""What a memory loses of its stability when one that it contradicts is promoted …"""
+"""The share of its stability that a memory loses when one that contradicts it is promoted …"""
 INHIBITED_EVERY = timedelta(days=1)
 INHIBITED_AT_MOST = 10
-"""… so often at most, by one and the same rival, and so many times in all."""
+"""… at most this often by one rival, and this often in all."""
 
 
 def newer_rivals(pool: CandidatePool, scores: Floats) -> Integers:
-    """For each candidate the index of its best rival that was told later, or -1."""
+    """For each candidate the index of its best later rival, or -1."""
     newer = np.full(len(scores), -1, dtype=np.int64)
     short = (pool.ends > 0) & (pool.ends - pool.starts <= STATEMENT_CHARS) & ~np.isnan(pool.cosine)
     # What happened at a time is an event: another day's is another event, not a later state.
@@ -252,10 +252,10 @@ def newer_rivals(pool: CandidatePool, scores: Floats) -> Integers:
     best = notes[np.argsort(-scores[notes], kind="stable")[:LOOKED_AT]]
     if len(best) < 2:
         return newer
-    told = pool.traits.created[best]
+    created = pool.traits.created[best]
     vectors = pool.vectors[best]
     rivals = np.einsum("ik,jk->ij", vectors, vectors) >= ALIKE
-    rivals &= told[np.newaxis, :] > told[:, np.newaxis]
+    rivals &= created[np.newaxis, :] > created[:, np.newaxis]
     rivals &= scores[best][np.newaxis, :] >= NEARLY * scores[best][:, np.newaxis]
     # The best are in order: the first rival is the best one.
     has = np.flatnonzero(rivals.any(axis=1))
@@ -264,7 +264,7 @@ def newer_rivals(pool: CandidatePool, scores: Floats) -> Integers:
 
 
 def is_statement(content: str) -> bool:
-    """Whether a text can be a state of something: two functions that look alike are two things."""
+    """Whether a text can be a state of something: two similar functions are two things."""
     return "\n" not in content.strip()
 
 
@@ -273,17 +273,17 @@ def is_inhibited(times: int, last: datetime | None, now: datetime) -> bool:
     return times < INHIBITED_AT_MOST and (last is None or now - last >= INHIBITED_EVERY)
 
 
-# -- What a second judge changes: its judgement counts as much as the relevance found so far.
+# -- reranking: the second judgement counts as much as the relevance found so far -----------------
 
 RERANKED = 30
-"""How many of the best candidates are judged: reading them is what takes the time."""
+"""The number of best candidates that the reranker judges: reading them takes the time."""
 
 
 def reranked(scores: Floats, order: Sequence[int], judged: Floats) -> Floats:
     """New scores for all candidates, where those at `order` were `judged` (0 to 1, in that order).
 
-    The judged ones stand in the order of relevance + judgement, both on the scale of the best relevance; the
-    others keep their scores.
+    The judged ones are sorted by relevance + judgement, both on the scale of the best relevance; the others
+    keep their scores.
     """
     result = scores.copy()
     if len(order):

@@ -1,6 +1,6 @@
-"""Secrets that are told by the name they are given: `password = …`, `"api_key": "…"`, "the token is …".
+"""Secrets recognised by their name: `password = …`, `"api_key": "…"`, "the token is …".
 
-A word that says secret is looked for first; what follows it is matched from there on, within bounds.
+A word for secrets is looked for first; the text after it is matched from there, within bounds.
 """
 
 import re
@@ -25,8 +25,8 @@ Found = tuple[str, int, int, str]
 """(kind, start, end, reason)"""
 
 DEEPEST = 2
-"""In one long string of such words (`pwd=pwd=pwd=…`) so many are followed, no more."""
-_LISTS = sections("vestige.cognition.secrets", "named")
+"""The limit of nested names that are followed in one long string (`pwd=pwd=pwd=…`)."""
+_LISTS = sections("vestige.cognition.secrets", "assignments")
 NAME_HINTS = tuple(" ".join(_LISTS["name_hints"]).split())
 _WORD = re.compile(
     r"""(?P<password>pass(?:[-_ ]?(?:words?|wd|phrases?|codes?)|w(?:ort|örter)|(?![a-z]))|pwd|pw(?![a-z])
@@ -43,13 +43,13 @@ _WORD = re.compile(
     re.VERBOSE,
 )
 _WHICH_KEY = tuple(" ".join(_LISTS["which_key"]).split())
-"""What must stand before `key`: other keys open nothing."""
+"""Words one of which must come before `key`: other keys give no access."""
 _OTHER_KEY = words(_LISTS["other_key"])
-"""What stands before `key` where even a random string is none."""
+"""Words before `key` after which even a random string is not a secret."""
 _LAST_WORD = re.compile(r"[a-z0-9]+$")
 _API = re.compile(r"\s(?:d['’]\s?|de\s)?(?:la\s|l['’])?api", re.IGNORECASE)
 _NO_SECRET = tuple(" ".join(_LISTS["no_secret"]).split())
-"""What stands before a word that then does not name a secret."""
+"""Words before a name that then does not name a secret."""
 _COMPOUND = re.compile(
     r"(?:^|[^a-z])(?:pg|db|my|sql|wifi|user|admin|root|mail|smtp|ftp|ssh|key|store|new|old|bind|require)$",
     re.I,
@@ -62,7 +62,7 @@ _TAIL = re.compile(
     r"|client|class)$",
     re.IGNORECASE,
 )
-"""How a name goes on that does not name the secret itself."""
+"""Endings of a name that does not name the secret itself."""
 _PHRASE = r"""(?:\s(?:for|to|of|on|in|at|from|zum|zur|für|fürs|vom|des|der|du|de|d['’]|pour|para|del|della?
     |la|le|das|von|al|sur|van|voor|da|do|di|per|dla|till|от|для|к|that|which|you|we|I|he|she|they|used|here)
     \s?[^\n:="']{1,60}?)?"""
@@ -90,11 +90,11 @@ _NEXT = re.compile(_FORM.replace("PHRASE", ""), re.IGNORECASE | re.VERBOSE)
 _GIVES = re.compile(
     r".{0,100}?(?:[:=>：→—–是は为為(,]|\s(?:is|was|are|be|ist|war|lautet|(?:c['’])?est|es|era|è|é|jest|är|je|er|value|to)\s)"
 )
-"""Without any of these a value can only stand right after the name: the longer form is not tried."""
+"""Without any of these a value can only come right after the name: the longer form is not tried."""
 _QUOTED = ("double", "single", "tick", "curly")
 _CUT = re.compile(r";|&(?=\w{1,30}=)|,(?=[\w-]{1,30}[=:]|$)|\\[nr\"']|\|\||です|[。，、；]")
 _ENDS = re.compile(r"[\"'`]?[.,;!)]{0,3}(?:\s{0,4}(?:$|\n)|(?<=[.,;!)])\s)|[。，、；]|です")
-"""What follows a word that ends a sentence or its part."""
+"""What follows a word at the end of a sentence or clause."""
 _ALONE = re.compile(r"(?:^|\n)[\w.-]{0,60}$")
 _TEST = re.compile(r"[Tt]est(?:[A-Z_/]|s/)")
 _FLAG = re.compile(r"(?<!\w)--?(?:[a-z]+-){0,3}$", re.IGNORECASE)
@@ -109,7 +109,7 @@ _KINDS = {
 
 
 def assignments(text: str) -> Iterator[Found]:
-    """Values that a name with a word for secrets is given."""
+    """Values assigned to a name with a word for secrets."""
     done, until, inside = 0, 0, 0
     for word in _WORD.finditer(_lower(text)):
         inside = inside + 1 if word.start() < until else 0
@@ -126,7 +126,7 @@ def assignments(text: str) -> Iterator[Found]:
 
 
 def _says_secret(text: str, word: re.Match[str]) -> bool:
-    """Whether the word, with what stands before it, names a secret."""
+    """Whether the word, with the words before it, names a secret."""
     start, before = word.start(), _before(text, word)
     if before.endswith(_NO_SECRET) or text[start - 1 : start] == ":":
         return False
@@ -143,24 +143,24 @@ def _says_secret(text: str, word: re.Match[str]) -> bool:
 
 
 def _opens(text: str, word: re.Match[str]) -> bool:
-    """Whether a key is said to be one that opens something; of another only a random one is a secret."""
+    """Whether a key gives access to something; of another kind only a random one is a secret."""
     return _before(text, word).endswith(_WHICH_KEY) or _API.match(text, word.end()) is not None
 
 
 def _before(text: str, word: re.Match[str]) -> str:
-    """What stands before the word, without one sign between."""
+    """The text before the word, without one separator."""
     before = text[max(0, word.start() - 16) : word.start()].lower()
     return before[:-1] if before[-1:] in ("-", "_", ".", " ") else before
 
 
 def _lower(text: str) -> str:
-    """The text in small letters, each in its place: a few characters have longer small forms."""
+    """The text in lower case with the same length: a few characters have longer lower-case forms."""
     plain = text.lower()
     return plain if len(plain) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
 
 
 def _value(text: str, after: re.Match[str]) -> tuple[int, int]:
-    """Where the value stands, without what does not belong to it."""
+    """The span of the value, without trailing punctuation."""
     place = next((name for name in _QUOTED if after[name] is not None), "plain")
     start, end = after.span(place)
     if place != "plain":
@@ -174,7 +174,7 @@ def _value(text: str, after: re.Match[str]) -> tuple[int, int]:
 
 
 def _names_itself(text: str, word: re.Match[str], after: re.Match[str]) -> bool:
-    """Whether the name goes on so that what follows is the secret, not something about it."""
+    """Whether the name denotes the secret itself, not something about it."""
     tail = after["tail"]
     if tail and after["comma"]:
         return False  # a list of names
@@ -207,13 +207,13 @@ def _is_secret(text: str, word: re.Match[str], after: re.Match[str], span: tuple
 
 
 def _only_random(text: str, word: re.Match[str]) -> bool:
-    """Whether the word is so common that what follows it has to be random."""
+    """Whether the word is so common that only a random value counts."""
     name = word.group()
     return name == "auth" or (word.lastgroup == "key" and "code" not in name and not _opens(text, word))
 
 
 def _follows(text: str, group: str, span: tuple[int, int]) -> bool:
-    """Whether what stands right after the word, with nothing between, is the secret."""
+    """Whether the text right after the word is the secret."""
     value = text[slice(*span)]
     if value.isalpha() and value.islower():
         return False  # a plain word, as most are that follow
@@ -247,8 +247,8 @@ def _is_spoken(text: str, word: re.Match[str], after: re.Match[str], span: tuple
         alone = _ALONE.search(text, max(0, word.start() - 64), word.start()) is not None
         return alone and _ENDS.match(text, span[1]) is not None
     # `set the password to expire`, `second pass: parse`
-    told = after["to"] is None and word.group() != "pass"
-    return told and _ENDS.match(text, span[1]) is not None
+    stated = after["to"] is None and word.group() != "pass"
+    return stated and _ENDS.match(text, span[1]) is not None
 
 
 def _is_phrase(name: str, after: re.Match[str], value: str) -> bool:
@@ -261,5 +261,5 @@ def _is_phrase(name: str, after: re.Match[str], value: str) -> bool:
         return True
     if name == "psk" and after["sign"] == "=":
         return len(value) >= 8  # as wpa_supplicant has it
-    # A name that goes on, as `passwordHint` does, is one of a remark.
+    # A longer name, such as `passwordHint`, is about a password.
     return name != "pass" and not after["tail"] and is_passphrase(value)

@@ -1,4 +1,4 @@
-"""Secrets that are told by their place in a command line, a file, a query or beside the name of a user."""
+"""Secrets recognised by their place: in a command line, a file, a URL, a header, or beside a user name."""
 
 import re
 from base64 import b64decode
@@ -24,9 +24,9 @@ _ARGUMENT = re.compile(r"[a-z_]{1,20}=")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PasswordPlace:
-    """Where a command line or a file has a password. One of the hints occurs there; where it could as well be
-    something else, only a `strong` password counts, or one that is `mixed` of letters and digits; where it
-    is `certain`, anything."""
+    """A place of a password in a command line or a file. One of the hints occurs there; if it could be
+    something else, only a `strong` password counts, or one that is `mixed` of letters and digits; if it is
+    `certain`, anything counts."""
 
     hints: tuple[str, ...]
     pattern: re.Pattern[str]
@@ -35,7 +35,7 @@ class PasswordPlace:
     certain: bool = False
 
     def holds(self, value: str) -> bool:
-        """Whether what stands there is a password."""
+        """Whether the value there is a password."""
         if value.count("|") > 1 or _ARGUMENT.match(value):
             return False
         if self.certain:
@@ -96,7 +96,7 @@ def commands(text: str) -> Iterator[Found]:
 
 
 def queries(text: str) -> Iterator[Found]:
-    """What opens a page to whoever has its address."""
+    """Keys in the query of a URL, which give access to its page."""
     for found in _QUERY.finditer(text):
         if is_key(found["secret"]) or _ONCE.match(found.group()):
             yield "key in a URL", *found.span("secret"), "stands in the query of a URL"
@@ -110,7 +110,7 @@ def options(text: str) -> Iterator[Found]:
             yield "key", *found.span("secret"), "is given to a command"
 
 
-# -- Secrets that are told by their place in the address of a URL or in a header.
+# -- URLs and headers ----------------------------------------------------------------------------
 
 HEADER_HINTS = ("bearer", "basic", "auth", "cookie", "authorization")
 _URL = re.compile(r"://(?:(?!://)[^\s\"'<>`])+")
@@ -147,7 +147,7 @@ def addresses(text: str) -> Iterator[Found]:
 
 
 def headers(text: str) -> Iterator[Found]:
-    """What stands in headers that authorise: bearer tokens, basic authentication, cookies."""
+    """Secrets in authorisation headers: bearer tokens, basic authentication, cookies."""
     for found in _BEARER.finditer(text):
         start, end = found.span("secret")
         end -= text[start:end].endswith(".")

@@ -1,16 +1,16 @@
-"""Whether a string looks random: made by a machine to be unguessable, not by a person to be read."""
+"""Randomness of strings: whether a string looks machine-made and unguessable."""
 
 import re
 from collections import Counter
 from math import log2
 
 LEAST = 16
-"""So many characters a string needs before it can be called random by itself."""
+"""The least number of characters for a string to be called random by itself."""
 WORDY = 0.55
-"""With so large a share of readable words it is a name. Random base62 has about .15, lower case with digits
-.3, an identifier of several words .8 and more."""
+"""The share of readable words from which a string is a name. Random base62 has about .15, lower case with
+digits .3, an identifier of several words .8 and more."""
 STEPS = 6
-"""So many neighbours in a row (abcdef, 654321) are counted out, not drawn."""
+"""The number of neighbours in a row (abcdef, 654321) that makes a sequence."""
 _RUN = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}")
 _VOWEL = re.compile(r"[aeiouyAEIOUY]")
 _CLUSTER = re.compile(r"[^aeiouyAEIOUY]{4}")
@@ -25,19 +25,19 @@ def entropy(text: str) -> float:
 
 
 def wordiness(text: str) -> float:
-    """The share of the characters that stand in something that reads like a word."""
+    """The share of the characters in something that reads like a word."""
     runs = (found.group() for found in _RUN.finditer(text))
     words = sum(len(run) for run in runs if len(run) > 3 and _VOWEL.search(run) and not _CLUSTER.search(run))
     return words / len(text) if text else 0.0
 
 
 def classes(text: str) -> int:
-    """How many of lower case, upper case and digits occur."""
+    """The number of character classes among lower case, upper case and digits."""
     return any(map(str.islower, text)) + any(map(str.isupper, text)) + any(map(str.isdigit, text))
 
 
 def irregular(text: str) -> str:
-    """The text without what repeats one character or counts up or down, as made-up examples do."""
+    """The text without repetitions of one character and sequences, which made-up examples have."""
     kept, run = [], ""
     for one in _REPEATED.sub("", text):
         if _goes_on(run, one):
@@ -60,8 +60,8 @@ def looks_random(text: str, least: int = LEAST) -> bool:
 
 
 def is_drawn(text: str, least: int = 10) -> bool:
-    """Whether a string could be drawn by chance at all: enough where its beginning tells that it is a key.
-    One that counts (abcdef…) may be made up; but who is given a key in its full shape had better ask."""
+    """Whether a string could be random at all, which is enough if its prefix marks it as a key. A sequence
+    (abcdef…) may be made up; a key in its full shape counts in any case."""
     drawn = _REPEATED.sub("", text)
     return len(drawn) >= least and entropy(drawn) >= 2.5 and wordiness(drawn) < 0.8
 

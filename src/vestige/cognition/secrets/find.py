@@ -24,19 +24,90 @@ from vestige.cognition.secrets.phrases import (
     random_beside_words,
     seed_phrases,
 )
-from vestige.cognition.secrets.private_keys import private_keys
 from vestige.cognition.secrets.provider_keys import SHAPES, Shape
 from vestige.cognition.secrets.values import is_placeholder
+
+# -- Private keys in a text: whole, cut, or flattened to one line.
+
+MOST = 16_000
+"""The longest key; the end of a block is not looked for beyond it."""
+LEAST_BODY = 24
+_BEGIN = re.compile(r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_END = re.compile(r"-{4,5} ?END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_BODY = re.compile(r"(?:[A-Za-z0-9+/=]|\\+[nr]|[\s|>\"',])+")
+_HEADERS = re.compile(
+    r"(?:(?:\s|\\+[nr])*(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset):[^\n\\]{0,200})+"
+)
+_OPENSSH = re.compile(r"b3BlbnNzaC1rZXktdjE(?:[A-Za-z0-9+/=]|\\+[nr]|\s(?=\S)){40,}")
+_PUTTY = re.compile(r"PuTTY-User-Key-File-\d")
+_MAC = re.compile(r"Private-(?:MAC|Hash): ?[0-9a-fA-F]{20,128}")
+_LINES = re.compile(r"Private-Lines: ?\d+(?:\s|\\+[nr])+[A-Za-z0-9+/=\s\\]+")
+_JWK = re.compile(r"\\?\"d\\?\"\s{0,4}:\s{0,4}\\?\"([\w-]{20,1000})\\?\"")
+_NOISE = re.compile(r"\\+[nr]|[\s|>\"',=]")
+_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\\ \t\r\n\"',")
+
+Span = tuple[int, int]
+
+
+def private_keys(text: str) -> Iterator[Span]:
+    """The spans of private keys."""
+    if "PRIVATE KEY" in text:
+        yield from _whole(text)
+        yield from _tails(text)
+    if "b3BlbnNzaC1rZXktdjE" in text:
+        yield from (found.span() for found in _OPENSSH.finditer(text))
+    if "PuTTY-User-Key-File-" in text:
+        yield from _putty(text)
+    if "kty" in text:
+        yield from (found.span(1) for found in _JWK.finditer(text))
+
+
+def _whole(text: str) -> Iterator[Span]:
+    """Keys with their first line, with or without the last."""
+    for begin in _BEGIN.finditer(text):
+        following = _BEGIN.search(text, begin.end(), begin.end() + MOST)
+        limit = following.start() if following else min(len(text), begin.end() + MOST)
+        end = _END.search(text, begin.end(), limit)
+        headers = _HEADERS.match(text, begin.end(), limit)
+        body = _BODY.match(text, headers.end() if headers else begin.end(), limit)
+        if body is not None and _is_body(body.group()):
+            yield begin.start(), end.end() if end else body.end()
+
+
+def _tails(text: str) -> Iterator[Span]:
+    """Keys of which only the end is present."""
+    for end in _END.finditer(text):
+        start = end.start()
+        lowest = max(0, start - MOST)
+        while start > lowest and text[start - 1] in _BASE64:
+            start -= 1
+        body = text[start : end.start()]
+        if _is_body(body):
+            yield start + len(body) - len(body.lstrip()), end.end()
+
+
+def _putty(text: str) -> Iterator[Span]:
+    for begin in _PUTTY.finditer(text):
+        lines = _LINES.search(text, begin.end(), begin.end() + MOST)
+        if lines is not None and _is_body(lines.group().partition("\n")[2] or lines.group()[20:]):
+            mac = _MAC.search(text, lines.end() - 16, lines.end() + 200)
+            yield begin.start(), mac.end() if mac else lines.end()
+
+
+def _is_body(body: str) -> bool:
+    plain = _NOISE.sub("", body)
+    return len(plain) >= LEAST_BODY and looks_random(plain[:200], least=LEAST_BODY)
+
 
 # -- Numbers of payment cards, beside a word that says card.
 
 CARD_HINTS = ("visa", "master", "amex", "american", "maestro", "diners", "card", "kart", "cart", "tarjeta")
 FEWEST_DIGITS = 6
-"""Numbers for tests (4242 4242 4242 4242) are made of fewer different digits."""
+"""Test numbers (4242 4242 4242 4242) have fewer different digits."""
 _TEST_NUMBERS = frozenset(
     "378282246310005 371449635398431 378734493671000 30569309025904 38520000023237 6011000990139424".split()
 )
-"""Those of them that are not told by that; card processors publish them."""
+"""Published test numbers that have more different digits."""
 _BRAND = (
     r"\b(?:visa|master ?card|amex|american express|maestro|diners(?: club)?|discover card"
     r"|(?:credit|debit|bank|payment|company|corporate|business) ?card|card (?:number|no|nr)"
@@ -47,11 +118,11 @@ _NUMBER = r"(?<![\w.-])[2-6]\d{3}(?:([ -]?)\d{4}\1\d{4}\1\d{4}|[ -]?\d{6}[ -]?\d
 _CARD = re.compile(_NUMBER)
 _SAYS = re.compile(_BRAND, re.IGNORECASE)
 NEAR = 60
-"""So far before or after the number the word may stand, on the same line."""
+"""The largest distance of the word from the number, on the same line."""
 
 
 def cards(text: str) -> Iterator[Found]:
-    """Numbers that a card could have. A real one has the right check digit; of others one in ten."""
+    """Possible card numbers. A real one has the right check digit; of others one in ten has."""
     for found in _CARD.finditer(text):
         digits = re.sub(r"\D", "", found.group())
         if not _has_check_digit(digits) or len(set(digits)) < FEWEST_DIGITS or digits in _TEST_NUMBERS:
@@ -63,15 +134,15 @@ def cards(text: str) -> Iterator[Found]:
 
 
 def _has_check_digit(digits: str) -> bool:
-    """The sum of Luhn: every second digit from the right is doubled."""
+    """The Luhn checksum: every second digit from the right is doubled."""
     doubled = (int(one) * (1 + place % 2) for place, one in enumerate(reversed(digits)))
     return sum(sum(divmod(one, 10)) for one in doubled) % 10 == 0
 
 
-# -- find
+# -- all detectors together
 
 SHOWN = 4
-"""How much of either end of a long random secret is shown, to tell which one it is."""
+"""The number of characters shown at either end of a long random secret, to identify it."""
 LONG = 20
 DETECTORS: tuple[tuple[Callable[[str], Iterator[Found]], tuple[str, ...]], ...] = (
     (addresses, ("://",)),
@@ -87,7 +158,7 @@ DETECTORS: tuple[tuple[Callable[[str], Iterator[Found]], tuple[str, ...]], ...] 
     (random_beside_words, RANDOM_HINTS),
     (odd_beside_words, ("",)),
 )
-"""What tells a secret by its surroundings, each with words of which one must occur."""
+"""Detectors by context, each with words of which one must occur."""
 _HARMLESS = re.compile(
     r"data:[\w/+.-]{1,60};base64,[A-Za-z0-9+/=]+"
     r"|-----BEGIN (?:CERTIFICATE|[A-Z0-9 ]{0,20}PUBLIC KEY)[^-]{0,40}-----[A-Za-z0-9+/=\s\\]*"
@@ -98,7 +169,7 @@ _HARMLESS = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secret:
-    """Where a secret stands, what it is, and why it is taken for one."""
+    """The position of a secret, its kind, and the reason."""
 
     kind: str
     start: int
@@ -113,7 +184,7 @@ def find_secrets(text: str) -> list[Secret]:
 
 
 def redacted(text: str, secrets: Iterable[Secret], *, marked: bool = True) -> str:
-    """The text with every secret blacked out, or left out where it is not to be marked."""
+    """The text with every secret replaced by a mark, or removed if it is not to be marked."""
     kept, at = [], 0
     for one in secrets:
         kept += [text[at : one.start], f"[redacted: {one.kind}]" if marked else ""]
@@ -122,8 +193,7 @@ def redacted(text: str, secrets: Iterable[Secret], *, marked: bool = True) -> st
 
 
 def excerpt(text: str, secret: Secret) -> str:
-    """Enough of a secret to recognise it by who knows it: both ends of a long random one, nothing of what a
-    person could guess the rest of."""
+    """Enough of a secret to identify it: both ends of a long random one, nothing of a guessable one."""
     value = text[secret.start : secret.end]
     if len(value) >= LONG and looks_random(value) and not any(map(str.isspace, value)):
         return f"{value[:SHOWN]}…{value[-SHOWN:]}"
@@ -131,7 +201,7 @@ def excerpt(text: str, secret: Secret) -> str:
 
 
 def position(text: str, secret: Secret) -> tuple[int, int]:
-    """The line and the column at which it begins, both from 1."""
+    """Its line and column, both from 1."""
     line = text.count("\n", 0, secret.start) + 1
     return line, secret.start - text.rfind("\n", 0, secret.start)
 
@@ -159,7 +229,7 @@ def _shaped(text: str, shape: Shape) -> Iterator[Found]:
 
 
 def _is_drawn(value: str, shape: Shape) -> bool:
-    return is_drawn(value, least=4) if shape.telling else looks_random(value, least=10)
+    return is_drawn(value, least=4) if shape.distinctive else looks_random(value, least=10)
 
 
 def _inside(found: Found, spans: list[tuple[int, int]]) -> bool:
@@ -168,7 +238,7 @@ def _inside(found: Found, spans: list[tuple[int, int]]) -> bool:
 
 
 def _apart(found: Iterable[Found]) -> list[Secret]:
-    """One secret where several overlap: over all that they cover, of the kind that was found first."""
+    """One secret where several overlap: over their whole span, of the kind found first."""
     ranked = sorted(enumerate(found), key=lambda one: (one[1][1], one[0]))
     apart: list[tuple[int, Found]] = []
     for rank, (kind, start, end, reason) in ranked:

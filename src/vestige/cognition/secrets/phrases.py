@@ -1,5 +1,5 @@
-"""Secrets that people are given to write down: seed phrases, recovery codes, PINs; and what looks random
-beside a word that says secret."""
+"""Secrets that people write down: seed phrases, recovery codes, PINs; and random strings beside a word for
+secrets."""
 
 import re
 from collections.abc import Iterator
@@ -86,7 +86,7 @@ _SAYS_CLEARLY = re.compile(
     r"|client[ _-]secret|secrets?|credentials?|passwords?|passwd|apikey|private key|signing)(?![^\W_])",
     re.IGNORECASE,
 )
-"""What must be said of small letters and digits, which could as well be a hash."""
+"""Words required beside lower-case letters and digits, which could be a hash."""
 _LOWER = re.compile(r"[a-z0-9]{24,}$|[A-Z0-9]{24,}$")
 _UNSAYS = re.compile(
     r"public|fingerprint|sha-?\d|hash|checksum|digest|integrity|commit|etag|cache|partition|idempot|ssh-"
@@ -108,11 +108,11 @@ _MADE_UP = re.compile(r"[a-z]\d{2,4}$|[a-z]\d[a-z]")
 _PIECE = re.compile(r"(?<![^\s\"'`(:])[^\s\"'`<>(),;]{8,64}(?![^\s\"'`),;.])")
 NEAR = 100
 BEFORE = 80
-"""So far before a random string a word may stand."""
+"""The largest distance of the word before a random string."""
 
 
 def seed_phrases(text: str) -> Iterator[Found]:
-    """The words of a wallet."""
+    """The seed words of a wallet."""
     done = 0
     for word in _SEED.finditer(text):
         if word.start() < done:
@@ -144,7 +144,7 @@ def codes(text: str) -> Iterator[Found]:
 
 
 def passphrases(text: str) -> Iterator[Found]:
-    """Phrases of plain words, and the groups of letters that are given out as passwords of an application."""
+    """Phrases of plain words, and the groups of letters of application passwords."""
     for found in _PASSPHRASE.finditer(text):
         if not _PROSE & set(found["secret"].split()) and not opens_remark(found["secret"]):
             yield "passphrase", *found.span("secret"), "follows `passphrase`"
@@ -153,7 +153,7 @@ def passphrases(text: str) -> Iterator[Found]:
 
 
 def odd_beside_words(text: str) -> Iterator[Found]:
-    """What only a password looks like, on a line where a word says that one is told."""
+    """Strings that can only be passwords, on a line with a word for one."""
     last = -1
     for word in _TELLS.finditer(text):
         if word.end() <= last:
@@ -175,14 +175,14 @@ def odd_beside_words(text: str) -> Iterator[Found]:
 
 
 def _is_made_up(value: str) -> bool:
-    """Whether letters and digits are mixed so that it is neither a name nor a number of something."""
+    """Whether letters and digits are mixed so that it is neither a name nor a number."""
     return (
         value.isalnum() and classes(value) == 3 and bool(_MADE_UP.search(value)) and is_mixed_password(value)
     )
 
 
 def _line_before(text: str, at: int) -> str:
-    """What stands before on the same line, or on the one before where that leads up to it."""
+    """The text before on the same line, or the line before if it leads up to it."""
     lines = text[max(0, at - BEFORE) : at].rsplit("\n", 2)
     leads = len(lines) > 1 and not lines[-1].strip()
     return lines[-2] if leads else lines[-1]
@@ -193,7 +193,7 @@ def _line_after(text: str, at: int) -> str:
 
 
 def random_beside_words(text: str) -> Iterator[Found]:
-    """Strings that look random, on a line where another word says secret."""
+    """Strings that look random, on a line with a word for secrets."""
     for found in _TOKEN.finditer(text):
         value = found.group().rstrip(".=")
         plain = classes(value) < 3 or _NAME.match(value)
@@ -201,6 +201,6 @@ def random_beside_words(text: str) -> Iterator[Found]:
             continue
         beside = _line_before(text, found.start()), _line_after(text, found.end())
         says = _SAYS_CLEARLY if plain else _SAYS
-        told = any(says.search(part) for part in beside) and not any(_UNSAYS.search(part) for part in beside)
-        if told and not is_placeholder(value):
+        named = any(says.search(part) for part in beside) and not any(_UNSAYS.search(part) for part in beside)
+        if named and not is_placeholder(value):
             yield "secret", *found.span(), "looks random beside a word for secrets"

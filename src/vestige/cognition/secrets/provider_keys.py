@@ -1,7 +1,7 @@
-"""The shapes that providers give their keys, so that a scanner can tell them.
+"""The shapes of provider keys.
 
-Each shape begins with fixed text or comes with a word that must occur, which is looked for first. Parts that
-repeat are bounded or end where a key cannot go on, so that no text takes more than linear time.
+Each shape begins with fixed text or requires a word, which is looked for first. Repetitions are bounded or
+end where a key cannot go on, so that no text takes more than linear time.
 """
 
 import re
@@ -9,23 +9,23 @@ from dataclasses import dataclass
 
 from vestige.cognition.text.word_lists import sections
 
-TELLING = 4
-"""A beginning of so many characters is not met by chance."""
+DISTINCTIVE_CHARS = 4
+"""A prefix of this many characters does not occur by chance."""
 _END = r"(?![A-Za-z0-9])"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a kind of key looks like. `hint` occurs in every text that holds one.
+    """The shape of a kind of key. `hint` occurs in every text that holds one.
 
-    The group `secret` is the key where it is not all that matches, `drawn` the part of it that is random.
-    Where the shape is `telling`, that may by chance look like a word.
+    The group `secret` is the key if it is not the whole match, `drawn` its random part. If the shape is
+    `distinctive`, that part may look like a word by chance.
     """
 
     kind: str
     hint: str
     pattern: re.Pattern[str]
-    telling: bool = False
+    distinctive: bool = False
 
 
 def _prefixed(line: str) -> Shape:
@@ -34,16 +34,16 @@ def _prefixed(line: str) -> Shape:
     # The look behind comes second, so that the fixed text is what is searched for.
     begin = f"{re.escape(hint)}(?<![A-Za-z0-9]{re.escape(hint)})"
     pattern = re.compile(f"{begin}(?P<drawn>{rest}){_END}", re.ASCII)
-    return Shape(kind=kind, hint=hint, pattern=pattern, telling=len(hint) >= TELLING)
+    return Shape(kind=kind, hint=hint, pattern=pattern, distinctive=len(hint) >= DISTINCTIVE_CHARS)
 
 
 def _shaped(line: str) -> Shape:
-    kind, hint, telling, pattern = line.split(" | ", 3)
+    kind, hint, flag, pattern = line.split(" | ", 3)
     return Shape(
         kind=kind,
         hint="" if hint == "-" else hint,
         pattern=re.compile(pattern, re.ASCII),
-        telling=telling == "telling",
+        distinctive=flag == "distinctive",
     )
 
 
@@ -51,4 +51,4 @@ _LISTS = sections("vestige.cognition.secrets", "provider_keys")
 
 
 SHAPES = (*map(_prefixed, _LISTS["prefixes"]), *map(_shaped, _LISTS["others"]))
-"""Every shape, the more telling of two that begin alike first."""
+"""Every shape, the more distinctive of two with the same beginning first."""

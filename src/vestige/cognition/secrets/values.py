@@ -1,4 +1,4 @@
-"""Whether a value that stands where a secret would stand is one, or only a name, a word or a placeholder."""
+"""Secret values: whether a value in the place of a secret is one, or only a name, a word or a placeholder."""
 
 import re
 
@@ -6,17 +6,17 @@ from vestige.cognition.secrets.entropy import WORDY, classes, irregular, looks_r
 from vestige.cognition.text.word_lists import sections, words
 
 LOOKED_AT = 100
-"""A placeholder is short; of more than this only the beginning is looked at."""
+"""The number of characters checked for a placeholder, which is short."""
 _LISTS = sections("vestige.cognition.secrets", "values")
 _STATES = words(_LISTS["states"])
-"""What is said of a password without telling it."""
+"""Words that describe a password without giving it."""
 _REMARKS = words(_LISTS["remarks"])
-"""Words of sentences: with one of them several words are a remark on a password."""
+"""Function words: a phrase with one of them is a sentence about a password."""
 _STATE_ENDS = re.compile(
     r"(?:ed|ing|able|ible|less|ful|ive|ous|ent|ary|ory|ally|ly|ised|ized|ung|iert|ado|ada|ido|ida|tion|ity)$"
 )
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""Those scripts are written without spaces: a sentence would pass for one word."""
+"""Scripts without spaces: a sentence would look like one word."""
 _TECHNICAL = re.compile(
     r"(?:python|py|java|es|utf|base|sha|md|aes|rsa|ecdsa|ed|http|https|ipv|oauth|web|mp|log4j|k8s|i18n|l10n|a11y"
     r"|neo4j|s3|ec2|x86|amd|arm|win|windows|rc|alpha|beta|vue|angular|php|perl|lua|ruby|sqlite|mysql|redis"
@@ -26,7 +26,7 @@ _TECHNICAL = re.compile(
     r"[-_.]?\d[\d.a-z]{0,4}$",
     re.IGNORECASE,
 )
-"""Words of the trade that end with a number."""
+"""Technical terms that end with a number."""
 _LEET = re.compile(r"\d\D|\d\d$|^\D{6,}\d$")
 _ODD = re.compile(r"[!@#$%^&*?+~][^\s]|[^\s][!#$%^&*?]$")
 _PLACEHOLDER = re.compile(
@@ -42,10 +42,10 @@ _REFERENCE = re.compile(
     r"[.\[?(]",
     re.IGNORECASE,
 )
-"""How a value begins that only says where the secret is."""
+"""The beginnings of values that only reference a secret."""
 _CALL = re.compile(r"[A-Za-z_][\w.:>-]*[(\[]|[A-Za-z_]+(?:\.[A-Za-z_]+)+$|[A-Za-z_]\w*->")
 _TYPES = words(_LISTS["types"])
-"""Words that stand in the place of a secret and are none: types, states, methods, well-known defaults."""
+"""Words in the place of a secret that are not one: types, states, methods, well-known defaults."""
 _MEASURE = re.compile(
     r"v?\d+(?:\.\d+)+[\w.+~-]*$|v?\d[\d.,:/x-]*\+?[- ]?(?:[a-z%]{0,12}|[A-Z]{1,3})$"
     r"|[A-Z]{2,6}-?\d{1,5}$|[a-z]{1,3}\d{1,4}$"
@@ -65,7 +65,7 @@ _SYMBOL = re.compile(r"[^\w\s]")
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value only marks the place of a secret, or says where it is kept."""
+    """Whether a value is a placeholder or a reference to a secret."""
     plain = value.strip().strip("\"'`")[:LOOKED_AT].lstrip("-")
     return (
         plain.casefold() in _TYPES
@@ -79,8 +79,8 @@ def is_placeholder(value: str) -> bool:
 def is_password(value: str, *, quoted: bool, named: bool) -> bool:
     """Whether this is a password: what a person types.
 
-    `named` says that it is set by a name in capitals, as in a file of environment variables, where even a
-    plain word is one.
+    `named`: its name is in capitals, as in a file of environment variables, where even a plain word is a
+    password.
     """
     if not 5 <= len(value) <= 256 or is_placeholder(value) or (not quoted and _CALL.match(value)):
         return False
@@ -99,7 +99,7 @@ def is_password(value: str, *, quoted: bool, named: bool) -> bool:
 
 
 def is_plain_password(value: str) -> bool:
-    """Whether a plain word that stands where a password would stand could be one: it says nothing of it."""
+    """Whether a plain word in the place of a password could be one: it does not describe one."""
     plain = value.strip("!?").casefold()
     if not 5 <= len(value) <= 40 or is_placeholder(value) or plain in _STATES or _STATE_ENDS.search(plain):
         return False
@@ -110,7 +110,7 @@ def is_plain_password(value: str) -> bool:
 
 
 def is_spaced_password(value: str) -> bool:
-    """Whether words in quotes with a digit among them are a password, not a remark on it."""
+    """Whether quoted words with a digit among them are a password, not a description of one."""
     words = value.split()
     return (
         2 <= len(words) <= 6
@@ -122,14 +122,14 @@ def is_spaced_password(value: str) -> bool:
 
 
 def is_passphrase(value: str) -> bool:
-    """Whether three or more plain words are a password: no sentence, and nothing that is said of one."""
+    """Whether three or more plain words are a password: not a sentence, and not a description of one."""
     words = value.split()
     if not 3 <= len(words) <= 10 or len(value) > LOOKED_AT or is_placeholder(value) or _REMARK.search(value):
         return False
     sentence = words[0].istitle() and not any(map(str.istitle, words[1:]))
     plain = [word.casefold() for word in words]
-    told = (_STATES | _REMARKS) & set(plain) or any(_says_state(word) for word in (plain[0], plain[-1]))
-    return not sentence and not told and all(word.replace("-", "").isalpha() for word in words)
+    described = (_STATES | _REMARKS) & set(plain) or any(_says_state(word) for word in (plain[0], plain[-1]))
+    return not sentence and not described and all(word.replace("-", "").isalpha() for word in words)
 
 
 def _says_state(word: str) -> bool:
@@ -137,12 +137,12 @@ def _says_state(word: str) -> bool:
 
 
 def opens_remark(value: str) -> bool:
-    """Whether the first of several words already says something of a password."""
+    """Whether the first of several words describes a password."""
     return value.split()[0].casefold() in _STATES
 
 
 def is_mixed_password(value: str) -> bool:
-    """Whether letters and digits are mixed as only people do who make up a password."""
+    """Whether letters and digits are mixed as in a password that a person made up."""
     plain = value.replace("-", "").replace("_", "")
     return (
         plain.isalnum()
@@ -153,7 +153,7 @@ def is_mixed_password(value: str) -> bool:
 
 
 def is_odd_password(value: str) -> bool:
-    """Whether this has letters, digits and signs as a password, and no address, path or formula has."""
+    """Whether this has letters, digits and signs like a password, unlike an address, path or formula."""
     return (
         8 <= len(value) <= 40
         and is_strong_password(value)
@@ -163,7 +163,7 @@ def is_odd_password(value: str) -> bool:
 
 
 def is_strong_password(value: str) -> bool:
-    """Whether this could hardly be anything else than a password, whatever stands before it."""
+    """Whether this can hardly be anything but a password, in any context."""
     if not 7 <= len(value) <= 128 or is_placeholder(value) or _CALL.match(value):
         return False
     if "/" in value.strip("/") or any(map(str.isspace, value)):
@@ -188,12 +188,12 @@ def is_token(value: str, *, quoted: bool) -> bool:
 
 
 def is_key(value: str, least: int = 20) -> bool:
-    """Whether this could hardly be anything else than a key, whatever stands before it."""
+    """Whether this can hardly be anything but a key, in any context."""
     if any(map(str.isspace, value)) or is_placeholder(value) or _CALL.match(value):
         return False
     return any(map(str.isdigit, value)) and looks_random(value, least=least)
 
 
 def is_phrase(value: str) -> bool:
-    """Whether this is made of several plain words, as passphrases are."""
+    """Whether this consists of several plain words, like a passphrase."""
     return _PHRASE.match(value) is not None

@@ -1,8 +1,8 @@
-"""The one text analyser: it makes the terms of every store's word index and of every query.
+"""The text analyser: the terms of every store's word index and of every query.
 
-A term consists of a-z, 0-9, `_` and non-ASCII characters, so that a tokenizer which knows nothing but
-ASCII (SQLite's `ascii` with `_` as a token character) takes each one back as exactly one token. Terms are
-stored: a change of what a memory's terms are needs a new ANALYSER_VERSION, and the index made again.
+A term consists of a-z, 0-9, `_` and non-ASCII characters, so that an ASCII tokenizer (SQLite's `ascii` with
+`_` as a token character) reads each one as exactly one token. Terms are stored: a change of a memory's terms
+needs a new ANALYSER_VERSION and a rebuilt index.
 """
 
 import re
@@ -13,10 +13,128 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate
 
-from vestige.cognition.text.porter import stem
 from vestige.cognition.text.word_lists import sections, words
 from vestige.cognition.time.calendar import date_words
 from vestige.core.models import Memory
+
+# -- Porter's stemmer of 1980, as our own code.
+
+Rules = dict[str, str]
+
+# A word that ends in a suffix of the left column, with a measure above the step's limit, gets the right one.
+STEP_2: Rules = {
+    "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "abli": "able",
+    "alli": "al", "entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate",
+    "ator": "ate", "alism": "al", "iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al",
+    "iviti": "ive", "biliti": "ble",
+}  # fmt: skip
+STEP_3: Rules = {
+    "icate": "ic", "ative": "", "alize": "al", "iciti": "ic",  # codespell:ignore ative
+    "ical": "ic", "ful": "", "ness": "",
+}  # fmt: skip
+STEP_4: Rules = dict.fromkeys(
+    (
+        "al", "ance", "ence", "er", "ic", "able", "ible", "ant",
+        "ement", "ment", "ent",  # codespell:ignore ment
+        "ion", "ou", "ism", "ate", "iti", "ous", "ive", "ize",
+    ),
+    "",
+)  # fmt: skip
+
+# English doubles only these before -ed and -ing; ll, ss and zz belong to the word (fall, hiss, fizz).
+DOUBLES = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str) -> str:
+    """The stem of a lower-case English word."""
+    word = _step_1c(_step_1b(_step_1a(word)))
+    word = _longest_suffix(word, STEP_2, above=0)
+    word = _longest_suffix(word, STEP_3, above=0)
+    word = _longest_suffix(word, STEP_4, above=1)
+    return _step_5(word)
+
+
+def _shape(word: str) -> str:
+    """The word as `c` and `v`: y is a vowel after a consonant, and a consonant elsewhere."""
+    shape = ""
+    for letter in word:
+        vowel = letter in "aeiou" or (letter == "y" and shape.endswith("c"))
+        shape += "v" if vowel else "c"
+    return shape
+
+
+def _measure(word: str) -> int:
+    """Porter's m: how often a vowel is followed by a consonant."""
+    return _shape(word).count("vc")
+
+
+def _has_vowel(word: str) -> bool:
+    return "v" in _shape(word)
+
+
+def _ends_short(word: str) -> bool:
+    """Porter's *o: consonant, vowel, consonant other than w, x and y, as in `hop`."""
+    return _shape(word).endswith("cvc") and word[-1] not in "wxy"
+
+
+def _step_1a(word: str) -> str:
+    if word.endswith("sses"):
+        return word[:-2]
+    if word.endswith("ies"):
+        return word[:-2]
+    if word.endswith("s") and not word.endswith("ss"):
+        return word[:-1]
+    return word
+
+
+def _step_1b(word: str) -> str:
+    if word.endswith("eed"):
+        return word[:-1] if _measure(word[:-3]) > 0 else word
+    for suffix in ("ed", "ing"):
+        if word.endswith(suffix):
+            rest = word[: -len(suffix)]
+            return _mended(rest) if _has_vowel(rest) else word
+    return word
+
+
+def _mended(rest: str) -> str:
+    """A word without its -ed or -ing, with its ending restored: hopp -> hop, fil -> file."""
+    if rest.endswith(("at", "bl", "iz")):
+        return rest + "e"
+    if rest.endswith(DOUBLES):
+        return rest[:-1]
+    if _measure(rest) == 1 and _ends_short(rest):
+        return rest + "e"
+    return rest
+
+
+def _step_1c(word: str) -> str:
+    return word[:-1] + "i" if word.endswith("y") and _has_vowel(word[:-1]) else word
+
+
+def _longest_suffix(word: str, rules: Rules, *, above: int) -> str:
+    """Replace the longest suffix that has a rule; a suffix that fails its measure ends the step."""
+    for length in range(min(7, len(word)), 1, -1):
+        suffix, rest = word[-length:], word[:-length]
+        if suffix in rules:
+            applies = _measure(rest) > above and (suffix != "ion" or rest[-1] in "st")
+            return rest + rules[suffix] if applies else word
+    return word
+
+
+def _step_5(word: str) -> str:
+    if word.endswith("e"):
+        rest = word[:-1]
+        measure = _measure(rest)
+        if measure > 1 or (measure == 1 and not _ends_short(rest)):
+            word = rest
+    if word.endswith("ll") and _measure(word) > 1:
+        return word[:-1]
+    return word
+
+
+# -- normal forms and terms
 
 ANALYSER_VERSION = 2
 """Raised whenever `memory_terms` gives other terms for a memory than before."""
@@ -25,7 +143,7 @@ MAX_TERM_CHARS = 64
 _DIGEST_CHARS = 16
 
 SHORT_CHARS = 2_000
-"""Up to here a text is worth remembering the fingerprint of."""
+"""Up to this length the fingerprint of a text is cached."""
 
 STOP_WORDS = frozenset(
     word.replace("'", "") for word in words(sections("vestige.cognition.text", "stop_words")[""])
@@ -65,7 +183,7 @@ _APOSTROPHES = "\u2018\u2019\u02bc\u02b9\uff07"
 
 
 class _CharacterMap(dict[int, str]):
-    """What each decomposed character becomes, worked out when it is first met."""
+    """The plain form of each decomposed character, computed on first use."""
 
     def __missing__(self, code: int) -> str:
         self[code] = shown = _plain(chr(code))
@@ -77,10 +195,10 @@ _PLAIN = _CharacterMap()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryWord:
-    """A word of a query: the characters `start`..`end` of it as it was written, and its terms.
+    """A word of a query: its characters `start`..`end` as written, and its terms.
 
-    `stop` says that the word is too common to search by. Words are in order; two may share a character
-    that stands for both (½ is a 1 and a 2).
+    `stop`: the word is too common to search by. Words are in order; two may share a character (½ is a 1 and a
+    2).
     """
 
     start: int
@@ -90,7 +208,7 @@ class QueryWord:
 
 
 def normal(text: str) -> str:
-    """The text freed of marks, widths and signs that carry no word, but not of case."""
+    """The text without marks, widths and signs that carry no word, but with case."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFC", unicodedata.normalize("NFKD", text).translate(_PLAIN))
@@ -105,10 +223,10 @@ def terms(text: str) -> list[str]:
 
 
 def query_words(text: str) -> list[QueryWord]:
-    """The words of a query with their places.
+    """The words of a query with their positions.
 
-    `word*` has the term `word*`, which stands for everything that begins so, and so has a single character
-    of a script without spaces, because the index holds pairs.
+    `word*` has the term `word*`, which matches every term with that prefix, and so has a single character of
+    a script without spaces, because the index holds pairs.
     """
     plain = normal(text)
     places = _places(text, plain)
@@ -125,13 +243,13 @@ def query_words(text: str) -> list[QueryWord]:
 
 def query_terms(text: str) -> list[str]:
     """The distinct terms of a query, in order; stop words only when there is nothing else."""
-    return telling_terms(query_words(text))
+    return content_terms(query_words(text))
 
 
-def telling_terms(words: Sequence[QueryWord]) -> list[str]:
+def content_terms(words: Sequence[QueryWord]) -> list[str]:
     """The distinct terms of these words, in order; stop words only when there is nothing else."""
-    telling = [word for word in words if not word.stop]
-    return list(dict.fromkeys(term for word in telling or words for term in word.terms))
+    content = [word for word in words if not word.stop]
+    return list(dict.fromkeys(term for word in content or words for term in word.terms))
 
 
 def searchable(memory: Memory) -> str:
@@ -140,8 +258,8 @@ def searchable(memory: Memory) -> str:
 
 
 def memory_terms(memory: Memory) -> list[str]:
-    """The index terms of a memory: those of its searchable text, of its tags and of the day it happened,
-    and of its author unless the text names them."""
+    """The index terms of a memory: those of its searchable text, its tags, the day it happened, and its
+    author unless the text names them."""
     day = () if memory.occurred_at is None else (date_words(memory.occurred_at),)
     found = terms("\n".join((searchable(memory), *memory.tags, *day)))
     named = terms(memory.author) if memory.author else []
@@ -149,12 +267,12 @@ def memory_terms(memory: Memory) -> list[str]:
 
 
 def text_hash(memory: Memory) -> str:
-    """A digest of the searchable text, by which derived data knows that it is out of date."""
+    """A digest of the searchable text, by which outdated derived data is recognised."""
     return _digest(searchable(memory))
 
 
 def fingerprint(text: str) -> str:
-    """A digest under which two texts are identical when they differ in nothing that carries meaning.
+    """A digest that is equal for texts that differ in nothing that carries meaning.
 
     Case, width, spacing, a closing full stop and quotation marks round the whole do not count. Numbers,
     signs, negations, question marks and exponents do.
@@ -176,23 +294,23 @@ _short_fingerprint = lru_cache(maxsize=512)(_fingerprint)
 
 
 def _places(text: str, plain: str) -> Sequence[int]:
-    """For each character of the normal text, and for its end, where the text has what it was made from."""
+    """For each character of the normal text, and for its end, its position in the original."""
     if text.isascii():
         return range(len(text) + 1)
     origins = [at for at, size in enumerate(_sizes(text)) for _ in range(size)]
     origins.append(len(text))
-    # Putting together again keeps the order of what it joins, so counting the parts tells where they were.
+    # Composition keeps the order of what it joins, so counting the parts gives their positions.
     parts = (len(unicodedata.normalize("NFD", character)) for character in plain)
     return [origins[part] for part in accumulate(parts, initial=0)]
 
 
 def _sizes(text: str) -> Iterator[int]:
-    """How many characters each character becomes when it is taken apart and made plain."""
+    """The number of characters that each character becomes when decomposed and made plain."""
     return (len(unicodedata.normalize("NFKD", character).translate(_PLAIN)) for character in text)
 
 
 def _plain(character: str) -> str:
-    """One decomposed character as the analyser sees it: itself, something simpler, a space or nothing."""
+    """One decomposed character as the analyser sees it: itself, a simpler one, a space or nothing."""
     if character in _APOSTROPHES:
         return "'"
     if character.isascii():
@@ -220,7 +338,7 @@ def _terms_of(chunk: str) -> tuple[str, ...]:
 
 def _query_terms_of(chunk: re.Match[str]) -> Sequence[str]:
     """The terms a query's chunk is looked for by."""
-    found = _telling_terms(chunk[0])
+    found = _content_chunk_terms(chunk[0])
     if _SPACELESS.match(chunk[0]):
         return found if len(chunk[0]) > 1 else [f"{chunk[0]}*"]
     before = chunk.string[max(0, chunk.start() - 1) : chunk.start()]
@@ -233,7 +351,7 @@ def _query_terms_of(chunk: re.Match[str]) -> Sequence[str]:
     return [*(term for term in found if not term.startswith(beginning)), f"{beginning}*"]
 
 
-def _telling_terms(chunk: str) -> Sequence[str]:
+def _content_chunk_terms(chunk: str) -> Sequence[str]:
     """The terms of a query's chunk without those of its stop words: `up-to-date` must not look for `to`."""
     found = _terms_of(chunk)
     if len(found) == 1:
@@ -254,12 +372,12 @@ _cached_terms = lru_cache(maxsize=32_768)(_chunk_terms)
 
 
 def _without_ending(chunk: str) -> str:
-    """The chunk without 's, 'll and the like, and with n't closed up: `don't` is `dont`."""
+    """The chunk without 's, 'll and the like, and with n't joined: `don't` is `dont`."""
     return _ENDING.sub(r"\1", chunk) if "'" in chunk else chunk
 
 
 def _split(chunk: str, levels: Sequence[re.Pattern[str]]) -> list[str]:
-    """The terms of a chunk: the whole in one normal form, then, when it has several parts, theirs."""
+    """The terms of a chunk: the whole in one normal form, then those of its parts if there are several."""
     if levels:
         parts = [part for part in levels[0].split(chunk) if part]
         if len(parts) < 2:
@@ -270,7 +388,7 @@ def _split(chunk: str, levels: Sequence[re.Pattern[str]]) -> list[str]:
 
 
 def _humps(word: str) -> list[str]:
-    """The humps of a camelCase word, or the letters and digits of one such as python3 or 20GB."""
+    """The parts of a camelCase word, or the letters and digits of one such as python3 or 20GB."""
     mixed = _LETTERS_AND_DIGITS.fullmatch(word)
     if mixed:
         return [part for part in mixed.groups() if part]
@@ -322,7 +440,7 @@ def _compatible(run: re.Match[str]) -> str:
 
 
 def _inner_span(text: str) -> tuple[int, int]:
-    """Where the text begins and ends without closing full stops and quotes round the whole."""
+    """The span of the text without closing full stops and quotes round the whole."""
     start, end = 0, len(text)
     while True:
         end = _without_full_stop(text, start, end)

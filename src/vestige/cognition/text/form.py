@@ -1,7 +1,7 @@
-"""What form a memory has: a turn of a talk, a chunk of something longer, or a note; and who says what in it.
+"""The form of a memory: a turn of a conversation, a chunk of a longer text, or a note; and its speaker.
 
-It is read off the memory when it is written and never depends on a query, so that one memory is always
-ranked in one way.
+The form is computed when a memory is written and never depends on a query, so that a memory is always ranked
+in one way.
 """
 
 import enum
@@ -17,7 +17,7 @@ from vestige.cognition.text.analyser import normal, terms
 from vestige.core.models import Memory
 
 SHORT_WORDS = 48
-"""Up to here (about 64 word pieces) a text is a turn, if it stands in a thread or somebody says it."""
+"""Up to this length (about 64 word pieces) a text is a turn, if it is in a thread or has a speaker."""
 
 _SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}):\s")
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|[Mm]y|[Ww]e|[Ww]e've|[Ww]e're)\b")
@@ -36,7 +36,7 @@ _TIMED = re.compile(
 
 
 class Form(enum.IntEnum):
-    """How a memory is ranked (cognition/ranking.py)."""
+    """The form of a memory, by which it is ranked (ranking/relevance.py)."""
 
     NOTE = 0
     TURN = 1
@@ -45,8 +45,8 @@ class Form(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """A memory's form; whether it speaks in the first person, ends by asking, tells a time; and its
-    speaker as `name_hash` (0 for nobody)."""
+    """A memory's form; whether it is in the first person, ends with a question, states a time; and its
+    speaker as `name_hash` (0 without one)."""
 
     form: Form
     first_person: bool
@@ -56,7 +56,7 @@ class Features:
 
 
 def features(memory: Memory) -> Features:
-    """What a memory's text and place say about its form."""
+    """The features of a memory's text and place."""
     name, said = speaker_and_words(memory)
     short = len(terms(memory.content)) <= SHORT_WORDS
     return Features(
@@ -69,19 +69,19 @@ def features(memory: Memory) -> Features:
 
 
 def is_threaded(memory: Memory) -> bool:
-    """Whether a memory is part of something longer: of a thread, or at a place in its source."""
+    """Whether a memory is part of something longer: of a thread, or at a position in its source."""
     return memory.thread is not None or (memory.source is not None and memory.position is not None)
 
 
 def _form(memory: Memory, *, short: bool, spoken: bool, talking: bool) -> Form:
     if is_threaded(memory):
         return Form.TURN if short or spoken else Form.CHUNK
-    # An author alone makes no talk of a note.
+    # An author alone does not make a note a turn.
     return Form.TURN if short and talking else Form.NOTE
 
 
 def speaker_and_words(memory: Memory) -> tuple[str | None, str]:
-    """Who says it (its author, or the name before a first colon) and what is said."""
+    """The speaker (the author, or the name before a first colon) and what is said."""
     named = _SPEAKER.match(memory.content)
     if not named:
         return memory.author, memory.content
@@ -100,7 +100,7 @@ def name_hash(name: str) -> int:
 
 
 def _ends_asking(said: str) -> bool:
-    """Whether a question ends it, past a remark in brackets such as `[shares a photo]`."""
+    """Whether it ends with a question, before a note in brackets such as `[shares a photo]`."""
     said = said.rstrip()
     if said.endswith("]") and "[" in said:
         said = said[: said.rindex("[")].rstrip()
@@ -108,10 +108,10 @@ def _ends_asking(said: str) -> bool:
 
 
 def asked(text: str, spans: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """For each token, given by the characters it spans, whether it stands in a question."""
+    """For each token, given by its span, whether it is in a question."""
     marks = np.zeros(len(text) + 1, dtype=np.bool_)
     if "?" in text:
-        named = _SPEAKER.match(text)  # who asks is no part of the question
+        named = _SPEAKER.match(text)  # the speaker is not part of the question
         for sentence in _SENTENCE.finditer(text, named.end() if named else 0):
             if "?" in sentence[0]:
                 marks[sentence.start() : sentence.end()] = True
@@ -119,8 +119,7 @@ def asked(text: str, spans: NDArray[np.int32]) -> NDArray[np.bool_]:
     return found
 
 
-# -- Is a text something said to somebody? Such words are kept as they were said, and state nothing for
-# good.
+# -- conversation: words said to another person state nothing for good ---------------------------
 
 # Greetings, thanks and reactions. Words that open a correction as well ("no", "sorry", "oops") are none.
 _CALLS = "hey|hi|hiya|hello|bye|goodbye|wow|whoa|yay|yeah|yep|yup|congrats|congratulations|haha\\w*|lol"
@@ -139,26 +138,26 @@ _EXCLAMATION = re.compile(r"[^.?!:;]*!(?:\s|$)")
 
 
 def is_spoken(text: str, said: str) -> bool:
-    """Whether the name of a speaker comes before what is said, and no announcement ("Correction: …")."""
+    """Whether a speaker's name comes before what is said, and not an announcement ("Correction: …")."""
     before = text.removesuffix(said)
     return bool(before and _NAME_BEFORE.fullmatch(before)) and not announces(before)
 
 
 def is_talk(text: str) -> bool:
-    """Whether a text greets, thanks, asks, or begins by calling out."""
+    """Whether a text greets, thanks, asks, or begins with an exclamation."""
     said = _SPOKEN_BY.sub("", text, count=1)
     return bool(_OPENING.match(said) or _EXCLAMATION.match(said) or _QUESTION.search(said))
 
 
-# -- Asking a talk as one would ask its speakers: "What did Caroline paint?" becomes "What did you
-# paint?".
+# -- questions to a speaker: "What did Caroline paint?" becomes "What did you paint?" ------------
 
 _NAMED = re.compile(r"[^\W\d_][\w-]*(['’]s\b|['’](?!\w))?")
 _POSSESSIVE = re.compile(r"\b(?:his|her|their)\b", re.IGNORECASE)
 
 
 def in_second_person(text: str, speakers: frozenset[int]) -> str:
-    """The text with the names of these speakers (`form.name_hash`) as you, and what is theirs as your."""
+    """The text with the names of these speakers (`form.name_hash`) as "you", and their possessives as
+    "your"."""
 
     def addressed(word: re.Match[str]) -> str:
         owner = word[1] or ""

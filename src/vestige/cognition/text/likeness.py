@@ -1,27 +1,28 @@
-"""Which texts are about the same thing, by their words: pairs worth a closer look, not all pairs.
+"""Word overlap: pairs of texts that are likely about the same thing, without comparing all pairs.
 
-Two statements that contradict each other share most of their words, so that words find them as well as any
-model does. The work grows with the number of texts, not with its square: each text follows the postings of
-its rarest words only.
+Two statements that contradict each other share most of their words, so words find them as well as any model
+does. The work grows with the number of texts, not with its square: each text follows the postings of its
+rarest words only.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from heapq import nsmallest
 
 Words = frozenset[str]
 
 LEAST_COMMON = 2
 LEAST_SHARE = 0.4
-"""Words two texts have in common at least: so many, and this share of the shorter one's."""
+"""What two texts must share: this number of words, and this share of the shorter one's."""
 NEIGHBOURS = 5
-"""The most alike that each text is paired with."""
+"""The number of most similar texts that each text is paired with."""
 POSTINGS = 300
-"""Occurrences of its words that each text follows, from the rarest word on; of the first one …"""
+"""The limit of occurrences of its words that each text follows, from the rarest word on …"""
 MOST_OF_FIRST = 2_000
-"""… so many, the latest, however common it is."""
+"""… and of the first word, the latest ones, however common it is."""
 CHECKED = 50
-"""Of those met that way, how many are compared word by word."""
+"""The number of candidates found that way that are compared word by word."""
 
 
 def overlap(one: Words, other: Words) -> float:
@@ -36,9 +37,9 @@ def is_alike(one: Words, other: Words) -> bool:
 
 
 def alike_pairs(texts: Sequence[Words]) -> Iterator[list[tuple[int, int]]]:
-    """For each text in turn, the pairs it adds: with its most alike among all, (earlier, later) by index.
+    """For each text in turn, its pairs with the most similar texts of all, (earlier, later) by index.
 
-    No pair comes twice. Given one text at a time, so that the caller can say how far it is.
+    No pair comes twice. It yields one text at a time, so that the caller can report progress.
     """
     postings: defaultdict[str, list[int]] = defaultdict(list)
     for at, words in enumerate(texts):
@@ -58,7 +59,7 @@ def alike_pairs(texts: Sequence[Words]) -> Iterator[list[tuple[int, int]]]:
 
 
 def _met(words: Words, postings: dict[str, list[int]]) -> list[int]:
-    """Those that share the rarest words, most of them first."""
+    """The texts that share the rarest words, those with most of them first."""
     met: Counter[int] = Counter()
     left = POSTINGS
     for word in sorted(words, key=lambda one: (len(postings[one]), one)):
@@ -68,3 +69,53 @@ def _met(words: Words, postings: dict[str, list[int]]) -> list[int]:
         met.update(found[-MOST_OF_FIRST:])
         left -= len(found)
     return [other for other, _ in met.most_common(CHECKED + 1)]
+
+
+# -- Final processing of an answer: duplicates are folded, and the top few hits are diversified.
+
+TOP_FEW = 5
+ALIKE = 0.8
+"""The share of common terms (Jaccard) from which two texts are much the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedText:
+    """A text for comparison. A turn of a conversation never equals another: "yes" is said often."""
+
+    terms: frozenset[str]
+    is_turn: bool
+
+
+def fold_duplicates(found: Sequence[str | None]) -> list[tuple[int, ...]]:
+    """Indices of the remaining hits, best first, each with the later ones of the same fingerprint
+    (`cognition.text.fingerprint`); None equals nothing."""
+    groups: list[list[int]] = []
+    first: dict[str, int] = {}
+    for at, one in enumerate(found):
+        leader = None if one is None else first.setdefault(one, len(groups))
+        if leader is None or leader == len(groups):
+            groups.append([at])
+        else:
+            groups[leader].append(at)
+    return [tuple(group) for group in groups]
+
+
+def spread_out(found: Sequence[ComparedText], rivals: Collection[frozenset[int]] = frozenset()) -> list[int]:
+    """The order of display: among the top few, a hit much like a better one moves behind the rest.
+
+    Rivals, given as pairs of indices, stay side by side, since rivals are alike by definition.
+    """
+    kept: list[int] = []
+    waiting: list[int] = []
+    for at, one in enumerate(found):
+        crowded = len(kept) < TOP_FEW and any(
+            _alike(one, found[other]) and frozenset((at, other)) not in rivals for other in kept
+        )
+        (waiting if crowded else kept).append(at)
+    return kept[:TOP_FEW] + sorted([*waiting, *kept[TOP_FEW:]])
+
+
+def _alike(one: ComparedText, other: ComparedText) -> bool:
+    if one.is_turn or other.is_turn or not one.terms:
+        return False
+    return len(one.terms & other.terms) >= ALIKE * len(one.terms | other.terms)

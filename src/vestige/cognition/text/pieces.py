@@ -1,8 +1,8 @@
-"""Cutting a long text into pieces that an embedding model sees whole.
+"""Pieces: a long text cut so that an embedding model sees each piece whole.
 
-The default model reads 256 word pieces and ignores the rest, so a piece stays well below that. It ends at
-the end of a paragraph if one is near, else of a sentence, else of a word, and begins a little before the
-end of the piece before it, so that no thought is split in all of its pieces.
+The default model reads 256 word pieces and ignores the rest, so a piece stays well below that. It ends at the
+end of a paragraph if one is near, else of a sentence, else of a word, and overlaps the piece before it, so
+that no thought is split in all of its pieces.
 """
 
 import math
@@ -32,7 +32,7 @@ _WORD = re.compile(r"\s+")
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many word pieces a text has, without asking a model."""
+    """An estimate of the number of word pieces of a text, without a model."""
     return math.ceil(float(_costs(text).sum()) - 1e-6)
 
 
@@ -51,7 +51,7 @@ def cut(text: str, *, max_chars: int = MAX_CHARS, overlap: int = OVERLAP_CHARS) 
 
 
 class _Cutter:
-    """The text with what its cuts are decided by."""
+    """A text and the data by which it is cut."""
 
     def __init__(self, text: str, max_chars: int, overlap: int) -> None:
         self.text, self.max_chars, self.overlap = text, max_chars, overlap

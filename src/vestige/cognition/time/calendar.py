@@ -1,6 +1,7 @@
 """The calendar: days, weeks from Monday on, months, quarters, years and seasons as periods of UTC time.
 
-Every function raises ValueError or OverflowError for what the calendar does not hold (31 June, the year 0).
+Every function raises ValueError or OverflowError for dates that the calendar does not have (31 June, the year
+0).
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ LATEST = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """A stretch of time, its end exclusive."""
+    """A period of time, its end exclusive."""
 
     start: datetime
     end: datetime
@@ -37,33 +38,32 @@ def date_words(moment: datetime) -> str:
 
 
 def days(first: date, count: int = 1) -> Period:
-    """So many whole days."""
+    """A number of whole days."""
     start = datetime.combine(first, time(), UTC)
     return Period(start=start, end=start + timedelta(days=count))
 
 
 def week(of: date, later: int = 0) -> Period:
-    """The week of a day, or one so many weeks later."""
+    """The week of a day, or one N weeks later."""
     return days(of + timedelta(days=7 * later - of.weekday()), 7)
 
 
 def weekend(of: date, later: int = 0) -> Period:
-    """Saturday and Sunday of the week of a day, or of one so many weeks later."""
+    """Saturday and Sunday of the week of a day, or of one N weeks later."""
     return days(of + timedelta(days=7 * later - of.weekday() + 5), 2)
 
 
 def months(year: int, month: int, later: int = 0, count: int = 1) -> Period:
-    """A month, or one so many months later, and those that follow it up to the count."""
+    """A month, or one N months later, and those that follow it up to the count."""
     return Period(start=_first_of(year, month + later), end=_first_of(year, month + later + count))
 
 
 def quarter(of: date, later: int = 0) -> Period:
-    """The quarter of a day, or one so many quarters later."""
+    """The quarter of a day, or one N quarters later."""
     return months(of.year, (of.month - 1) // 3 * 3 + 1, 3 * later, 3)
 
 
 def year(number: int) -> Period:
-    """A whole year."""
     return months(number, 1, count=12)
 
 

@@ -1,7 +1,7 @@
 """Expressions of time in English, and the period each stands for.
 
-What could mean something else (`may`, `march`, `June`, `2000`) stands for a time only where the words around
-it say so: `in May`, `8 May`, `May 2023`.
+Ambiguous words (`may`, `march`, `June`, `2000`) are a time only if the words around them say so: `in May`, `8
+May`, `May 2023`.
 """
 
 import enum
@@ -15,7 +15,7 @@ from functools import partial
 from vestige.cognition.time import calendar as periods
 from vestige.cognition.time.calendar import MONTHS, SEASONS, WEEKDAYS, Period
 
-# -- What period each form of a date stands for.
+# -- periods ------------------------------------------------------------------------------------
 
 COUNTS = {
     "a couple of": (2, 2), "couple of": (2, 2), "a few": (2, 5), "few": (2, 5), "several": (2, 5),
@@ -49,18 +49,18 @@ def last_night(match: re.Match[str], now: datetime, latest: date) -> Period:
 
 
 def ago(match: re.Match[str], now: datetime, latest: date) -> Period:
-    """The day, week, month or year so long ago."""
+    """The day, week, month or year that long ago."""
     least, most = counted(match)
     unit = match["unit"].casefold()
     if unit in ("minute", "hour"):
-        # Nobody counts minutes to the minute.
+        # Minutes are not meant to the minute.
         size = timedelta(**{f"{unit}s": 1})
         return Period(start=now - 1.5 * most * size, end=now - 0.5 * least * size)
     return _shifted(now.date(), unit, -most).to(_shifted(now.date(), unit, -least))
 
 
 def rolling(match: re.Match[str], now: datetime, latest: date) -> Period:
-    """The last three weeks: as many days, up to and with today. The next three begin today."""
+    """The last three weeks: as many days, up to and including today. The next three begin today."""
     most = counted(match)[1] if match["count"] else 1
     today, unit = now.date(), match["unit"].casefold()
     if unit in ("minute", "hour"):
@@ -147,7 +147,6 @@ def quarter(match: re.Match[str], now: datetime, latest: date) -> Period:
 
 
 def year(match: re.Match[str], now: datetime, latest: date) -> Period:
-    """A whole year."""
     return periods.year(int(match["year"]))
 
 
@@ -157,7 +156,7 @@ _STEPS = {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0, "next
 
 
 def _step(match: re.Match[str]) -> int | None:
-    """-1 for last, 0 for this, 1 for next; None when nothing of the kind is said."""
+    """-1 for last, 0 for this, 1 for next; None without such a word."""
     return _STEPS.get((match["which"] or "").casefold())
 
 
@@ -168,7 +167,7 @@ def counted(match: re.Match[str]) -> tuple[int, int]:
 
 
 def _shifted(today: date, unit: str, steps: int) -> Period:
-    """The calendar's day, week, weekend, month, quarter or year that lies so many steps from today's."""
+    """The calendar's day, week, weekend, month, quarter or year N steps from today's."""
     match unit:
         case "day":
             return periods.days(today + timedelta(days=steps))
@@ -185,21 +184,21 @@ def _shifted(today: date, unit: str, steps: int) -> Period:
 
 
 def moved(today: date, unit: str, steps: int) -> date:
-    """The same day so many days, weeks, months, quarters or years on; the last one of a shorter month."""
+    """The same day N days, weeks, months, quarters or years on; the last day of a shorter month."""
     if unit in ("day", "week"):
         return today + timedelta(days=steps * (7 if unit == "week" else 1))
     month = periods.months(today.year, today.month, steps * {"month": 1, "quarter": 3, "year": 12}[unit])
     return min(month.start.date() + timedelta(days=today.day - 1), month.end.date() - timedelta(days=1))
 
 
-# -- dates
+# -- expressions --------------------------------------------------------------------------------
 
 Reader = Callable[[re.Match[str], datetime, date], Period]
 
 
 class Basis(enum.StrEnum):
-    """What an expression is read against: the calendar, the calendar without a year (which is a guess: the
-    latest one that fits), or now."""
+    """What an expression is relative to: the calendar, the calendar without a year (a guess: the latest one
+    that fits), or now."""
 
     CALENDAR = "calendar"
     GUESSED_YEAR = "guessed year"
@@ -210,8 +209,8 @@ class Basis(enum.StrEnum):
 class Expression:
     """The characters `start`..`end` of a text, which name a period.
 
-    `loose` ones do so only when another leads to them, as in `between March and May`. `read` takes now and
-    the latest day on which a time without a year may begin; it raises ValueError or OverflowError when the
+    `loose` ones do so only if another leads to them, as in `between March and May`. `read` takes now and the
+    latest day on which a time without a year may begin; it raises ValueError or OverflowError when the
     calendar has no such time.
     """
 
@@ -223,7 +222,7 @@ class Expression:
 
 
 def expressions(text: str) -> list[Expression]:
-    """The expressions of time in a text, from left to right; of those that overlap the longest."""
+    """The expressions of time in a text, from left to right; of overlapping ones the longest."""
     found = [
         Expression(
             start=match.start(),
@@ -326,7 +325,7 @@ def _weekday_is_meant(match: re.Match[str]) -> bool:
 
 
 def _is_no_story(match: re.Match[str]) -> bool:
-    """`The next week` follows what was told before."""
+    """`The next week` continues a story."""
     follows = match["which"].casefold() in ("next", "previous")
     return not (follows and match.string[max(0, match.start() - 4) : match.start()].casefold() == "the ")
 

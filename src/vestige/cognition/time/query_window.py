@@ -1,9 +1,9 @@
-"""What time a query asks about: `last week`, `in March`, `before the release`, read against `now`.
+"""The time a query asks about: `last week`, `in March`, `before the release`, relative to `now`.
 
-English. What could be something else (`may`, `next to`, `the last of us`, `in 10 minutes`) is left alone: a
-window that is missed costs little, because memories are found by their date words too, while a wrong one
-hides the answer. Without a year the latest such time that has begun is meant. The user's zone is not known,
-so that parts of a day are the whole day.
+English. Ambiguous words (`may`, `next to`, `the last of us`, `in 10 minutes`) are ignored: a missed window
+costs little, because memories are found by their date words too, while a wrong one hides the answer. Without
+a year the latest such time that has begun is meant. The user's zone is not known, so parts of a day are the
+whole day.
 """
 
 import re
@@ -20,10 +20,10 @@ from vestige.cognition.time.expressions import COUNT, Basis, Expression, counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The time asked about, from `start` up to but without `end`, and the characters that say so.
+    """The time asked about, from `start` up to but without `end`, and its characters in the query.
 
-    `after` and `before` leave an end open: it is then LATEST or EARLIEST (cognition/periods.py). `basis`
-    tells how sure it is: `in July` leaves the year to guess.
+    `after` and `before` leave an end open: it is then LATEST or EARLIEST (time/calendar.py). `basis` says how
+    certain it is: `in July` leaves the year open.
     """
 
     start: datetime
@@ -34,7 +34,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """A time told by an event, which somebody must look up: `before` or `after` `the release`."""
+    """A time given by an event, which must be looked up: `before` or `after` `the release`."""
 
     relation: Literal["before", "after"]
     event: str
@@ -43,8 +43,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeAsked:
-    """What a query says about time: a window, an anchor, or neither; never both. `latest`: it asks for the
-    newest there is."""
+    """The time in a query: a window, an anchor, or neither; never both. `latest`: it asks for the newest."""
 
     window: Window | None = None
     anchor: Anchor | None = None
@@ -80,7 +79,7 @@ _ANCHORING = frozenset({"since", "before", "prior", "after", "until", "till"})
 
 
 def _window(text: str, now: datetime) -> Window | None:
-    """The window of the first time in the text that the calendar knows; one with a year goes first."""
+    """The window of the first time in the text that the calendar has; one with a year goes first."""
     for phrase in sorted(_phrases(text), key=lambda phrase: phrase.basis is not Basis.CALENDAR):
         try:
             period = _period(phrase, now)
@@ -153,7 +152,7 @@ def _period(phrase: _Phrase, now: datetime) -> Period:
 
 
 def _cut(period: Period, unit: str, count: int) -> Period:
-    """As much of what lies before or after as the words say: `the week before 3 August`."""
+    """The part before or after that the words give: `the week before 3 August`."""
     if unit not in ("day", "month", "year"):
         unit = "week"
     if period.start == EARLIEST:
@@ -214,7 +213,7 @@ def _anchor(text: str) -> Anchor | None:
 
 
 def _event_words(text: str, at: int) -> tuple[list[re.Match[str]], bool]:
-    """The words of the phrase that begins here, and whether another clause cuts it short."""
+    """The words of the phrase that begins here, and whether another clause ends it."""
     phrase = _EVENT.match(text, at)
     words: list[re.Match[str]] = []
     for word in _WORD.finditer(text, at, phrase.end()) if phrase else ():
@@ -227,8 +226,8 @@ def _event_words(text: str, at: int) -> tuple[list[re.Match[str]], bool]:
 
 
 def _is_event(words: Sequence[re.Match[str]]) -> bool:
-    """Whether it is a noun phrase. A clause (`before we start`, `before deploying`) tells as often when
-    something is done as when it was."""
+    """Whether it is a noun phrase. A clause (`before we start`, `before deploying`) may be about how
+    something is done."""
     said = [word[0].casefold() for word in words[:3]]
     if len(said) < 2 or _NO_EVENTS.intersection(said[:2]):
         return False

@@ -1,9 +1,9 @@
-"""Since when and until when a text says that it is true: `since March`, `until Friday` (English).
+"""Validity stated in a text: `since March`, `until Friday` (English).
 
-Only one plain statement of what is or will be so has a window, and its end lies after it was said: an end
-that was past by then is history, and history stays true. What is missed costs little, because the words
-still stand in the text; what is wrongly taken hides a memory. So doubt means no window, and an end takes in
-the whole day, month or year it names.
+Only one plain statement about the present or the future has a window, and its end is after it was said: an
+end in the past is history, and history stays true. A missed window costs little, because the words are still
+in the text; a wrong one hides a memory. So doubt means no window, and an end includes the whole day, month or
+year it names.
 """
 
 import re
@@ -19,13 +19,13 @@ from vestige.cognition.time.calendar import Period
 from vestige.cognition.time.expressions import WEEKDAY_NUMBERS, Basis, Expression, expressions
 from vestige.core.models import Memory
 
-# -- Whether a sentence asserts that something is so, now or from some time on (English).
+# -- assertions ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assertion:
-    """What a sentence asserts: where its verb stands (0 where it has none, as in "On leave") and whether that
-    is in the perfect tense ("has lived"), which tells since when, but not until when."""
+    """What a sentence asserts: the index of its verb (0 without one, as in "On leave") and whether that is in
+    the perfect tense ("has lived"), which gives a start but no end."""
 
     verb_at: int
     perfect: bool
@@ -68,7 +68,7 @@ _MAX_NOTE_WORDS = 12
 
 
 def assertion(sentence: str) -> Assertion | None:
-    """What a sentence, freed of the words that tell the time, asserts; None when it may be anything else."""
+    """The assertion of a sentence without its words of time, or None if it may be anything else."""
     words = words_of(sentence)
     if not words or words[-1].sentence or "?" in sentence or _NO_ASSERTION.search(sentence):
         return None
@@ -86,7 +86,8 @@ def assertion(sentence: str) -> Assertion | None:
 
 
 def _having(words: Sequence[Word], at: int) -> Assertion | None:
-    """What is had, or has lasted: "has a cold", "has lived here", "has been extended"; not "has doubled"."""
+    """Possession, or a lasting state: "has a cold", "has lived here", "has been extended"; not "has
+    doubled"."""
     after = [word.text for word in words[at + 1 : at + 4] if word.text not in _ADVERBS]
     if not after:
         return None
@@ -124,7 +125,7 @@ def _is_finite(words: Sequence[Word], at: int) -> bool:
         return False
     if word in _THIRD_PERSON:
         return True
-    plural = before.endswith("s") and words[at - 1].telling and words[at - 1].kind != "quantity"
+    plural = before.endswith("s") and words[at - 1].is_content and words[at - 1].kind != "quantity"
     return word in _STANDING and (before in _SUBJECTS or plural)
 
 
@@ -133,30 +134,30 @@ def _is_note(words: Sequence[Word]) -> bool:
     return len(said) <= _MAX_NOTE_WORDS and said[0] not in _IMPERATIVES and not _STATES.isdisjoint(said)
 
 
-# -- validity
+# -- windows ------------------------------------------------------------------------------------
 
 MAX_CHARS = 300
-"""A longer text says more than one thing."""
+"""A longer text makes several statements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedValidity:
-    """From when on and until when (exclusive) a text says it is true, at least one of them, and its words."""
+    """The start and the end (exclusive) that a text states, at least one of them, and its words."""
 
     valid_from: datetime | None
     valid_until: datetime | None
     words: str
 
     def by(self, now: datetime) -> "StatedValidity | None":
-        """What of it may be kept with a memory. A start to come may not: who is told today that the office
-        moves on Monday must find it today."""
+        """The part that a memory stores, without a future start: the statement that the office moves on
+        Monday must be found today."""
         if self.valid_from is None or self.valid_from <= now:
             return self
         return replace(self, valid_from=None) if self.valid_until is not None else None
 
 
-def validity_told(text: str, said_at: datetime) -> StatedValidity | None:
-    """The window a text gives itself, as understood when it was said; None when it gives none."""
+def stated_validity(text: str, said_at: datetime) -> StatedValidity | None:
+    """The window a text states, as understood when it was said, or None."""
     if len(text) > MAX_CHARS or not _HINT.search(text) or _MACHINE.search(text):
         return None
     plain = _ASIDE.sub(lambda aside: "x" * len(aside[0]), text)
@@ -180,10 +181,10 @@ def validity_told(text: str, said_at: datetime) -> StatedValidity | None:
 
 
 def reworded(memory: Memory, content: str) -> Memory:
-    """The memory with another text. A window that its old words gave goes with them."""
-    said = validity_told(memory.content, memory.occurred_at or memory.created_at)
-    told = said.by(memory.created_at) if said else None
-    if told is None or (told.valid_from, told.valid_until) != (memory.valid_from, memory.valid_until):
+    """The memory with another text. A window from its old words is removed."""
+    said = stated_validity(memory.content, memory.occurred_at or memory.created_at)
+    kept = said.by(memory.created_at) if said else None
+    if kept is None or (kept.valid_from, kept.valid_until) != (memory.valid_from, memory.valid_until):
         return replace(memory, content=content)
     return replace(memory, content=content, valid_from=None, valid_until=None)
 
@@ -197,8 +198,8 @@ _COUNTED = re.compile(r"\s+[a-z]+s\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Time:
-    """An expression of time, as written, and whether it is one where `until` or the like leads to it: `may`
-    and `2000 rows` are not."""
+    """An expression of time, as written, and whether it is one only after `until` or the like: `may` and
+    `2000 rows` are not."""
 
     one: Expression
     written: str
@@ -298,7 +299,7 @@ _KINDS: tuple[Kind, ...] = ("until", "since", "starting", "range")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LeadPhrase:
-    """The times that lead words of a kind lead to (two in a range), and where all of it stands."""
+    """The times after lead words of a kind (two in a range), and their span."""
 
     kind: Kind
     times: tuple[_Time, ...]
@@ -307,7 +308,7 @@ class _LeadPhrase:
 
 
 def _phrases(text: str) -> list[_LeadPhrase]:
-    """What begins or ends something, from left to right."""
+    """The phrases of a start or an end, from left to right."""
     found = [
         _LeadPhrase(kind="until", times=_times(f"this {match['unit']}"), start=match.start(), end=match.end())
         for match in _END_OF_UNIT.finditer(text)
@@ -346,14 +347,14 @@ def _phrase(text: str, lead: re.Match[str], time: _Time, following: _Time | None
 
 
 def _leads(before: str) -> bool:
-    """Whether nothing but a heading stands before."""
+    """Whether nothing but a heading comes before."""
     return not before.strip() or before.rstrip().endswith(":")
 
 
 # -- what is asserted ----------------------------------------------------------------------------
 
 # `Three weeks until Friday`, `we have until Friday`, `not until Friday`, `at least until Friday`; and `the
-# fair is from 5 to 9 May` tells when it is, which stays true.
+# fair is from 5 to 9 May` is a date, which stays true.
 _NO_END = re.compile(
     r"\b(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?|left|is|are|be|have|has|not|least|or)\s+$|"
     r"n['’]t\s+$",
@@ -388,7 +389,7 @@ def _are_asserted(text: str, phrases: Sequence[_LeadPhrase]) -> bool:
 
 
 def _window(phrase: _LeadPhrase, said_at: datetime) -> tuple[datetime | None, datetime | None]:
-    """The start and the end that a phrase tells; ValueError when there is a doubt."""
+    """The start and the end of a phrase; ValueError in doubt."""
     first, last = phrase.times[0], phrase.times[-1]
     match phrase.kind:
         case "until":

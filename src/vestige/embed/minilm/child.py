@@ -1,11 +1,11 @@
-"""A Python module run as a child process that cannot disturb us, nor be disturbed, nor outlive us.
+"""Child processes: a Python module run in isolation, which ends when this process ends.
 
-stdin and stdout belong to the MCP protocol, so the child gets neither. `-P` and a directory of our
-own keep the current directory off its import path: an MCP server is started inside projects that
-nobody has vetted, and a `pip.py` lying there must not run.
+stdin and stdout belong to the MCP protocol, so the child gets neither. `-P` and a directory of its own keep
+the current directory off its import path: an MCP server is started inside untrusted projects, and a `pip.py`
+there must not run.
 
-The child holds one end of a pipe of which we hold the other, and ends when ours is closed: however
-this process ends, killed or crashed, no download goes on behind the user's back.
+The child holds one end of a pipe and ends when the other end, which this process holds, is closed: however
+this process ends, killed or crashed, no download continues.
 """
 
 import os
@@ -21,7 +21,7 @@ from pathlib import Path
 from weakref import WeakSet
 
 DISK_FULL = 28
-"""The exit status by which our own children say that the disk is full."""
+"""The exit status with which a child reports a full disk."""
 
 _SHOWN_LINES = 5
 _ENDED = "it was ended"
@@ -36,19 +36,19 @@ _unwanted: WeakSet[threading.Thread] = WeakSet()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildExit:
-    """How a child ended: `status` is None if it never did by itself, `said` the end of what it wrote."""
+    """How a child ended: `status` is its exit status, if it ended by itself, and `said` the end of its
+    output."""
 
     status: int | None
     said: str
 
     @property
     def ok(self) -> bool:
-        """Whether it did what it should."""
         return self.status == 0
 
 
 def run_module(module: str, *arguments: str, directory: Path, timeout_seconds: float) -> ChildExit:
-    """Run `python -m module` with the interpreter we run on, and wait for its end."""
+    """Run `python -m module` with the current interpreter, and wait for its end."""
     command = [sys.executable, "-P", "-m", __name__, module, *arguments]
     try:
         with _started(command, directory) as child:
@@ -66,7 +66,7 @@ def run_module(module: str, *arguments: str, directory: Path, timeout_seconds: f
 
 
 def end_children_of(thread: threading.Thread) -> None:
-    """End the child that `thread` waits for, if any, and let it start no more."""
+    """Stop the child that `thread` waits for, if any, and let it start no more."""
     with _table:
         _unwanted.add(thread)
         if child := _running.get(thread):
@@ -75,7 +75,7 @@ def end_children_of(thread: threading.Thread) -> None:
 
 @contextmanager
 def _started(command: list[str], directory: Path) -> Iterator[_Process | None]:
-    """A child, killed when it is left before its end; None when none may be started any more."""
+    """A child, killed when the context is left before its end; None when none may be started any more."""
     waiting = threading.current_thread()
     theirs, ours = os.pipe()
     try:
@@ -99,7 +99,8 @@ def _started(command: list[str], directory: Path) -> Iterator[_Process | None]:
 
 
 def _main() -> None:
-    """Be the child: run the module that the arguments name, until its end or that of our parent."""
+    """The child's own main function: run the module that the arguments name, until its end or its
+    parent's."""
     lifeline = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

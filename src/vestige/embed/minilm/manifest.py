@@ -1,9 +1,9 @@
-"""What an installed model consists of, and whether it still is that.
+"""The manifest of an installed model, and the verification of its files.
 
-A model folder holds the graph, its word embeddings, the tokenizer, `manifest.json` (size and sha256
-of each, and the signature of the vectors) and `verified.json`. The sizes are compared at every load;
-the bytes are hashed when a file's times differ from those at the last verification, which
-`verified.json` remembers. ctime is among them: unlike mtime, no tool sets it back after a change.
+A model folder holds the graph, its word embeddings, the tokenizer, `manifest.json` (size and sha256 of each,
+and the signature of the vectors) and `verified.json`. The sizes are compared at every load; the bytes are
+hashed when a file's times differ from those at the last verification, which `verified.json` records. ctime is
+among them: unlike mtime, no tool sets it back after a change.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEntry:
-    """One file as it was published."""
+    """A file with its size and sha256."""
 
     size: int
     sha256: str
@@ -41,19 +41,19 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """A model folder's content, and the signature of the vectors it makes."""
+    """The content of a model folder, and the signature of its vectors."""
 
     signature: Signature
     files: Mapping[str, FileEntry]
 
     @property
     def size(self) -> int:
-        """All files together, in bytes."""
+        """The total size in bytes."""
         return sum(entry.size for entry in self.files.values())
 
 
 def write_manifest(folder: Path, signature: Signature) -> Manifest:
-    """Record the files of a freshly made folder as what they shall stay."""
+    """Write the manifest of a new folder."""
     stamps = {name: _stamp_of(folder, name) for name in MODEL_FILES}
     entries = {
         name: FileEntry(size=stamp[0], sha256=sha256_of(folder / name)) for name, stamp in stamps.items()
@@ -70,7 +70,7 @@ def write_manifest(folder: Path, signature: Signature) -> Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a folder; ModelDamaged when it is missing or cannot be understood."""
+    """The manifest of a folder; ModelDamaged when it is missing or invalid."""
     try:
         content = orjson.loads((folder / MANIFEST).read_bytes())
         if content["format"] != FORMAT:
@@ -99,7 +99,7 @@ def verify(folder: Path, *, full: bool = False) -> Manifest:
 
 
 def damaged(folder: Path, reason: str) -> ModelDamaged:
-    """The error for a folder that is not what it should be."""
+    """The error for a damaged model folder."""
     return ModelDamaged(
         f"The embedding model in {folder} is damaged: {reason}.",
         hint="vestige model install --force",
@@ -108,7 +108,6 @@ def damaged(folder: Path, reason: str) -> ModelDamaged:
 
 
 def sha256_of(path: Path) -> str:
-    """The sha256 of a file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

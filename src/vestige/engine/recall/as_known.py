@@ -13,7 +13,7 @@ from math import nan
 
 import numpy as np
 
-from vestige.cognition.query.analyse import Asked, telling_words
+from vestige.cognition.query.analyse import Asked, content_words
 from vestige.cognition.ranking.earlier_wordings import Words, find_words, joined
 from vestige.cognition.ranking.maxsim import STOP_SHARE, WRITTEN_STOP_SHARE, Matched, match, weigh
 from vestige.cognition.ranking.stages import traits_of
@@ -199,7 +199,7 @@ def _matched(asked: Asked, meaning: _WordingVectors, pool: CandidatePool) -> Mat
     query = meaning.query
     if query is None or not len(query.spans) or pool.sketch is None:
         return None
-    words = telling_words(asked.text)
+    words = content_words(asked.text)
     weights = [
         weigh(query.spans, words, pool.frequencies, pool.memories, share)
         for share in (WRITTEN_STOP_SHARE, STOP_SHARE)

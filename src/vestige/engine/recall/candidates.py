@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vestige.cognition.query.analyse import Asked, telling_words
+from vestige.cognition.query.analyse import Asked, content_words
 from vestige.cognition.ranking.maxsim import STOP_SHARE, WRITTEN_STOP_SHARE, Matched, match, weigh
 from vestige.cognition.text.form import Form, in_second_person
 from vestige.core.candidates import CandidatePool, Sketch
@@ -133,7 +133,7 @@ def _matched(
 def _match(
     text: str, tokens: TokenStates, pool: CandidatePool, sketch: Sketch, *stop_shares: float
 ) -> list[Matched]:
-    words = telling_words(text)
+    words = content_words(text)
     weights = [weigh(tokens.spans, words, pool.frequencies, pool.memories, share) for share in stop_shares]
     return match(tokens.states, weights, sketch)
 

@@ -17,7 +17,7 @@ from vestige.cognition.evidence.evidence import (
 )
 from vestige.cognition.graph.kinds import MERGES, SUPERSEDES
 from vestige.cognition.graph.spread import Activation, received
-from vestige.cognition.query.questions import Intent, intent_of
+from vestige.cognition.query.analyse import Intent, intent_of
 from vestige.core.models import Edge, Filter, Record, Revision
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known

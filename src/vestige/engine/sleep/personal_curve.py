@@ -105,7 +105,7 @@ def tune(call: Call) -> CurveFit:
     history = strength_history_of(
         call, sorted({event.memory_id for event in events if event.memory_id is not None})
     )
-    reviews = reviews_in(_histories(call, history)).telling()
+    reviews = reviews_in(_histories(call, history)).usable()
     count, failures = len(reviews.recalled), reviews.failures
     why = lacking(reviews)
     if why is not None:

@@ -1,2 +1,1 @@
-"""Memories of other systems: one module recognises files, one for each format reads them. Nothing is
-written."""
+"""Importers of other systems' files: one module recognises files, one for each format reads them."""

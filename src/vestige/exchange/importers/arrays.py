@@ -1,4 +1,4 @@
-"""JSON files that hold many records at once: an array, an object with one, or a tool's answer around it."""
+"""JSON files with many records: an array, an object that holds one, or a tool's answer around it."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from vestige.exchange.importers.memories import CONTENT, MEMORY, memory_of
 
 MAX_FILE_BYTES = 256_000_000
 WRAPPERS = ("results", "memories", "nodes", "items", "content")
-"""The names under which files and answers keep their records; `content` is the list of an MCP answer."""
+"""The names under which files and answers hold their records; `content` is the list of an MCP answer."""
 
 
 def records(path: Path, target: Target) -> Iterator[Brought]:
@@ -24,11 +24,11 @@ def records(path: Path, target: Target) -> Iterator[Brought]:
         elif isinstance(found, Mapping):
             yield memory_of(found, place, target)
         else:
-            yield UnreadRecords(kind=MEMORY, place=place, reason="it is no JSON object")
+            yield UnreadRecords(kind=MEMORY, place=place, reason="it is not a JSON object")
 
 
 def load(path: Path) -> object:
-    """The whole file; InvalidInput where it is no JSON."""
+    """The whole file; InvalidInput if it is not JSON."""
     size = path.stat().st_size
     if size > MAX_FILE_BYTES:
         raise TooLarge(
@@ -40,11 +40,11 @@ def load(path: Path) -> object:
     except UnicodeDecodeError as exc:
         raise InvalidInput(f"{path} is not UTF-8: byte {exc.start} cannot be read.") from exc
     except orjson.JSONDecodeError as exc:
-        raise InvalidInput(f"{path} is no JSON: {exc}.") from exc
+        raise InvalidInput(f"{path} is not JSON: {exc}.") from exc
 
 
 def _unwrapped(value: object, path: Path) -> Iterator[object]:
-    """The records within, however they are wrapped."""
+    """The records, however they are wrapped."""
     if isinstance(value, list):
         for one in value:
             yield from _from_answer(one, path) if _is_answer(one) else (one,)
@@ -59,7 +59,7 @@ def _unwrapped(value: object, path: Path) -> Iterator[object]:
             return
     raise InvalidInput(
         f"{path} holds no list of records.",
-        hint=f"Expected is an array, or an object with one as {', '.join(map(repr, WRAPPERS[:2]))}.",
+        hint=f"Expected an array, or an object with one as {', '.join(map(repr, WRAPPERS[:2]))}.",
     )
 
 
@@ -77,4 +77,4 @@ def _from_answer(part: object, path: Path) -> Iterator[object]:
     if isinstance(inner, list | Mapping):
         yield from _unwrapped(inner, path)
     else:
-        yield UnreadRecords(kind=MEMORY, place="an answer", reason="the text of an answer is no JSON")
+        yield UnreadRecords(kind=MEMORY, place="an answer", reason="the text of an answer is not JSON")

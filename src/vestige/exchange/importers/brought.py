@@ -1,7 +1,7 @@
-"""What a reader finds in a foreign file, record by record.
+"""The records that a reader finds in a foreign file.
 
-A reader yields memories before what speaks of them. What it cannot read it yields too, with the reason: every
-record of a file is accounted for.
+A reader yields memories before the records that refer to them. Records that it cannot read it yields too,
+with the reason: every record of a file is accounted for.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,9 +26,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BroughtMemory:
-    """A memory, with the strength it had (None: none was told, it begins as a new one).
+    """A memory, with the strength it had (None: the record has none, it begins as a new one).
 
-    `place` says where it stands in the file, `notes` what of it had to be changed or left out.
+    `place` is its position in the file, `notes` says what had to be changed or left out.
     """
 
     place: str
@@ -39,7 +39,7 @@ class BroughtMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BroughtEdge:
-    """A link between two memories, of this file or already here."""
+    """A link between two memories, of this file or of the store."""
 
     place: str
     edge: Edge
@@ -48,8 +48,6 @@ class BroughtEdge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BroughtIntention:
-    """Something to do."""
-
     place: str
     intention: Intention
     notes: tuple[str, ...] = ()
@@ -57,7 +55,7 @@ class BroughtIntention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BroughtInsight:
-    """What a dream found in some memories; `extra` is what we have no use for and keep."""
+    """An insight of a dream into some memories; `extra` are fields without a use here, which are kept."""
 
     place: str
     id: str
@@ -73,7 +71,7 @@ class BroughtInsight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadRecords:
-    """So many records that are not taken, and why."""
+    """A number of records that are not imported, and why."""
 
     kind: str
     place: str
@@ -86,19 +84,19 @@ Brought = BroughtMemory | BroughtEdge | BroughtIntention | BroughtInsight | Unre
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A file that is being read: its records, and how many there are, if that is known."""
+    """A file that is being read: its records, and their number, if known."""
 
     records: Iterator[Brought]
     total: int | None = None
 
 
 def derived_id(*parts: str | None) -> str:
-    """An id for a record that has none: the same for the same parts, so that it is imported once.
+    """An id for a record without one: equal for equal parts, so that it is imported once.
 
-    An id and not a look at the texts that are here: a memory that was reworded, archived or deleted after it
-    was imported is still known by it, and does not come back.
+    It does not depend on the texts in the store: a memory that was reworded, archived or deleted after its
+    import is still recognised, and does not come back.
     """
-    told = "\0".join("" if part is None else part for part in parts)
-    # Surrogates stand for bytes that are no text; such a record is refused later, by name.
-    digest = blake2b(told.encode("utf-8", "surrogatepass"), digest_size=16, person=b"vestige import")
+    joined = "\0".join("" if part is None else part for part in parts)
+    # Surrogates stand for bytes that are not text; such a record is refused later, by name.
+    digest = blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=16, person=b"vestige import")
     return str(UUID(bytes=digest.digest(), version=5))

@@ -1,7 +1,7 @@
-"""Reading the fields of a foreign record: whatever type they have, and whatever they say.
+"""The fields of a foreign record, of any type and with any content.
 
-What is asked for is taken out of the record. A value that cannot be used is noted and stays in the rest,
-which is kept beside the memory: nothing is lost because we did not understand it.
+A field that is read is removed from the record. A value that cannot be used is noted and stays in the rest,
+which is kept beside the memory: nothing is lost because it was not understood.
 """
 
 import math
@@ -21,7 +21,7 @@ MILLISECONDS_FROM = 1e11
 
 
 def snake(name: str) -> str:
-    """The name of a field as we spell it."""
+    """The name of a field in snake case."""
     return _HUMP.sub("_", name).replace("-", "_").lower()
 
 
@@ -34,24 +34,24 @@ class ForeignRecord:
         self.notes: list[str] = []
 
     def rest(self) -> dict[str, object]:
-        """What nobody has taken."""
+        """The fields that were not read."""
         return dict(self._left)
 
     def note(self, text: str) -> None:
-        """Note that something is not as it was told."""
+        """Note a difference from the record."""
         self.notes.append(text)
 
     def keep(self, name: str, value: object) -> None:
-        """Let a value that was taken be among the rest after all."""
+        """Put a value that was read back into the rest."""
         self._left[name] = value
 
     def ignore(self, *names: str) -> None:
-        """Take these and do nothing with them."""
+        """Remove these fields."""
         for name in names:
             self._left.pop(name, None)
 
     def text(self, *names: str) -> str | None:
-        """The first of these fields that is a text with something in it."""
+        """The first of these fields that is a non-empty text."""
         for name in names:
             value = self._left.get(name)
             if isinstance(value, str) and value.strip():
@@ -60,7 +60,6 @@ class ForeignRecord:
         return None
 
     def label(self, name: str) -> str | None:
-        """A short text."""
         value = self._left.get(name)
         if value is None or value == "":
             self._left.pop(name, None)
@@ -68,72 +67,72 @@ class ForeignRecord:
         label = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
         if not isinstance(label, str) or not usable(label):
             most = f"{MAX_LABEL_CHARS:,} characters and {MAX_LABEL_BYTES:,} bytes"
-            self.note(f"`{name}` is no text of at most {most}")
+            self.note(f"`{name}` is not a text of at most {most}")
             return None
         del self._left[name]
         return label
 
     def moment(self, name: str, *, past: bool = False) -> datetime | None:
-        """A time; one that lies in the future is taken as now where it tells what has happened."""
+        """A time; a past event in the future is set to now."""
         value = self._left.get(name)
         if value is None or value == "":
             self._left.pop(name, None)
             return None
         moment = as_moment(value)
         if moment is None:
-            self.note(f"`{name}` is no time")
+            self.note(f"`{name}` is not a time")
             return None
         if past and moment > self._now:
-            self.note(f"`{name}` lies in the future and is taken as now")
+            self.note(f"`{name}` is in the future and was set to now")
             return self._now
         del self._left[name]
         return moment
 
     def number(self, name: str, low: float, high: float) -> float | None:
-        """A number, brought within its limits."""
+        """A number, limited to its range."""
         value = self._left.get(name)
         if value is None:
             return None
         number = as_number(value)
         if number is None:
-            self.note(f"`{name}` is no number")
+            self.note(f"`{name}` is not a number")
             return None
         within = min(max(number, low), high)
         if within != number:
-            self.note(f"`{name}` was brought within its limits")
+            self.note(f"`{name}` was limited to its range")
         else:
             del self._left[name]
         return within
 
     def count(self, name: str) -> int:
-        """A whole number, 0 where there is none."""
+        """A whole number, 0 without one."""
         number = self.number(name, 0, 2**31 - 1)
         return 0 if number is None else int(number)
 
     def flag(self, name: str) -> bool:
-        """Yes or no, as JSON or SQLite has it."""
+        """A boolean, as JSON or SQLite has it."""
         value = self._left.pop(name, False)
         return value is True or value == 1
 
     def names(self, name: str, most: int = MAX_TAGS) -> tuple[str, ...]:
         """A list of short texts: an array, an array written as text, or words between commas."""
         value = self._left.pop(name, None)
-        told = _listed(value)
-        if told is None:
+        listed = _listed(value)
+        if listed is None:
             if value is not None:
                 self._left[name] = value
-                self.note(f"`{name}` is no list of texts")
+                self.note(f"`{name}` is not a list of texts")
             return ()
-        texts = [str(one).strip() for one in told if isinstance(one, str | int | float)]
+        texts = [str(one).strip() for one in listed if isinstance(one, str | int | float)]
         kept = tuple(dict.fromkeys(one for one in texts if usable(one)))[:most]
-        if len(kept) < len(set(texts)) or len(texts) < len(told):
+        if len(kept) < len(set(texts)) or len(texts) < len(listed):
             self._left[name] = value
-            self.note(f"some of `{name}` are blank, too long, too many or no text")
+            self.note(f"some of `{name}` are blank, too long, too many or not text")
         return kept
 
 
 def usable(label: str) -> bool:
-    """Whether this is a short text that a store takes."""
+    """Whether this is a short text that a store accepts."""
     try:
         check_short("label", label)
     except VestigeError:
@@ -155,7 +154,7 @@ def as_moment(value: object) -> datetime | None:
 
 
 def as_number(value: object) -> float | None:
-    """A finite number, or None; yes and no are none."""
+    """A finite number, or None for anything else, booleans included."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -166,7 +165,7 @@ def as_number(value: object) -> float | None:
 
 
 def as_json(value: object) -> object:
-    """What a text holds as JSON, or None."""
+    """The JSON value of a text, or None."""
     if not isinstance(value, str | bytes):
         return None
     try:

@@ -1,10 +1,10 @@
 """The file of the official MCP memory server: entities with observations, and relations between them, as
 lines.
 
-There a whole entity is fetched by its name. Here single memories are found by what they say, so each one
-names what it is about: an observation becomes `Ada (person): drinks tea`, a relation a sentence of its own,
-`Ada works at Acme`. The name and the type are tags, observations of one entity follow each other in a
-thread, and a relation is linked to what is known of both its ends.
+That server fetches a whole entity by its name. Here single memories are found by their text, so each one
+names its subject: an observation becomes `Ada (person): drinks tea`, a relation a sentence of its own, `Ada
+works at Acme`. The name and the type are tags, observations of one entity follow each other in a thread, and
+a relation is linked to the memories of both its ends.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,8 +40,8 @@ class _Relation:
 
 @dataclass(slots=True, kw_only=True)
 class _Graph:
-    """What was read so far: the first memory of each entity, and the relations, which may come before
-    them."""
+    """The entities and relations read so far: the first memory of each entity, and the relations, which may
+    come before them."""
 
     target: Target
     first: dict[str, str] = field(default_factory=dict)
@@ -88,9 +88,9 @@ def _line(graph: _Graph, record: Mapping[str, object], place: str) -> Iterator[B
 
 
 def _entity(graph: _Graph, name: str, record: Mapping[str, object], place: str) -> Iterator[Brought]:
-    told, type_ = record.get("observations"), record.get("entityType")
+    listed, type_ = record.get("observations"), record.get("entityType")
     kind = type_ if isinstance(type_, str) and usable(type_) else None
-    observations = told if isinstance(told, list) else []
+    observations = listed if isinstance(listed, list) else []
     about = f"{name} ({kind})" if kind else name
     if not observations:
         text = f"{name} is known, but nothing about it." if kind is None else f"{name} is of the type {kind}."
@@ -100,7 +100,7 @@ def _entity(graph: _Graph, name: str, record: Mapping[str, object], place: str) 
         if isinstance(one, str) and one.strip():
             yield _memory(graph, f"{about}: {one.strip()}", (name, one), (name, kind), where, number)
         else:
-            yield UnreadRecords(kind=MEMORY, place=where, reason="the observation is no text")
+            yield UnreadRecords(kind=MEMORY, place=where, reason="the observation is not text")
 
 
 def _memory(
@@ -139,7 +139,8 @@ def _sentence(graph: _Graph, relation: _Relation) -> BroughtMemory | UnreadRecor
 
 
 def _links(graph: _Graph, relation: _Relation, sentence: Memory) -> Iterator[BroughtEdge]:
-    """From the sentence to what is known of its ends; an end that is no entity of the file has nothing."""
+    """The links from a relation to the memories of its ends; an end that is not an entity of the file has
+    none."""
     for end in dict.fromkeys((relation.begin, relation.end)):
         first = graph.first.get(end)
         if first is not None:

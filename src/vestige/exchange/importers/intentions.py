@@ -1,4 +1,4 @@
-"""Intentions and insights, as the reference system keeps them."""
+"""Intentions and insights of the reference system."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ OPEN = ("active", "triggered", "snoozed")
 def intention_of(
     record: Mapping[str, object], place: str, target: Target
 ) -> BroughtIntention | UnreadRecords:
-    """The intention that a record tells."""
+    """The intention of a record."""
     fields = ForeignRecord(record, target.now)
     intention_id, content = fields.label("id"), fields.text("content", "description")
     if intention_id is None or content is None:
@@ -51,7 +51,7 @@ def _intention(fields: ForeignRecord, intention_id: str, content: str, target: T
     if status not in ENDS and status not in OPEN:
         fields.note("an unknown status was taken as active")
     if status == "expired":
-        fields.note("what had expired is cancelled here")
+        fields.note("an expired one is cancelled here")
     ended = ENDS.get(status)
     reminded_at = fields.moment("last_reminded_at", past=True)
     done_at = fields.moment("fulfilled_at", past=True)
@@ -79,25 +79,25 @@ def _intention(fields: ForeignRecord, intention_id: str, content: str, target: T
 
 
 def _firing(trigger: Trigger, created_at: datetime, reminded_at: datetime | None, reminders: int) -> Firing:
-    """That it had come up: at its time, or else when somebody was first known to be told."""
+    """The record that it had come up: at its time, or else at its first known reminder."""
     at = reminded_at or created_at
     due_at = min(trigger.at, at) if isinstance(trigger, Time) else at
     return Firing(at=at, due_at=due_at, reminders=max(reminders, 1), reminded_at=at)
 
 
 def _trigger(fields: ForeignRecord, created_at: datetime) -> tuple[Trigger, str | None]:
-    """The trigger, and in words what of it we have no trigger for."""
-    told = fields.rest().get("trigger_data")
+    """The trigger, and in words any part without a counterpart here."""
+    given = fields.rest().get("trigger_data")
     kind = (fields.text("trigger_type") or "manual").lower()
     fields.ignore("trigger_data")
-    data = as_json(told) if isinstance(told, str) else told
+    data = as_json(given) if isinstance(given, str) else given
     inner = ForeignRecord(data, created_at) if isinstance(data, Mapping) else ForeignRecord({}, created_at)
     trigger = _simple(kind, inner, created_at)
     if trigger is not None:
         return trigger, None
     fields.note(f"a trigger of the type `{kind}` waits to be looked at here; its words are kept")
-    words = told if isinstance(told, str) else orjson.dumps(told).decode()
-    return Manual(), f"{kind} {words}" if told else kind
+    words = given if isinstance(given, str) else orjson.dumps(given).decode()
+    return Manual(), f"{kind} {words}" if given else kind
 
 
 def _simple(kind: str, data: ForeignRecord, created_at: datetime) -> Trigger | None:
@@ -119,7 +119,7 @@ def _simple(kind: str, data: ForeignRecord, created_at: datetime) -> Trigger | N
 
 
 def _described(fields: ForeignRecord, content: str, unsaid: str | None) -> str:
-    """What is to be done, with all that an intention has no field for: written out, so that it stays."""
+    """The task, with every field that an intention does not have, written out so that it is kept."""
     about = fields.names("related_memories")
     tags = fields.names("tags")
     lines = (
@@ -132,8 +132,7 @@ def _described(fields: ForeignRecord, content: str, unsaid: str | None) -> str:
 
 
 def insight_of(record: Mapping[str, object], place: str, target: Target) -> BroughtInsight | UnreadRecords:
-    """The insight that a record tells. It must say which memories it comes from: with them it stands or
-    goes."""
+    """The insight of a record, which must name its source memories."""
     fields = ForeignRecord(record, target.now)
     insight_id, text = fields.label("id"), fields.text("insight")
     sources = fields.names("source_memories")

@@ -1,4 +1,4 @@
-"""Files of JSON lines: a record a line, and a line that is broken costs only itself."""
+"""JSON lines: a record a line; a broken line is skipped."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ def records(path: Path, target: Target) -> Iterator[Brought]:
 
 
 def objects(path: Path) -> Iterator[tuple[int, Mapping[str, object] | UnreadRecords]]:
-    """Every line that says something, with its number: the object in it, or why there is none."""
+    """Every non-empty line with its number: its object, or the reason why it has none."""
     with path.open("rb") as file:
         number, whole = 0, True
         while line := file.readline(MAX_LINE_BYTES):
@@ -40,8 +40,8 @@ def _parsed(line: bytes, number: int) -> Mapping[str, object] | UnreadRecords:
     except UnicodeDecodeError:
         return _broken(number, "the line is not UTF-8")
     except orjson.JSONDecodeError:
-        return _broken(number, "the line is no JSON")
-    return found if isinstance(found, dict) else _broken(number, "the line is no JSON object")
+        return _broken(number, "the line is not JSON")
+    return found if isinstance(found, dict) else _broken(number, "the line is not a JSON object")
 
 
 def _broken(number: int, reason: str) -> UnreadRecords:

@@ -1,4 +1,4 @@
-"""Links between memories, as the reference system keeps them."""
+"""Links between memories of the reference system."""
 
 from collections.abc import Mapping
 
@@ -9,11 +9,11 @@ from vestige.exchange.importers.fields import ForeignRecord
 
 CONNECTION = "connection"
 RENAMED = {"shared_concept": SHARED_CONCEPTS, "sequential": "temporal"}
-"""Kinds of links that have another name here."""
+"""Kinds of links with another name here."""
 
 
 def edge_of(record: Mapping[str, object], place: str, target: Target) -> BroughtEdge | UnreadRecords:
-    """The link that a record tells. A kind that we do not have becomes the general one, which fades."""
+    """The link of a record. An unknown kind becomes the general one, which fades."""
     fields = ForeignRecord(record, target.now)
     source, end = fields.label("source_id"), fields.label("target_id")
     if source is None or end is None:
@@ -22,9 +22,9 @@ def edge_of(record: Mapping[str, object], place: str, target: Target) -> Brought
         return UnreadRecords(kind=CONNECTION, place=place, reason="it links a memory to itself")
     weight = fields.number("strength", 0.0, 1.0)
     if weight is None:
-        return UnreadRecords(kind=CONNECTION, place=place, reason="its strength is no number")
-    told = (fields.label("link_type") or SEMANTIC).lower()
-    kind = RENAMED.get(told, told)
+        return UnreadRecords(kind=CONNECTION, place=place, reason="its strength is not a number")
+    given = (fields.label("link_type") or SEMANTIC).lower()
+    kind = RENAMED.get(given, given)
     if kind not in KINDS:
         fields.note(f"the link type `{kind}` is `{SEMANTIC}` here")
         kind = SEMANTIC

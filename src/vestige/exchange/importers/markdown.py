@@ -1,6 +1,6 @@
-"""Notes in Markdown: a file or a folder of them, a memory for each section.
+"""Markdown notes: a file or a folder of them, a memory for each section.
 
-A section is what stands below one heading. It begins with the headings above it, so that it can be understood
+A section is the text below one heading. It begins with the headings above it, so that it can be understood
 alone. Sections of a file follow each other in a thread, so that neighbours are known.
 """
 
@@ -19,7 +19,7 @@ from vestige.exchange.importers.memories import MEMORY, memory_of
 ENDINGS = (".md", ".markdown", ".mdown")
 MAX_FILE_BYTES = 16_000_000
 MAX_SECTION_CHARS = 2_000
-"""A longer section is taken apart between its paragraphs: one memory should say one thing."""
+"""A longer section is split between its paragraphs: one memory should say one thing."""
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -100,18 +100,18 @@ def _text_of(note: Path, name: str) -> str | UnreadRecords:
 
 
 def _unfit(about: os.stat_result) -> str | None:
-    """Why such a file is not opened, if it is not."""
+    """Why such a file is not opened, or None."""
     if stat.S_ISLNK(about.st_mode):
         return "the note is a link to another file"
     if not stat.S_ISREG(about.st_mode):  # opening a pipe could wait for ever, and so could reading a device
-        return "it is no plain file"
+        return "it is not a plain file"
     return f"the note is larger than {MAX_FILE_BYTES:,} bytes" if about.st_size > MAX_FILE_BYTES else None
 
 
 def front_matter(text: str) -> tuple[Mapping[str, str | list[str]], str]:
     """The fields at the head of a note, and the note without them.
 
-    Only what notes use of YAML: `name: value`, `[a, b]`, and a list of `- a` below a name.
+    Only the YAML that notes use: `name: value`, `[a, b]`, and a list of `- a` below a name.
     """
     head = _FRONT.match(text)
     if head is None:
@@ -139,8 +139,8 @@ def _bare(text: str) -> str:
 
 
 def sections(text: str, title: str) -> list[MarkdownSection]:
-    """The sections of a note that have a text, in order. A first heading that is the title is not said
-    twice."""
+    """The sections of a note that have a text, in order. A first heading that repeats the title is left
+    out."""
     found: list[MarkdownSection] = []
     path: list[tuple[int, str]] = [(0, title)]
     lines: list[str] = []
@@ -179,8 +179,8 @@ def _close(found: list[MarkdownSection], path: Sequence[tuple[int, str]], lines:
 
 
 def split(text: str) -> list[str]:
-    """A section in parts of a sensible size: whole paragraphs, and of a paragraph too long by itself whole
-    sentences where there are any."""
+    """A section in parts of a sensible size: whole paragraphs, and of a long paragraph whole sentences if
+    there are any."""
     if len(text) <= MAX_SECTION_CHARS:
         return [text]
     parts: list[str] = []

@@ -1,4 +1,4 @@
-"""A memory from the fields of a foreign record: a row of a database, an object of a JSON file."""
+"""Memories from foreign records: a row of a database, an object of a JSON file."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,29 +13,29 @@ from vestige.exchange.importers.strengths import carried
 
 MEMORY = "memory"
 KEPT = "imported"
-"""The name in a memory's metadata under which stands what has no place of its own."""
+"""The metadata key for fields without a place of their own."""
 
 CONTENT = ("content", "text", "memory")
 COMPUTED = (
     "accessibility", "combined_score", "content_length", "content_preview", "embedding", "embedding_model",
     "has_embedding", "keyword_score", "match_type", "revision", "score", "semantic_score", "state",
 )  # fmt: skip
-"""What is worked out again here."""
+"""Fields that are computed again here."""
 EMPTY: tuple[object, ...] = (0, 0.0, "", "[]", [], {}, False)
 USUAL = {"scope": "user", "memory_system": "semantic"}
-"""What every record of the reference system says unless somebody said otherwise."""
+"""Default values of the reference system."""
 MAX_ID_CHARS = 64
-"""A longer id could not be named in a call."""
+"""A longer id could not be used in a call."""
 
 
 def memory_of(record: Mapping[str, object], place: str, target: Target) -> BroughtMemory | UnreadRecords:
-    """The memory that a record tells."""
+    """The memory of a record."""
     fields = ForeignRecord(record, target.now)
     content = fields.text(*CONTENT)
     if content is None:
         other = any(not isinstance(fields.rest().get(name, ""), str) for name in CONTENT)
         return UnreadRecords(
-            kind=MEMORY, place=place, reason="its content is no text" if other else "no content"
+            kind=MEMORY, place=place, reason="its content is not text" if other else "no content"
         )
     try:
         return _read(fields, content, place, target)
@@ -92,10 +92,10 @@ def _own_id(fields: ForeignRecord) -> str | None:
 
 
 def _made(fields: ForeignRecord, target: Target) -> tuple[datetime, datetime]:
-    """When it was stored and last changed; what does not say is stored now."""
+    """When it was stored and last changed; without a time it is stored now."""
     names = ("created_at", "timestamp", "date", "created")
-    told = [fields.moment(name, past=True) for name in names]
-    created_at = next((moment for moment in told if moment is not None), None)
+    given = [fields.moment(name, past=True) for name in names]
+    created_at = next((moment for moment in given if moment is not None), None)
     updated_at = fields.moment("updated_at", past=True)
     begun = created_at or updated_at or target.now
     return begun, max(begun, updated_at or begun)
@@ -117,15 +117,15 @@ def _position(fields: ForeignRecord) -> int | None:
 
 
 def _phrasings(fields: ForeignRecord) -> tuple[str, ...]:
-    told = fields.rest().get("phrasings")
-    if not isinstance(told, list):
+    given = fields.rest().get("phrasings")
+    if not isinstance(given, list):
         return ()
     fields.ignore("phrasings")
-    return tuple(one for one in told if isinstance(one, str) and one.strip())
+    return tuple(one for one in given if isinstance(one, str) and one.strip())
 
 
 def _metadata(own: Mapping[Any, Any], fields: ForeignRecord) -> dict[str, Any]:  # Any: JSON
-    """The record's own metadata, and all that has no place in ours; left out where no store can keep it."""
+    """The record's metadata and all fields without a place here; left out if no store can hold it."""
     rest = {
         name: value
         for name, value in fields.rest().items()

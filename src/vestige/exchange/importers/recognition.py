@@ -1,4 +1,4 @@
-"""What kind of file somebody wants to import: told by what is in it, not by its name alone."""
+"""Import formats: a file's format is recognised by its content, not by its name alone."""
 
 import enum
 import gzip
@@ -16,7 +16,7 @@ from vestige.store.sqlite.file.reference import is_database
 
 GZIP = b"\x1f\x8b"
 LINES_TRIED = 50
-"""A line format may begin with lines that are broken, but not with so many."""
+"""The number of lines tried: a line format may begin with a few broken lines."""
 
 
 class ImportFormat(enum.StrEnum):
@@ -39,7 +39,7 @@ READERS = {
 
 
 def recognise(path: Path) -> ImportFormat:
-    """The format of a file or folder; InvalidInput says what it could have been."""
+    """The format of a file or folder; InvalidInput names the possible ones."""
     if path.is_dir():
         return ImportFormat.MARKDOWN
     if is_database(path):
@@ -102,7 +102,7 @@ def _of_text(path: Path) -> ImportFormat:
     if _is_json(path):
         return ImportFormat.JSON
     raise InvalidInput(
-        f"{path} is in none of the formats that can be imported.",
+        f"{path} is not in a format that can be imported.",
         hint=f"Say which one it is with `from`: {', '.join(ImportFormat)}.",
         details={"formats": list(ImportFormat)},
     )
@@ -110,7 +110,7 @@ def _of_text(path: Path) -> ImportFormat:
 
 @contextmanager
 def reading(path: Path, form: ImportFormat, target: Target) -> Iterator[Reading]:
-    """The records of a file in a format. A portable file is not read in this way: it is no foreign one."""
+    """The records of a file in a foreign format, which the portable format is not."""
     if form is ImportFormat.REFERENCE:
         with reference.reading(path, target) as opened:
             yield opened

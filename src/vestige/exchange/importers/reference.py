@@ -32,7 +32,7 @@ LEFT = {
     "knowledge_edges": "a table that the reference system never used; its links are the connections",
     "compressed_memories": "a table that the reference system never used",
 }
-"""Why the rows of a table are not taken."""
+"""Why the rows of a table are not imported."""
 BOOKKEEPING = ("schema_version",)
 
 
@@ -65,7 +65,7 @@ def _node(row: reference.Row, target: Target) -> BroughtMemory | UnreadRecords:
 
 
 def _left(file: ReferenceFile) -> Iterator[UnreadRecords]:
-    """The tables that are not taken, each with the number of its rows."""
+    """The tables that are not imported, each with its number of rows."""
     newer = f"it came after schema V{LAST_SCHEMA}, the last one that is read"
     unknown = newer if file.version > LAST_SCHEMA else "a table that the reference system does not have"
     for name, count in file.counts.items():

@@ -1,8 +1,8 @@
-"""How strongly a foreign memory is held, in our terms.
+"""The strength of a foreign memory, converted to ours.
 
-Both systems keep FSRS-6 and the two strengths of Bjork & Bjork. The other one writes down the chance of
-recall; ours is computed whenever it is looked at. So what was written down is taken as the chance at the
-moment of the import, and fades on from there.
+Both systems keep FSRS-6 and the two strengths of Bjork & Bjork. The reference system stores the chance of
+recall; ours is computed whenever it is read. So the stored value is taken as the chance at the moment of the
+import, and fades from there.
 """
 
 from dataclasses import replace
@@ -15,20 +15,20 @@ from vestige.exchange.importers.brought import Target
 from vestige.exchange.importers.fields import ForeignRecord
 
 LEARNING = "learning"
-"""Between a first failed review and the first good one. Here that is still `new`."""
+"""States between a first failed review and the first good one, which are still `new` here."""
 STATES = {state.value: state for state in LearningState}
 CLOSE = 0.005
-"""A retention as near to ours as this is the same one."""
+"""A retention this near to ours counts as equal."""
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 def carried(fields: ForeignRecord, created_at: datetime, target: Target) -> Strength | None:
-    """The strength that a record tells; None when it tells no stability."""
+    """The strength of a record; None without a stability."""
     if "stability" not in fields.rest():
         return None
     fresh = encode(created_at, target.curve)
-    told = fields.number("stability", fsrs.MIN_STABILITY_DAYS, fsrs.MAX_STABILITY_DAYS)
-    stability = fresh.stability if told is None else told
+    given = fields.number("stability", fsrs.MIN_STABILITY_DAYS, fsrs.MAX_STABILITY_DAYS)
+    stability = fresh.stability if given is None else given
     difficulty = fields.number("difficulty", fsrs.MIN_DIFFICULTY, fsrs.MAX_DIFFICULTY)
     storage = fields.number("storage_strength", 0.0, MAX_STORAGE)
     retrieval = fields.number("retrieval_strength", 0.0, 1.0)
@@ -60,8 +60,8 @@ def faded_to(
 ) -> tuple[float, datetime]:
     """The level and the moment from which a memory has faded to exactly this chance of recall by now.
 
-    It fades since it was last used. If that alone leaves more than was told, something lowered its level;
-    if it leaves less, something refreshed it later.
+    It fades since it was last used. If that alone leaves more than the record says, something lowered its
+    level; if it leaves less, something refreshed it later.
     """
     days = (target.now - last_accessed) / timedelta(days=1)
     by_itself = float(fsrs.retrievability(days, stability, curve=target.curve))
@@ -77,16 +77,16 @@ def _due(decay_from: datetime, stability: float, curve: float) -> datetime:
 
 
 def _learning_state(fields: ForeignRecord) -> LearningState:
-    told = (fields.text("learning_state") or LearningState.NEW).lower()
-    if told not in STATES:
+    learned = (fields.text("learning_state") or LearningState.NEW).lower()
+    if learned not in STATES:
         fields.note(f"the learning state is `new` here, where it was `{LEARNING}` or one we do not know")
-        fields.keep("learning_state", told)
-    return STATES.get(told, LearningState.NEW)
+        fields.keep("learning_state", learned)
+    return STATES.get(learned, LearningState.NEW)
 
 
 def _retention(fields: ForeignRecord, here: float) -> float:
-    """The retention it was last seen with. Ours follows from the rest, so another one is kept beside it."""
-    told = fields.number("retention_strength", 0.0, 1.0)
-    if told is not None and abs(told - here) > CLOSE:
-        fields.keep("retention_strength", told)
-    return here if told is None else told
+    """The retention it was last seen with. Ours is derived, so another one is kept beside it."""
+    stored = fields.number("retention_strength", 0.0, 1.0)
+    if stored is not None and abs(stored - here) > CLOSE:
+        fields.keep("retention_strength", stored)
+    return here if stored is None else stored

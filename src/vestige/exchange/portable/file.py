@@ -1,6 +1,6 @@
-"""A portable file: a first line that says what it is, a line for each life, a last line that seals them.
+"""A portable file: a first line that identifies it, a line for each history, a last line that seals them.
 
-The seal comes last, so who reads a file must have read all of it before trusting any of it.
+The seal comes last, so a reader must have read all of it before trusting any of it.
 """
 
 import gzip
@@ -17,9 +17,9 @@ import orjson
 
 from vestige.core.errors import InvalidInput, TooLarge, VestigeError
 from vestige.embed.protocol import Signature
-from vestige.exchange.portable.lines import Place, life_read, life_told, line, place
+from vestige.exchange.portable.lines import Place, decode_history, encode_history, line, place
 from vestige.exchange.portable.values import ObjectFields, optional, text
-from vestige.exchange.portable.vectors import signature_read, signature_told
+from vestige.exchange.portable.vectors import decode_signature, encode_signature
 from vestige.store.merge.absorb import check
 from vestige.store.merge.histories import DocumentLife, EdgeLife, Life, MemoryLife
 from vestige.store.merge.union import edge
@@ -27,23 +27,24 @@ from vestige.store.merge.union import edge
 FORMAT = "vestige.portable.v1"
 FAMILY = "vestige.portable."
 MAX_LINE_BYTES = 256 * 1024 * 1024
-"""A memory with its whole history is one line: more than 250 rewritings of the longest text."""
+"""The longest line. A memory with its whole history is one line: more than 250 rewritings of the longest
+text."""
 
 MOST_EXPANSION = 200
 UNSUSPICIOUS_BYTES = 256 * 1024 * 1024
-"""A packed file that grows beyond this, and to more than 200 times its size, was made to fill a machine."""
+"""A packed file that grows beyond this, and to more than 200 times its size, is a decompression bomb."""
 
 GZIP = b"\x1f\x8b"
 UNREADABLE = (OSError, EOFError, zlib.error)
-"""What reading raises: the disk's errors, and those of a packed file that is cut off or damaged."""
+"""The errors of reading: those of the disk, and of a truncated or damaged packed file."""
 
 DIGEST_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortableContents:
-    """What is in a portable file: memories, edges and documents that are there, memories that were deleted,
-    and `lines` in all between the first and the last.
+    """The contents of a portable file: its memories, edges and documents, the deleted memories, and the
+    `lines` between the first and the last.
 
     `signature` is that of its vectors. Files with the same contents have the same `digest`.
     """
@@ -58,24 +59,22 @@ class PortableContents:
 
 
 class Readable(Protocol):
-    """What can be read line by line."""
+    """A file that is read line by line."""
 
     def readline(self, size: int, /) -> bytes:
         """A line with its end, or its first `size` bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes."""
+        """At most `size` bytes."""
 
 
 class Writable(Protocol):
-    """What can be written to."""
-
     def write(self, data: bytes, /) -> int:
         """Write these bytes."""
 
 
 class Seal:
-    """Counts the lines of a file as they pass, and knows what its last line must say of them."""
+    """Counts the lines of a file and computes its last line."""
 
     def __init__(self, signature: Signature | None) -> None:
         self._signature = signature
@@ -85,7 +84,7 @@ class Seal:
         self._deleted: set[str] = set()
 
     def take(self, raw: bytes, life: Life | None = None) -> None:
-        """A line went by; the first one tells no life."""
+        """Count a line; the first one has no history."""
         self._hash.update(raw)
         if life is not None:
             self._lines += 1
@@ -105,7 +104,7 @@ class Seal:
 
     @property
     def contents(self) -> PortableContents:
-        """What went by so far."""
+        """The contents so far."""
         return PortableContents(
             signature=self._signature,
             lines=self._lines,
@@ -123,20 +122,20 @@ class Seal:
 
 
 class Writer:
-    """Writes a portable file: lives in their order, then `end`."""
+    """Writes a portable file: histories in their order, then `end`."""
 
     def __init__(self, file: Writable, signature: Signature | None) -> None:
-        """Begin; with a signature, vectors of it are written too."""
+        """Write the first line; with a signature, vectors of it are written too."""
         self._file = file
         self._signature = signature
         self._seal = Seal(signature)
-        first = line({"format": FORMAT, "vectors": signature_told(signature) if signature else None})
+        first = line({"format": FORMAT, "vectors": encode_signature(signature) if signature else None})
         self._seal.take(first)
         file.write(first)
 
     def add(self, life: Life) -> None:
-        """Write one life."""
-        raw = line(life_told(life, self._signature))
+        """Write one history."""
+        raw = line(encode_history(life, self._signature))
         if len(raw) > MAX_LINE_BYTES:
             raise TooLarge(
                 f"The history of {' '.join(place(life)[1:]).strip()} takes {len(raw):,} bytes;"
@@ -147,16 +146,16 @@ class Writer:
         self._file.write(raw)
 
     def end(self) -> PortableContents:
-        """Write the last line; what is in the file."""
+        """Write the last line; returns the contents of the file."""
         self._file.write(self._seal.last_line())
         return self._seal.contents
 
 
 class PortableReader:
-    """Reads a portable file once, front to back. What is wrong is InvalidInput that names the line.
+    """Reads a portable file once, front to back. A defect is an InvalidInput that names the line.
 
-    `signature` is that of the vectors in it, `bytes_read` how much was read and unpacked so far. `lives` may
-    only be trusted when it has come to its end.
+    `signature` is that of the vectors in it, `bytes_read` the number of bytes read and unpacked so far.
+    `lives` may only be trusted when it has come to its end.
     """
 
     def __init__(self, file: Readable, size: int) -> None:
@@ -173,11 +172,11 @@ class PortableReader:
 
     @property
     def contents(self) -> PortableContents:
-        """What was read so far."""
+        """The contents so far."""
         return self._seal.contents
 
     def lives(self) -> Iterator[Life]:
-        """Every life, and then the check of the seal."""
+        """Every history, and then the check of the seal."""
         before: Place | None = None
         while True:
             with self._naming_the_line():
@@ -187,7 +186,7 @@ class PortableReader:
                 if kind == "end":
                     self._check_end(raw)
                     return
-                life = life_read(kind, given, self.signature)
+                life = decode_history(kind, given, self.signature)
                 given.end()
                 check(life)
                 before = _after(before, life)
@@ -204,7 +203,7 @@ class PortableReader:
         if len(raw) > MAX_LINE_BYTES:
             raise TooLarge(f"it is longer than {MAX_LINE_BYTES:,} bytes.")
         if self.bytes_read > self._most:
-            raise TooLarge(f"the packed file unfolds to more than {self._most:,} bytes.")
+            raise TooLarge(f"the packed file unpacks to more than {self._most:,} bytes.")
         if not raw.endswith(b"\n"):
             raise InvalidInput("the file ends here, before its last line: it was cut off.")
         return raw
@@ -225,7 +224,7 @@ class PortableReader:
             yield
         except VestigeError as exc:
             raise InvalidInput(
-                f"Line {self._number} of the file cannot be taken: {exc.message}",
+                f"Line {self._number} of the file is invalid: {exc.message}",
                 hint="Get the file again from where it was exported. A newer format needs a newer Vestige.",
                 details={"line": self._number},
             ) from exc
@@ -233,7 +232,7 @@ class PortableReader:
 
 @contextmanager
 def unpacked(file: BufferedReader) -> Iterator[Readable]:
-    """The file itself, or what is in it if it is packed by gzip; told by its first bytes, not by its name."""
+    """The file itself, or its content if it is packed by gzip, which its first bytes show."""
     if file.peek(2)[:2] != GZIP:
         yield file
         return
@@ -242,12 +241,12 @@ def unpacked(file: BufferedReader) -> Iterator[Readable]:
 
 
 def packed(file: BinaryIO) -> gzip.GzipFile:
-    """A file to write through that packs: without a name or a time, so the same lines give the same bytes."""
+    """A packing writer without a name or a time, so the same lines give the same bytes."""
     return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
 
 
 def _signature(first: bytes) -> Signature | None:
-    """What the first line says of vectors, if it is the first line of such a file."""
+    """The vector signature in the first line, which must be that of such a file."""
     try:
         given = _fields(first)
         said = given.take("format", text)
@@ -257,7 +256,7 @@ def _signature(first: bytes) -> Signature | None:
         raise InvalidInput(f"the file has the format {said[:40]}; this Vestige reads {FORMAT}.")
     if said != FORMAT:
         raise InvalidInput(f"the file has the format {said[:40]!r}, not {FORMAT}.")
-    signature = given.take("vectors", optional(signature_read))
+    signature = given.take("vectors", optional(decode_signature))
     given.end()
     return signature
 

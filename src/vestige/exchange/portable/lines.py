@@ -1,4 +1,4 @@
-"""A life as one line of JSON, and back."""
+"""Histories as lines of JSON, and back."""
 
 from collections.abc import Mapping
 from typing import assert_never
@@ -19,12 +19,12 @@ from vestige.exchange.portable.values import (
     text,
     texts,
 )
-from vestige.exchange.portable.vectors import vectors_read, vectors_told
-from vestige.exchange.portable.versions import versions_read, versions_told
+from vestige.exchange.portable.vectors import decode_vectors, encode_vectors
+from vestige.exchange.portable.versions import decode_versions, encode_versions
 from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife
 
 Place = tuple[int, str, str, str]
-"""Where a line stands: lines are in ascending order, so none can come twice."""
+"""The sort key of a line: lines ascend, so none can come twice."""
 
 
 def line(value: Mapping[str, object]) -> bytes:
@@ -47,33 +47,33 @@ def place(life: Life) -> Place:
             assert_never(life)
 
 
-def life_told(life: Life, signature: Signature | None) -> dict[str, object]:
-    """A life as it stands in the file; vectors only those of the signature."""
-    events = [_event_told(event) for event in life.events]
+def encode_history(life: Life, signature: Signature | None) -> dict[str, object]:
+    """A history as it is in the file; vectors only those of the signature."""
+    events = [_encode_event(event) for event in life.events]
     match life:
         case CurveLife():
             return {"type": "curve", "events": events}
         case MemoryLife():
-            told: dict[str, object] = {"type": "memory", "id": life.memory_id, "events": events}
+            fields: dict[str, object] = {"type": "memory", "id": life.memory_id, "events": events}
             if life.versions:
-                told["versions"] = versions_told(life.versions)
+                fields["versions"] = encode_versions(life.versions)
             if life.embedded is not None and life.embedded.signature == signature:
-                told["vectors"] = vectors_told(life.embedded)
-            return told
+                fields["vectors"] = encode_vectors(life.embedded)
+            return fields
         case EdgeLife():
             ends = {"source": life.source_id, "target": life.target_id, "kind": life.kind}
             return {"type": "edge", **ends, "events": events}
         case DocumentLife():
-            told = {"type": "document", "kind": life.kind, "id": life.id, "events": events}
+            fields = {"type": "document", "kind": life.kind, "id": life.id, "events": events}
             if life.document is not None:
-                told |= {"put": _document_told(life.document), "clock": life.clock, "node": life.node}
-            return told
+                fields |= {"put": _encode_document(life.document), "clock": life.clock, "node": life.node}
+            return fields
         case _:
             assert_never(life)
 
 
-def life_read(kind: str, given: ObjectFields, signature: Signature | None) -> Life:
-    """The life that a line of this type tells; InvalidInput for a type nobody knows."""
+def decode_history(kind: str, given: ObjectFields, signature: Signature | None) -> Life:
+    """The history of a line of this type; InvalidInput for an unknown type."""
     match kind:
         case "curve":
             return CurveLife(events=_events(given, None))
@@ -101,8 +101,8 @@ def _memory(given: ObjectFields, signature: Signature | None) -> MemoryLife:
     return MemoryLife(
         memory_id=memory_id,
         events=_events(given, memory_id),
-        versions=given.maybe("versions", lambda told: versions_read(memory_id, told), ()),
-        embedded=None if vectors is None or signature is None else vectors_read(vectors, signature),
+        versions=given.maybe("versions", lambda given: decode_versions(memory_id, given), ()),
+        embedded=None if vectors is None or signature is None else decode_vectors(vectors, signature),
     )
 
 
@@ -121,7 +121,7 @@ def _document(given: ObjectFields) -> DocumentLife:
     )
 
 
-def _document_told(document: Document) -> dict[str, object]:
+def _encode_document(document: Document) -> dict[str, object]:
     return {
         "body": document.body,
         "scope": document.scope,
@@ -148,8 +148,8 @@ def _document_read(kind: str, name: str, value: object) -> Document:
     return document
 
 
-def _event_told(event: LogEvent) -> dict[str, object]:
-    told: dict[str, object] = {
+def _encode_event(event: LogEvent) -> dict[str, object]:
+    fields: dict[str, object] = {
         "node": event.node,
         "seq": event.seq,
         "clock": event.clock,
@@ -157,10 +157,10 @@ def _event_told(event: LogEvent) -> dict[str, object]:
         "kind": event.kind,
     }
     if event.scope != ROOT_SCOPE:
-        told["scope"] = event.scope
+        fields["scope"] = event.scope
     if event.payload:
-        told["payload"] = event.payload
-    return told
+        fields["payload"] = event.payload
+    return fields
 
 
 def _events(given: ObjectFields, memory_id: str | None) -> tuple[LogEvent, ...]:

@@ -1,4 +1,4 @@
-"""Single values as they stand in a portable file, and their reading, which takes nothing on trust."""
+"""Values of a portable file, and their strict reading."""
 
 import base64
 import binascii
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class UnfitValue(ValueError):
-    """A value is not what it should be; the text says what it should be."""
+    """A value of the wrong type; the text says what it should be."""
 
 
 def moment_text(moment: datetime) -> str:
@@ -23,19 +23,16 @@ def moment_text(moment: datetime) -> str:
 
 
 def base64_text(raw: bytes) -> str:
-    """Bytes as text."""
     return base64.b64encode(raw).decode("ascii")
 
 
 def text(value: object) -> str:
-    """A text."""
     if not isinstance(value, str):
         raise UnfitValue("a text")
     return value
 
 
 def flag(value: object) -> bool:
-    """True or false."""
     if not isinstance(value, bool):
         raise UnfitValue("true or false")
     return value
@@ -69,7 +66,6 @@ def moment(value: object) -> datetime:
 
 
 def raw_bytes(value: object) -> bytes:
-    """Bytes back from their text."""
     try:
         return base64.b64decode(text(value), validate=True)
     except (binascii.Error, ValueError) as exc:
@@ -77,19 +73,17 @@ def raw_bytes(value: object) -> bytes:
 
 
 def items(value: object) -> list[object]:
-    """A list."""
     if not isinstance(value, list):
         raise UnfitValue("a list")
     return value
 
 
 def texts(value: object) -> tuple[str, ...]:
-    """A list of texts."""
     return tuple(text(one) for one in items(value))
 
 
 def mapping(value: object) -> Mapping[str, object]:
-    """An object, closed against changes."""
+    """An object, read-only."""
     if not isinstance(value, dict):
         raise UnfitValue("an object")
     return MappingProxyType(value) if value else NO_METADATA
@@ -109,7 +103,7 @@ def optional(read: Callable[[object], T]) -> Callable[[object], T | None]:
 
 
 def named(name: str, read: Callable[[object], T], value: object) -> T:
-    """The value of a field; InvalidInput that names the field when it is not what it should be."""
+    """The value of a field; InvalidInput that names the field when it is invalid."""
     try:
         return read(value)
     except UnfitValue as exc:
@@ -117,13 +111,13 @@ def named(name: str, read: Callable[[object], T], value: object) -> T:
 
 
 class ObjectFields:
-    """The fields of an object, each taken once; what nobody takes is refused."""
+    """The fields of an object, each read once; an unread one is refused."""
 
     def __init__(self, name: str, value: object) -> None:
         self._left = dict(named(name, mapping, value))
 
     def take(self, name: str, read: Callable[[object], T]) -> T:
-        """A field that must be there."""
+        """A required field."""
         if name not in self._left:
             raise InvalidInput(f"`{name}` is missing.")
         return named(name, read, self._left.pop(name))
@@ -133,6 +127,6 @@ class ObjectFields:
         return self.take(name, read) if name in self._left else default
 
     def end(self) -> None:
-        """Nothing may be left."""
+        """Refuse fields that were not read."""
         if self._left:
             raise InvalidInput(f"`{min(self._left)}` is not a field of this version of the format.")

@@ -9,8 +9,8 @@ from vestige.exchange.portable.values import ObjectFields, base64_text, count, i
 from vestige.store.contract.changes import Embedded, Piece, Tokens
 
 
-def signature_told(signature: Signature) -> dict[str, object]:
-    """What makes vectors comparable, field by field."""
+def encode_signature(signature: Signature) -> dict[str, object]:
+    """The signature, field by field."""
     return {
         "name": signature.name,
         "revision": signature.revision,
@@ -22,8 +22,7 @@ def signature_told(signature: Signature) -> dict[str, object]:
     }
 
 
-def signature_read(value: object) -> Signature:
-    """The signature again."""
+def decode_signature(value: object) -> Signature:
     given = ObjectFields("vectors", value)
     signature = Signature(
         name=given.take("name", text),
@@ -40,13 +39,13 @@ def signature_read(value: object) -> Signature:
     return signature
 
 
-def vectors_told(embedded: Embedded) -> dict[str, object]:
+def encode_vectors(embedded: Embedded) -> dict[str, object]:
     """The pieces with the hash of the text they were made from."""
-    return {"text_hash": embedded.text_hash, "pieces": [_piece_told(piece) for piece in embedded.pieces]}
+    return {"text_hash": embedded.text_hash, "pieces": [_encode_piece(piece) for piece in embedded.pieces]}
 
 
-def vectors_read(value: object, signature: Signature) -> Embedded:
-    """The vectors again, as long as the signature says and finite."""
+def decode_vectors(value: object, signature: Signature) -> Embedded:
+    """The vectors, checked to be finite and of the signature's dimension."""
     given = ObjectFields("vectors", value)
     embedded = Embedded(
         signature=signature,
@@ -57,16 +56,16 @@ def vectors_read(value: object, signature: Signature) -> Embedded:
     return embedded
 
 
-def _piece_told(piece: Piece) -> dict[str, object]:
-    told: dict[str, object] = {
+def _encode_piece(piece: Piece) -> dict[str, object]:
+    fields: dict[str, object] = {
         "start": piece.start,
         "end": piece.end,
         "vector": base64_text(np.ascontiguousarray(piece.vector, dtype="<f4").tobytes()),
     }
     if piece.tokens is not None:
-        told["bits"] = base64_text(np.ascontiguousarray(piece.tokens.bits).tobytes())
-        told["asked"] = base64_text(np.packbits(piece.tokens.asked).tobytes())
-    return told
+        fields["bits"] = base64_text(np.ascontiguousarray(piece.tokens.bits).tobytes())
+        fields["asked"] = base64_text(np.packbits(piece.tokens.asked).tobytes())
+    return fields
 
 
 def _piece_read(value: object, dimension: int) -> Piece:

@@ -1,4 +1,4 @@
-"""The states of a memory: of each one, only what is different from the state before."""
+"""The versions of a memory: of each one, only what differs from the version before."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
@@ -51,23 +51,23 @@ READERS: Mapping[str, Callable[[object], object]] = {
     "domain_scores": scores,
     "metadata": mapping,
 }
-"""Every field of a memory but its id, which stands beside the versions."""
+"""Every field of a memory but its id, which is beside the versions."""
 
 REQUIRED = frozenset(one.name for one in fields(Memory) if one.default is one.default_factory is MISSING)
 
 
-def versions_told(versions: Sequence[Memory]) -> list[dict[str, object]]:
-    """The first version without what has its default, the others without what stayed the same."""
-    before, told = DEFAULTS, []
+def encode_versions(versions: Sequence[Memory]) -> list[dict[str, object]]:
+    """The first version without defaults, the others without unchanged fields."""
+    before, written = DEFAULTS, []
     for version in versions:
         now = _plain(version)
-        told.append({name: value for name, value in now.items() if not _same(before.get(name), value)})
+        written.append({name: value for name, value in now.items() if not _same(before.get(name), value)})
         before = now
-    return told
+    return written
 
 
-def versions_read(memory_id: str, value: object) -> tuple[Memory, ...]:
-    """The versions again, each whole and checked."""
+def decode_versions(memory_id: str, value: object) -> tuple[Memory, ...]:
+    """The versions, each complete and checked."""
     state: dict[str, Any] = {}  # every value went through the reader of its field
     made = []
     for one in items(value):

@@ -20,7 +20,7 @@ from vestige.cognition.intentions.intention import (
     with_deadline,
 )
 from vestige.cognition.intentions.parse import Understood, understand
-from vestige.cognition.intentions.triggers import Trigger, TriggerSituation, repeats, words_told
+from vestige.cognition.intentions.triggers import Trigger, TriggerSituation, repeats, stated_words
 from vestige.core.checks import check_text
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Filter
@@ -305,8 +305,8 @@ def situation_of(
         now=call.engine.now(),
         codebase=codebase or codebase_at(scope),
         file=file,
-        topics=words_told(topics),
-        events=words_told(events or ()),
+        topics=stated_words(topics),
+        events=stated_words(events or ()),
     )
 
 

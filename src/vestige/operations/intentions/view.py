@@ -151,7 +151,7 @@ def intention_line(looked: Looked, now: datetime) -> str:
         facts.append("overdue")
     elif intention.deadline is not None:
         facts.append(f"by {moment_text(intention.deadline)}")
-    if looked.told and intention.firing is not None:
+    if looked.shown and intention.firing is not None:
         facts.append(f"since {moment_text(intention.firing.due_at)}")
     else:
         facts.append(clip(in_words(intention.trigger), LABEL_CHARS))

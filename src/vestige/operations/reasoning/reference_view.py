@@ -8,8 +8,8 @@ import orjson
 from pydantic import Field
 
 from vestige.cognition.evidence.evidence import AnswerStatus, Exhibit, Findings, Role
-from vestige.cognition.gate.relation import told_at
-from vestige.cognition.query.questions import Intent
+from vestige.cognition.gate.relation import stated_at
+from vestige.cognition.query.analyse import Intent
 from vestige.cognition.text.pieces import estimate_tokens
 from vestige.core.models import Memory
 from vestige.engine.recall.recall import Recalled
@@ -106,7 +106,7 @@ def _listed(
 
 def _cited(exhibits: Sequence[Exhibit], findings: Findings, at: int, limit: int = QUOTED_CHARS) -> str:
     memory = exhibits[at].memory
-    facts = [f"trust {percent(findings.trusts[at])}", f"{told_at(memory):%Y-%m-%d}"]
+    facts = [f"trust {percent(findings.trusts[at])}", f"{stated_at(memory):%Y-%m-%d}"]
     facts += [clip(name) for name in (memory.source, memory.author) if name]
     return f"[{memory.id}] ({', '.join(facts)}) {quoted(memory.content, limit)}"
 
@@ -232,7 +232,7 @@ def _recommended(reference: Reference) -> Recommended | None:
         answer_preview=clip(memory.content, ANSWER_CHARS),
         memory_id=memory.id,
         trust_score=round(trusted, 4),
-        date=told_at(memory),
+        date=stated_at(memory),
         source=memory.source,
         author=memory.author,
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from vestige.cognition.fsrs.strength import accessibility, retention_of, retrieval_of, state
-from vestige.cognition.gate.relation import told_at
+from vestige.cognition.gate.relation import stated_at
 from vestige.core.models import Edge, Memory, Record
 from vestige.operations.registry.arguments import DetailLevel, Wire
 from vestige.operations.shared.text import clip, day, fields, percent
@@ -238,7 +238,7 @@ def exhibit_fields(memory: Memory, trusted: float) -> dict[str, Any]:  # Any: as
         "id": memory.id,
         "preview": clip(memory.content, PREVIEW_CHARS),
         "trust": round(trusted, 4),
-        "date": told_at(memory),
+        "date": stated_at(memory),
         "source": memory.source,
         "author": memory.author,
     }

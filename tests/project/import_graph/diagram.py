@@ -1,6 +1,6 @@
 """Draws the packages of the source and their imports as Mermaid diagrams into docs/architecture.md.
 
-`python -m tests.project.import_graph` writes them, as `make docs` does; `test_import_graph.py` compares.
+`python -m tests.project.import_graph.diagram` writes them (`make docs` does so); `test_diagram.py` compares.
 """
 
 import re

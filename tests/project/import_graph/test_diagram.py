@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from tests.project.architecture_rules import Module, read_tree
-from tests.project.import_graph import (
+from tests.project.import_graph.diagram import (
     BLOCK,
     PAGE,
     SOURCE,
