@@ -20,7 +20,7 @@ DATA_FOLDERS = frozenset({"data", "migrations", "old", "static"})
 """Folders of data or of generated files: each entry is one of a series."""
 
 NOUNS = frozenset({
-    "briefing", "derived", "embedding", "fastembed", "forgetting", "hashing", "opening", "pending_rows",
+    "briefing", "derived", "embedding", "fastembed", "forgetting", "hashing", "opening",
     "ranking", "reembed", "testing_effect",
 })  # fmt: skip
 """File names that end like a participle and are nouns of the field."""

@@ -24,7 +24,7 @@ import json, os, resource, sys
 from pathlib import Path
 from testbed.world import HandClock, open_world
 from vestige.core.errors import VestigeError
-import vestige.engine.importing, vestige.operations.all
+import vestige.engine.exchange.import_portable, vestige.operations.registry.groups
 from vestige.store.sqlite import opening
 opening.schema()
 home = Path(sys.argv[1])
