@@ -16,7 +16,7 @@ DATA = (
 )  # fmt: skip
 """Rules about English name the words they look for."""
 PENDING: tuple[str, ...] = (
-    "transports",
+
 )  # fmt: skip
 """Parts of the source whose words are still to be put right; none is ever added."""
 PENDING_PAGES: tuple[str, ...] = ("adr",)

@@ -124,8 +124,7 @@ def render_ingested(result: SmartIngested | BatchIngested) -> str:
         return f"{result.message}\n{result.reason}\n{result.node_id}{_truth(result)}{_beside(result)}"
     rows = ((r.index, r.decision, r.node_id, r.reason) for r in result.results)
     return (
-        f"{table(('#', 'decision', 'id', 'reason'), rows)}\n\n{count(len(result.results), 'text')} "
-        "processed."
+        f"{table(('#', 'decision', 'id', 'reason'), rows)}\n\n{count(len(result.results), 'text')} processed."
     )
 
 
