@@ -15,11 +15,8 @@ DATA = (
     "cognition/time/query_window.py",
 )  # fmt: skip
 """Rules about English name the words they look for."""
-PENDING: tuple[str, ...] = (
-
-)  # fmt: skip
-"""Parts of the source whose words are still to be put right; none is ever added."""
-PENDING_PAGES: tuple[str, ...] = ("adr",)
+HISTORY = ("adr",)
+"""Sentences of decision records are history and may stay."""
 OTHER_PAGES = (
     "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "AGENTS.md", "benchmarks/README.md",
     "deploy/README.md", "integrations/openclaw/README.md", ".github/PULL_REQUEST_TEMPLATE.md",
@@ -29,12 +26,12 @@ OTHER_PAGES = (
 
 def modules() -> list[Path]:
     paths = (path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
-    return [path for path in paths if path.parts[0] not in PENDING and not path.as_posix().startswith(DATA)]
+    return [path for path in paths if not path.as_posix().startswith(DATA)]
 
 
 def pages() -> list[Path]:
     docs = PROJECT / "docs"
-    found = [path for path in docs.rglob("*.md") if path.relative_to(docs).parts[0] not in PENDING_PAGES]
+    found = [path for path in docs.rglob("*.md") if path.relative_to(docs).parts[0] not in HISTORY]
     return [path for path in found if path != LIST] + [PROJECT / name for name in OTHER_PAGES]
 
 
