@@ -18,7 +18,7 @@ from benchmarks.quality.corpus import Corpus, Document
 from benchmarks.quality.ranked import Ranked
 from benchmarks.quality.shelf import Ground
 from vestige.app.app import Clock
-from vestige.core.ids import Uuid7
+from vestige.core.clock import Uuid7
 from vestige.core.models import EVERYTHING
 from vestige.store.contract.changes import Revise
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from uuid import RFC_4122, UUID
 
-from vestige.core.ids import Uuid7
+from vestige.core.clock import Uuid7
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 ONE_MILLISECOND = timedelta(milliseconds=1)

@@ -20,7 +20,7 @@ GENERATED = ("client.operations", "client.values")
 """Written by `vestige docs --write`: nobody reads them from top to bottom, or changes them."""
 
 CONTRACT = (
-    "store.contract", "store.merge", "store.filter_rule", "store.hybrid_clock", "store.fair_lock",
+    "store.contract", "store.merge", "store.filter_rule", "store.fair_lock",
 )  # fmt: skip
 BACKEND = ("core", "cognition", "embed.protocol", *CONTRACT, "store.migrations", "store.sql")
 BELOW_ENGINE = ("core", *CONTRACT, "settings", "cognition", "embed", "exchange")

@@ -11,7 +11,7 @@ LIST = PROJECT / "docs" / "contributing" / "plain-words.md"
 PATTERN = forbidden(LIST.read_text(encoding="utf-8"))
 SOURCE = PROJECT / "src" / "vestige"
 DATA = (
-    "cognition/english", "cognition/secrets", "cognition/gate/corrections.py", "cognition/time/validity.py",
+    "cognition/english", "cognition/secrets", "cognition/gate/change_words.py", "cognition/time/validity.py",
     "cognition/time/query_window.py",
 )  # fmt: skip
 """Rules about English name the words they look for."""

@@ -26,9 +26,9 @@ from vestige.app.project_scope import folder_of, scope_of
 from vestige.app.transfer_ends import Ends
 from vestige.core.caller import LOCAL_USER, Caller, Invocation, Progress
 from vestige.core.clock import Clock as Clock
+from vestige.core.clock import Uuid7
 from vestige.core.errors import Cancelled, VestigeError
 from vestige.core.events import EventBus
-from vestige.core.ids import Uuid7
 from vestige.core.models import ROOT_SCOPE
 from vestige.embed.protocol import Embedder
 from vestige.embed.providers import embedder_source, reranker_source

@@ -21,8 +21,8 @@ import click
 
 from vestige.app.app import App, Clock, open_app, system_clock
 from vestige.core.caller import Invocation
+from vestige.core.clock import Uuid7
 from vestige.core.errors import VestigeError
-from vestige.core.ids import Uuid7
 from vestige.transports.cli.program import own_command, typed
 from vestige.transports.connect import claude
 from vestige.transports.connect.servers import Stdio

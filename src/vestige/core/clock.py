@@ -1,9 +1,13 @@
 """Time, sleep, ids and randomness as one value. app.py creates the machine's own; tests pass theirs."""
 
 import random
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from vestige.core.models import utc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,3 +19,62 @@ class Clock:
     sleep: Callable[[float], None]
     new_id: Callable[[], str]
     rng: random.Random
+
+
+# -- Ids: UUID version 7, in order of creation even within a millisecond.
+
+_COUNTER_BITS = 18
+_RANDOM_BITS = 56
+
+
+class Uuid7:
+    """Generates ids that sort in order of creation, from a given clock and randomness.
+
+    RFC 9562 §6.2, method 1: a counter follows the milliseconds. It is seeded at random in every new
+    millisecond and incremented within one; if the clock runs backwards, counting continues.
+    """
+
+    def __init__(self, now: Callable[[], datetime], rng: random.Random) -> None:
+        self._now = now
+        self._rng = rng
+        self._lock = threading.Lock()
+        self._milliseconds = 0
+        self._counter = 0
+
+    def __call__(self) -> str:
+        """The next id."""
+        with self._lock:
+            milliseconds = int(self._now().timestamp() * 1000)
+            if milliseconds > self._milliseconds:
+                self._milliseconds = milliseconds
+                # The top bit is left free, so that the counter has room.
+                self._counter = self._rng.getrandbits(_COUNTER_BITS - 1)
+            else:
+                self._counter += 1
+                if self._counter >> _COUNTER_BITS:
+                    self._milliseconds += 1
+                    self._counter = 0
+            return str(self._compose(self._milliseconds, self._counter, self._rng.getrandbits(_RANDOM_BITS)))
+
+    @staticmethod
+    def _compose(milliseconds: int, counter: int, noise: int) -> UUID:
+        high, low = counter >> 6, counter & 0x3F
+        value = (milliseconds & (1 << 48) - 1) << 80 | 0x7 << 76 | high << 64
+        return UUID(int=value | 0b10 << 62 | low << 56 | noise)
+
+
+# -- The hybrid logical clock (Kulkarni et al. 2014): milliseconds, and a count that keeps them apart.
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
+COUNTER_BITS = 16
+LAST_MILLISECOND = 2**46 - 1
+"""In the year 4199. Beyond it the clock only counts on, so that it never leaves 64 bits."""
+LAST_READING = 2**63 - 2**40
+"""No reading from elsewhere may be above it: there must be room to count on."""
+
+
+def tick(previous: int, at: datetime) -> int:
+    """The reading after `previous` for an event at a time; readings never go back."""
+    millisecond = min((utc(at) - EPOCH) // MILLISECOND, LAST_MILLISECOND)
+    return max(previous + 1, millisecond << COUNTER_BITS)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vestige.cognition.fsrs import personal_curve
-from vestige.cognition.fsrs.fsrs import W20, retrievability
+from vestige.cognition.fsrs.formulas import W20, retrievability
 from vestige.cognition.fsrs.personal_curve import Reviews, fit, lacking, reviews_in, surprise
 from vestige.cognition.fsrs.strength import StrengthLine, fold
 from vestige.core.models import Evidence

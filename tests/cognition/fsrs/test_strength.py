@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from testbed.effort import effort
 from testbed.failures import each
-from vestige.cognition.fsrs import fsrs
+from vestige.cognition.fsrs import formulas
 from vestige.cognition.fsrs.strength import (
     EXPOSURE_EVERY,
     MAX_STORAGE,
@@ -162,11 +162,11 @@ def test_a_successful_review_stabilises_refreshes_and_counts(evidence: Evidence)
     before, now = encode(START), START + 3 * DAY
     reviewed = after(before, evidence, now)
     grade = {"hard": 2, "easy": 4}.get(evidence, 3)
-    chance = fsrs.retrievability(3.0, before.stability)
+    chance = formulas.retrievability(3.0, before.stability)
     assert reviewed.stability == float(
-        fsrs.next_stability(before.stability, before.difficulty, chance, grade, 3.0)
+        formulas.next_stability(before.stability, before.difficulty, chance, grade, 3.0)
     )
-    assert reviewed.difficulty == float(fsrs.next_difficulty(before.difficulty, grade))
+    assert reviewed.difficulty == float(formulas.next_difficulty(before.difficulty, grade))
     assert reviewed.learning_state is LearningState.REVIEW
     assert (reviewed.reps, reviewed.lapses, reviewed.storage) == (1, 0, 1.1)
     assert reviewed.decay_from == reviewed.last_accessed == now
@@ -300,8 +300,8 @@ def test_many_search_hits_within_a_day_are_worth_one(history: History, seconds: 
 @given(histories)
 def test_everything_stays_within_bounds_whatever_happens(history: History) -> None:
     strength = folded(history)
-    assert fsrs.MIN_STABILITY_DAYS <= strength.stability <= fsrs.MAX_STABILITY_DAYS
-    assert fsrs.MIN_DIFFICULTY <= strength.difficulty <= fsrs.MAX_DIFFICULTY
+    assert formulas.MIN_STABILITY_DAYS <= strength.stability <= formulas.MAX_STABILITY_DAYS
+    assert formulas.MIN_DIFFICULTY <= strength.difficulty <= formulas.MAX_DIFFICULTY
     assert MIN_RETRIEVAL <= strength.retrieval <= 1.0
     assert 1.0 <= strength.storage <= MAX_STORAGE
     assert 0.0 <= strength.retention <= 1.0
@@ -396,12 +396,12 @@ def test_a_new_curve_changes_what_comes_and_nothing_that_was(
 def test_a_review_is_due_at_the_same_time_on_every_curve(history: History, curve: float) -> None:
     strength = folded(history)
     assert settled(replace(strength, curve=curve), last_moment(strength)).due_at == strength.due_at
-    elapsed = float(fsrs.elapsed_at(0.9, strength.stability, curve=curve))
+    elapsed = float(formulas.elapsed_at(0.9, strength.stability, curve=curve))
     assert elapsed == pytest.approx(strength.stability)
 
 
 def test_the_default_curve_is_that_of_fsrs() -> None:
-    assert encode(START).curve == Strength.__dataclass_fields__["curve"].default == fsrs.W20
+    assert encode(START).curve == Strength.__dataclass_fields__["curve"].default == formulas.W20
 
 
 @pytest.mark.parametrize("evidence", [Evidence.PROMOTED, Evidence.EXPOSED])

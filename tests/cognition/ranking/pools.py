@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from vestige.cognition.fsrs.fsrs import W20
+from vestige.cognition.fsrs.formulas import W20
 from vestige.cognition.text.form import Form
 from vestige.core.candidates import CandidatePool, Traits
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from testbed.world import START, World
-from vestige.cognition.fsrs.fsrs import W20, retrievability
+from vestige.cognition.fsrs.formulas import W20, retrievability
 from vestige.core.errors import Forbidden
 from vestige.core.models import EVERYTHING, Access, Evidence, Memory
 from vestige.engine.care.rebuild import rebuild

@@ -8,15 +8,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from testbed.world import START
-from vestige.cognition.fsrs.fsrs import W20
+from vestige.cognition.fsrs.formulas import W20
 from vestige.cognition.fsrs.strength import retrieval_of
 from vestige.core.errors import VestigeError
 from vestige.core.models import Strength
-from vestige.exchange.importers.brought import BroughtMemory, Reading, Target, UnreadRecords
 from vestige.exchange.importers.intentions import insight_of, intention_of
 from vestige.exchange.importers.links import edge_of
 from vestige.exchange.importers.memories import memory_of
 from vestige.exchange.importers.recognition import ImportFormat, reading, recognise
+from vestige.exchange.importers.records import BroughtMemory, Reading, Target, UnreadRecords
 from vestige.exchange.importers.strengths import faded_to
 
 TARGET = Target(scope="/project/a", now=START, curve=W20)

@@ -30,10 +30,10 @@ from tests.store.support.generators import (
     revise,
 )
 from tests.store.support.sqlite_files import FakeClock, every_text, open_at, query
+from vestige.core.clock import tick
 from vestige.core.errors import IdempotencyConflict, InvalidInput, StoreBusy, StoreError, StoreFull
 from vestige.core.models import ANYTHING, EVERYTHING, Filter, Memory
 from vestige.store.contract.changes import Add, Change, Claim, Forget
-from vestige.store.hybrid_clock import tick
 from vestige.store.sql.search import index_rows
 from vestige.store.sqlite.connection import IDLE_READERS, RETRY_SECONDS, WRITE_DEADLINE_SECONDS
 from vestige.store.sqlite.search.words import SqliteSurfaces

@@ -27,11 +27,11 @@ from tests.store.support.generators import (
 from tests.store.support.sqlite_files import around, open_at, query
 from vestige import __version__
 from vestige.cognition.text.analyser import ANALYSER_VERSION
+from vestige.core.clock import COUNTER_BITS, LAST_MILLISECOND
 from vestige.core.errors import StoreError, StoreTooNew
 from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.operations.registry.groups import registry
 from vestige.store.contract.search import Probe
-from vestige.store.hybrid_clock import COUNTER_BITS, LAST_MILLISECOND
 from vestige.store.migrations import AppliedMigration, Migration, load, pending
 from vestige.store.sqlite.opening import open_file, schema
 

@@ -5,7 +5,7 @@ import hmac
 from typing import Any
 
 from tests.transports.conformance.fixtures import text
-from vestige.transports.mcp.protocol import eras
+from vestige.transports.mcp.protocol import versions
 from vestige.transports.mcp.protocol.jsonrpc import INVALID_PARAMS, Message, ProtocolError, Request, as_object
 
 _SECRET = b"of the fixtures"
@@ -75,7 +75,7 @@ def answers(request: Request, name: str) -> dict[str, Any]:
 
 def _declared(request: Request, question: Message) -> bool:
     """Whether the client says that it can answer this."""
-    capabilities = as_object(request.meta.get(eras.CAPABILITIES_KEY)) or {}
+    capabilities = as_object(request.meta.get(versions.CAPABILITIES_KEY)) or {}
     return str(question["method"]).partition("/")[0] in capabilities
 
 

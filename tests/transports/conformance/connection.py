@@ -11,7 +11,7 @@ from tests.transports.conformance import asking, fixtures
 from tests.transports.conformance.fixtures import text
 from vestige.transports.http.mcp.driver import McpWork, run_job
 from vestige.transports.mcp.catalog import Catalog
-from vestige.transports.mcp.protocol import eras, prompts
+from vestige.transports.mcp.protocol import prompts, versions
 from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.jsonrpc import Message, ProtocolError, Request, as_object, notification
 from vestige.transports.mcp.protocol.messages import Action, Done, Job, Outcome, Send
@@ -49,7 +49,7 @@ class FixtureConnection(ClientConversation):
     def capabilities(self, version: str) -> Message:
         """The product's, and what the fixtures add."""
         told = {**super().capabilities(version), "completions": {}}
-        if version not in eras.MODERN:
+        if version not in versions.MODERN:
             told |= {"logging": {}, "resources": {"listChanged": False, "subscribe": True}}
         return told
 
@@ -89,7 +89,7 @@ class FixtureConnection(ClientConversation):
             return self._complete(version, {"content": content, "isError": True})
         if name == "test_missing_capability":
             required: Message = {"requiredCapabilities": {"sampling": {}}}
-            raise ProtocolError(eras.MISSING_CAPABILITY, "This needs a client that samples", required)
+            raise ProtocolError(versions.MISSING_CAPABILITY, "This needs a client that samples", required)
         if name.startswith("test_input_required_result_") or name == "test_streaming_elicitation":
             return self._after_asking(request, version, name, _answer)
         return own(request, version)
@@ -123,7 +123,7 @@ class FixtureConnection(ClientConversation):
             content = {"mimeType": "application/json", "text": json.dumps(filled)}
         if content is None:
             return own(request, version)
-        return self._complete(version, {"contents": [{"uri": uri, **content}]}, eras.PERSONAL)
+        return self._complete(version, {"contents": [{"uri": uri, **content}]}, versions.PERSONAL)
 
     def _after_asking(
         self, request: Request, version: str, name: str, body: Callable[[dict[str, Any]], Message]
@@ -132,7 +132,7 @@ class FixtureConnection(ClientConversation):
             return self._complete(version, body(asking.answers(request, name)))
         except asking.Asks as asks:
             state = {} if asks.state is None else {"requestState": asks.state}
-            return {**eras.input_required({**asks.questions}, self._server_info), **state}
+            return {**versions.input_required({**asks.questions}, self._server_info), **state}
 
 
 def do(app: ServerApplication, work: McpWork) -> Outcome:

@@ -18,7 +18,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.cognition.fsrs.fsrs import W20, Floats, retrievability
+from vestige.cognition.fsrs.formulas import W20, Floats, retrievability
 from vestige.cognition.fsrs.strength import StrengthLine, after_sighting, encode, faded_days
 from vestige.core.models import Evidence
 

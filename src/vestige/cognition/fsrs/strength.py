@@ -14,8 +14,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vestige.cognition.fsrs import fsrs
-from vestige.cognition.fsrs.fsrs import Floats, Grade
+from vestige.cognition.fsrs import formulas
+from vestige.cognition.fsrs.formulas import Floats, Grade
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Evidence, LearningState, MemoryState, Strength
 
@@ -72,7 +72,9 @@ def recall_chance(
     stability: ArrayLike, retrieval: ArrayLike, elapsed_days: ArrayLike, curve: ArrayLike
 ) -> Floats:
     """The chance that a memory is recalled now: its level, faded since."""
-    return np.asarray(retrieval, dtype=np.float64) * fsrs.retrievability(elapsed_days, stability, curve=curve)
+    return np.asarray(retrieval, dtype=np.float64) * formulas.retrievability(
+        elapsed_days, stability, curve=curve
+    )
 
 
 def retention_of(strength: Strength, now: datetime) -> float:
@@ -81,7 +83,7 @@ def retention_of(strength: Strength, now: datetime) -> float:
 
 
 def retrieval_of(strength: Strength, now: datetime) -> float:
-    left = fsrs.retrievability_scalar(faded_days(strength, now), strength.stability, strength.curve)
+    left = formulas.retrievability_scalar(faded_days(strength, now), strength.stability, strength.curve)
     return strength.retrieval * left
 
 
@@ -109,11 +111,11 @@ def state(accessibility: float) -> MemoryState:
 
 
 @lru_cache(maxsize=64)  # a batch is encoded at one moment
-def encode(at: datetime, curve: float = fsrs.W20) -> Strength:
+def encode(at: datetime, curve: float = formulas.W20) -> Strength:
     """The strength of a new memory: its creation counts as a first Good."""
     fresh = Strength(
-        stability=float(fsrs.initial_stability(Grade.GOOD)),
-        difficulty=float(fsrs.initial_difficulty(Grade.GOOD)),
+        stability=float(formulas.initial_stability(Grade.GOOD)),
+        difficulty=float(formulas.initial_difficulty(Grade.GOOD)),
         decay_from=at,
         due_at=at,
         last_accessed=at,
@@ -151,11 +153,11 @@ class StrengthLine:
     evidence: Evidence | None
     at: datetime
     amount: float = 1.0
-    curve: float = fsrs.W20
+    curve: float = formulas.W20
     carried: Strength | None = None
 
 
-def fold(encoded_at: datetime, sightings: Iterable[StrengthLine], curve: float = fsrs.W20) -> Strength:
+def fold(encoded_at: datetime, sightings: Iterable[StrengthLine], curve: float = formulas.W20) -> Strength:
     """The strength of a memory made at `encoded_at`, after these sightings in order, on the curve in force
     since."""
     strength = encode(encoded_at)
@@ -208,7 +210,7 @@ def _demoted(strength: Strength, at: datetime) -> Strength:
 
 def _graded(strength: Strength, grade: Grade, at: datetime) -> Strength:
     """The FSRS part of a review. An Again counts as a lapse if something learned could be lost."""
-    stability = fsrs.next_stability_scalar(
+    stability = formulas.next_stability_scalar(
         strength.stability,
         strength.difficulty,
         retrieval_of(strength, at),
@@ -219,7 +221,7 @@ def _graded(strength: Strength, grade: Grade, at: datetime) -> Strength:
     return replace(
         strength,
         stability=stability,
-        difficulty=fsrs.next_difficulty_scalar(strength.difficulty, grade),
+        difficulty=formulas.next_difficulty_scalar(strength.difficulty, grade),
         learning_state=LearningState.RELEARNING if lapsed else strength.learning_state,
         reps=strength.reps + 1,
         lapses=strength.lapses + lapsed,
@@ -270,15 +272,15 @@ def _lifted(strength: Strength, at: datetime, step: float) -> datetime:
     """When it fades from, with its retrievability a little higher, as if less time had passed: no later
     moment is worse off."""
     curve = strength.curve
-    now = fsrs.retrievability_scalar(faded_days(strength, at), strength.stability, curve)
-    younger = at - _DAY * fsrs.elapsed_at_scalar(now + step, strength.stability, curve)
+    now = formulas.retrievability_scalar(faded_days(strength, at), strength.stability, curve)
+    younger = at - _DAY * formulas.elapsed_at_scalar(now + step, strength.stability, curve)
     return max(strength.decay_from, younger)
 
 
 def _stabilised(strength: Strength, share: float, gain: float = 0.0) -> Strength:
     """More or less stable by a share: it fades more slowly or faster, as if it always had."""
     stability = strength.stability * (1.0 + share)
-    within = min(max(stability, fsrs.MIN_STABILITY_DAYS), fsrs.MAX_STABILITY_DAYS)
+    within = min(max(stability, formulas.MIN_STABILITY_DAYS), formulas.MAX_STABILITY_DAYS)
     return replace(strength, stability=within, storage=_stored(strength, gain))
 
 
@@ -310,7 +312,7 @@ def _settled(strength: Strength, at: datetime) -> Strength:
     """With the derived fields: when it is due, and its retention now."""
     return replace(
         strength,
-        due_at=_later(strength.decay_from, fsrs.interval_days_scalar(strength.stability, strength.curve)),
+        due_at=_later(strength.decay_from, formulas.interval_days_scalar(strength.stability, strength.curve)),
         retention=retention_of(strength, at),
         retention_at=at,
     )

@@ -16,7 +16,7 @@ from typing import Literal
 from vestige.cognition.english.polarity import contrasted, denied, find_denial, is_negator
 from vestige.cognition.english.words import PREPOSITIONS, TEMPORAL, Word, speaker, subject, verb_at, words_of
 from vestige.cognition.gate.attributes import find_change
-from vestige.cognition.gate.corrections import (
+from vestige.cognition.gate.change_words import (
     ends_state,
     is_later,
     rejected,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from vestige.cognition.english.words import words_of
+from vestige.cognition.gate.change_words import reports_change, retracts
 from vestige.cognition.gate.conflict import StatementConflict, find_conflict
-from vestige.cognition.gate.corrections import reports_change, retracts
 from vestige.cognition.gate.paraphrase import Likeness, restates, same_words
 
 CLOSE = 0.75

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from vestige.cognition.english.polarity import counterpart, find_denial
 from vestige.cognition.english.words import BE, Word, verb_at, words_of
 from vestige.cognition.gate.attributes import ValueChange, find_change
-from vestige.cognition.gate.corrections import is_later, retracts
+from vestige.cognition.gate.change_words import is_later, retracts
 
 # -- word alignment: by stem, or by the model's token states -------------------------------------
 

@@ -12,7 +12,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.cognition.gate.corrections import announces
+from vestige.cognition.gate.change_words import announces
 from vestige.cognition.text.analyser import normal, terms
 from vestige.core.models import Memory
 

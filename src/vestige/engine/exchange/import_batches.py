@@ -8,7 +8,7 @@ from typing import TypeVar
 from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound, SecretFound
 from vestige.core.models import LogEvent
 from vestige.engine.context import Call
-from vestige.exchange.importers.brought import (
+from vestige.exchange.importers.records import (
     BroughtEdge,
     BroughtInsight,
     BroughtIntention,

@@ -12,7 +12,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import TypeVar
 
-from vestige.cognition.fsrs.fsrs import W20
+from vestige.cognition.fsrs.formulas import W20
 from vestige.cognition.intentions.serialise import body_of
 from vestige.cognition.text.analyser import text_hash
 from vestige.core.documents import Document
@@ -28,7 +28,10 @@ from vestige.engine.intentions import KIND, MOST, intentions
 from vestige.engine.memory.link import FADED, LINKS
 from vestige.engine.sleep.insights import INSIGHT
 from vestige.exchange.importers import intentions as foreign
-from vestige.exchange.importers.brought import (
+from vestige.exchange.importers.links import CONNECTION
+from vestige.exchange.importers.memories import KEPT, MEMORY
+from vestige.exchange.importers.recognition import ImportFormat, reading
+from vestige.exchange.importers.records import (
     Brought,
     BroughtEdge,
     BroughtInsight,
@@ -38,9 +41,6 @@ from vestige.exchange.importers.brought import (
     Target,
     UnreadRecords,
 )
-from vestige.exchange.importers.links import CONNECTION
-from vestige.exchange.importers.memories import KEPT, MEMORY
-from vestige.exchange.importers.recognition import ImportFormat, reading
 from vestige.store.contract.changes import DROPPED, UNLINKED, Add, Carry, Change, Link, Put
 
 # -- Intentions and insights -----------------------------------------------------------------------------

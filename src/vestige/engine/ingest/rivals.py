@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.english.words import words_of
-from vestige.cognition.gate.corrections import announces
+from vestige.cognition.gate.change_words import announces
 from vestige.cognition.gate.decide import CORRECTABLE, Rival
 from vestige.cognition.gate.paraphrase import bare, could_restate, word_likeness
 from vestige.cognition.text.analyser import fingerprint, query_terms

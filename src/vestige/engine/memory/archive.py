@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from vestige.cognition.fsrs.forgetting import ABSURD_RETENTION, WINDOW, collectable, reach
+from vestige.cognition.fsrs.suppression import ABSURD_RETENTION, WINDOW, collectable, reach
 from vestige.cognition.text.analyser import fingerprint
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, InvalidInput, NotFound

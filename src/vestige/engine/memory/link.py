@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from vestige.cognition.fsrs.forgetting import neighbours
+from vestige.cognition.fsrs.suppression import neighbours
 from vestige.cognition.graph.kinds import LEARNED, PRUNE_BELOW, SILENT, faded, fading_days, reinforced
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, InvalidInput, NotFound

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from vestige.cognition.fsrs.forgetting import (
+from vestige.cognition.fsrs.suppression import (
     MOST_NEIGHBOURS,
     WINDOW,
     inhibitable,

@@ -6,9 +6,9 @@ from pathlib import Path
 import orjson
 
 from vestige.core.errors import InvalidInput, TooLarge
-from vestige.exchange.importers.brought import Brought, Target, UnreadRecords
 from vestige.exchange.importers.fields import as_json
 from vestige.exchange.importers.memories import CONTENT, MEMORY, memory_of
+from vestige.exchange.importers.records import Brought, Target, UnreadRecords
 
 MAX_FILE_BYTES = 256_000_000
 WRAPPERS = ("results", "memories", "nodes", "items", "content")

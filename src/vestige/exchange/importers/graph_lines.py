@@ -13,7 +13,10 @@ from pathlib import Path
 
 from vestige.core.errors import VestigeError
 from vestige.core.models import Edge, Memory
-from vestige.exchange.importers.brought import (
+from vestige.exchange.importers.fields import usable
+from vestige.exchange.importers.lines import objects
+from vestige.exchange.importers.memories import MEMORY
+from vestige.exchange.importers.records import (
     Brought,
     BroughtEdge,
     BroughtMemory,
@@ -21,9 +24,6 @@ from vestige.exchange.importers.brought import (
     UnreadRecords,
     derived_id,
 )
-from vestige.exchange.importers.fields import usable
-from vestige.exchange.importers.lines import objects
-from vestige.exchange.importers.memories import MEMORY
 
 SOURCE = "server-memory"
 LINKED = "user_defined"

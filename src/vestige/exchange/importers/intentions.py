@@ -10,8 +10,8 @@ from vestige.cognition.intentions.intention import KEPT, Firing, Intention, Inte
 from vestige.cognition.intentions.triggers import ContextTrigger, EventTrigger, Manual, Time, Trigger
 from vestige.core.errors import VestigeError
 from vestige.core.models import check_content
-from vestige.exchange.importers.brought import BroughtInsight, BroughtIntention, Target, UnreadRecords
 from vestige.exchange.importers.fields import ForeignRecord, as_json
+from vestige.exchange.importers.records import BroughtInsight, BroughtIntention, Target, UnreadRecords
 
 INTENTION, INSIGHT = "intention", "insight"
 MOST_MINUTES = 60.0 * 24 * 366 * 100

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import orjson
 
-from vestige.exchange.importers.brought import Brought, Target, UnreadRecords
 from vestige.exchange.importers.memories import MEMORY, memory_of
+from vestige.exchange.importers.records import Brought, Target, UnreadRecords
 
 MAX_LINE_BYTES = 16_000_000
 BOM = b"\xef\xbb\xbf"

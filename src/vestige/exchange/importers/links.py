@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from vestige.cognition.graph.kinds import KINDS, SEMANTIC, SHARED_CONCEPTS
 from vestige.core.models import Edge
-from vestige.exchange.importers.brought import BroughtEdge, Target, UnreadRecords
 from vestige.exchange.importers.fields import ForeignRecord
+from vestige.exchange.importers.records import BroughtEdge, Target, UnreadRecords
 
 CONNECTION = "connection"
 RENAMED = {"shared_concept": SHARED_CONCEPTS, "sequential": "temporal"}

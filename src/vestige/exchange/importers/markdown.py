@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vestige.cognition.text.pieces import cut
-from vestige.exchange.importers.brought import Brought, Target, UnreadRecords, derived_id
 from vestige.exchange.importers.memories import MEMORY, memory_of
+from vestige.exchange.importers.records import Brought, Target, UnreadRecords, derived_id
 
 ENDINGS = (".md", ".markdown", ".mdown")
 MAX_FILE_BYTES = 16_000_000

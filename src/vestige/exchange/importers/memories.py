@@ -6,8 +6,8 @@ from typing import Any
 
 from vestige.core.errors import VestigeError
 from vestige.core.models import Memory, check_metadata
-from vestige.exchange.importers.brought import BroughtMemory, Target, UnreadRecords, derived_id
 from vestige.exchange.importers.fields import ForeignRecord, usable
+from vestige.exchange.importers.records import BroughtMemory, Target, UnreadRecords, derived_id
 from vestige.exchange.importers.strengths import carried
 
 MEMORY = "memory"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vestige.core.errors import InvalidInput, TooLarge
 from vestige.exchange.importers import arrays, graph_lines, lines, markdown, reference
-from vestige.exchange.importers.brought import Reading, Target, UnreadRecords
+from vestige.exchange.importers.records import Reading, Target, UnreadRecords
 from vestige.exchange.portable.file import FAMILY
 from vestige.store.sqlite.file.reference import is_database
 

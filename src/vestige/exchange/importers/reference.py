@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vestige.exchange.importers.brought import Brought, BroughtMemory, Reading, Target, UnreadRecords
 from vestige.exchange.importers.intentions import INSIGHT, INTENTION, insight_of, intention_of
 from vestige.exchange.importers.links import CONNECTION, edge_of
 from vestige.exchange.importers.memories import MEMORY, memory_of
+from vestige.exchange.importers.records import Brought, BroughtMemory, Reading, Target, UnreadRecords
 from vestige.store.sqlite.file import reference
 from vestige.store.sqlite.file.reference import ReferenceFile
 

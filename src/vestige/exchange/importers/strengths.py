@@ -8,11 +8,11 @@ import, and fades from there.
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from vestige.cognition.fsrs import fsrs
+from vestige.cognition.fsrs import formulas
 from vestige.cognition.fsrs.strength import MAX_STORAGE, encode, retention_of
 from vestige.core.models import LearningState, Strength
-from vestige.exchange.importers.brought import Target
 from vestige.exchange.importers.fields import ForeignRecord
+from vestige.exchange.importers.records import Target
 
 LEARNING = "learning"
 """States between a first failed review and the first good one, which are still `new` here."""
@@ -27,9 +27,9 @@ def carried(fields: ForeignRecord, created_at: datetime, target: Target) -> Stre
     if "stability" not in fields.rest():
         return None
     fresh = encode(created_at, target.curve)
-    given = fields.number("stability", fsrs.MIN_STABILITY_DAYS, fsrs.MAX_STABILITY_DAYS)
+    given = fields.number("stability", formulas.MIN_STABILITY_DAYS, formulas.MAX_STABILITY_DAYS)
     stability = fresh.stability if given is None else given
-    difficulty = fields.number("difficulty", fsrs.MIN_DIFFICULTY, fsrs.MAX_DIFFICULTY)
+    difficulty = fields.number("difficulty", formulas.MIN_DIFFICULTY, formulas.MAX_DIFFICULTY)
     storage = fields.number("storage_strength", 0.0, MAX_STORAGE)
     retrieval = fields.number("retrieval_strength", 0.0, 1.0)
     last_accessed = fields.moment("last_accessed", past=True) or created_at
@@ -64,15 +64,15 @@ def faded_to(
     level; if it leaves less, something refreshed it later.
     """
     days = (target.now - last_accessed) / timedelta(days=1)
-    by_itself = float(fsrs.retrievability(days, stability, curve=target.curve))
+    by_itself = float(formulas.retrievability(days, stability, curve=target.curve))
     if retrieval <= by_itself:
         return retrieval / by_itself, last_accessed
-    since = float(fsrs.elapsed_at(retrieval, stability, curve=target.curve))
+    since = float(formulas.elapsed_at(retrieval, stability, curve=target.curve))
     return 1.0, target.now - timedelta(days=since)
 
 
 def _due(decay_from: datetime, stability: float, curve: float) -> datetime:
-    days = float(fsrs.interval_days(stability, curve=curve))
+    days = float(formulas.interval_days(stability, curve=curve))
     return decay_from + min(timedelta(days=days), _LATEST - decay_from)
 
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from vestige.cognition.fsrs.forgetting import reach
 from vestige.cognition.fsrs.strength import retention_of
+from vestige.cognition.fsrs.suppression import reach
 from vestige.core.documents import Document
 from vestige.core.models import Record
 from vestige.engine.context import Call

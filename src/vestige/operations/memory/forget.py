@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from vestige.cognition.fsrs.forgetting import WINDOW, penalty, reach, reversible_until
 from vestige.cognition.fsrs.strength import retention_of, retrieval_of, state
+from vestige.cognition.fsrs.suppression import WINDOW, penalty, reach, reversible_until
 from vestige.core.errors import InvalidInput
 from vestige.engine.context import Call
 from vestige.engine.memory.delete import Forgotten, file_copies, forget

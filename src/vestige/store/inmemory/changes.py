@@ -8,6 +8,7 @@ from typing import Any, assert_never
 
 from vestige.cognition.fsrs import strength
 from vestige.cognition.text.analyser import text_hash
+from vestige.core.clock import tick
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from vestige.core.models import ROOT_SCOPE, Access, LogEvent, Memory, Revision, Tombstone, utc
@@ -36,7 +37,6 @@ from vestige.store.contract.changes import (
     check_tune,
     evidence_payload,
 )
-from vestige.store.hybrid_clock import tick
 from vestige.store.inmemory import documents
 from vestige.store.inmemory.profiles import take_vectors
 from vestige.store.inmemory.state import (

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from vestige.cognition.fsrs.fsrs import W20
+from vestige.cognition.fsrs.formulas import W20
 from vestige.cognition.text import analyser
 from vestige.core.api_key import ApiKey
 from vestige.core.documents import Document

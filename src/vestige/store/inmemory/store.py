@@ -37,7 +37,7 @@ from vestige.store.inmemory import documents, merge, profiles, search
 from vestige.store.inmemory.changes import apply, touched
 from vestige.store.inmemory.gather import InMemorySearch
 from vestige.store.inmemory.keys import Keys
-from vestige.store.inmemory.processes import InMemoryPeers
+from vestige.store.inmemory.peers import InMemoryPeers
 from vestige.store.inmemory.state import Claimed, StoreState, apart, as_json, words_of
 from vestige.store.merge.histories import Absorbed, EntityHistory
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import assert_never
 
+from vestige.core.clock import LAST_READING
 from vestige.core.documents import LOCAL
 from vestige.core.errors import Forbidden, InvalidInput
 from vestige.core.models import (
@@ -34,7 +35,6 @@ from vestige.store.contract.changes import (
     check_document,
     check_memory,
 )
-from vestige.store.hybrid_clock import LAST_READING
 from vestige.store.merge.histories import (
     Absorbed,
     CurveHistory,

@@ -7,7 +7,7 @@ from datetime import datetime
 from math import isfinite
 from typing import Any
 
-from vestige.cognition.fsrs.fsrs import (
+from vestige.cognition.fsrs.formulas import (
     MAX_DIFFICULTY,
     MAX_STABILITY_DAYS,
     MIN_DIFFICULTY,

@@ -18,7 +18,7 @@ from vestige.store.postgres.check import checks
 from vestige.store.postgres.check.repair import repair_store
 from vestige.store.postgres.connection import PostgresConnections
 from vestige.store.postgres.opening import PostgresDependencies, open_connections, upgrading
-from vestige.store.postgres.processes.processes import PostgresPeers
+from vestige.store.postgres.processes.peers import PostgresPeers
 from vestige.store.postgres.search.search import PostgresSearch
 from vestige.store.postgres.search.words import PostgresSurfaces
 from vestige.store.postgres.server.address import ServerAddress

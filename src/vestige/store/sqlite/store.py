@@ -32,7 +32,7 @@ from vestige.store.sqlite.connection import (
 )
 from vestige.store.sqlite.file import identity
 from vestige.store.sqlite.opening import SqliteDependencies, open_file, upgrading
-from vestige.store.sqlite.processes.processes import SqlitePeers
+from vestige.store.sqlite.processes.peers import SqlitePeers
 from vestige.store.sqlite.search import segments
 from vestige.store.sqlite.search.search import SqliteSearch
 from vestige.store.sqlite.search.words import SqliteSurfaces

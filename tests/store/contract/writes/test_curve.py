@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.store.support.generators import DAY, T0, a_memory, add, held, ids, remark
-from vestige.cognition.fsrs.fsrs import W20
+from vestige.cognition.fsrs.formulas import W20
 from vestige.cognition.fsrs.strength import after, encode, retention_of, retrieval_of
 from vestige.core.errors import Forbidden, InvalidInput, VestigeError
 from vestige.core.models import EVERYTHING, Access, Evidence, Filter, LogEvent, Order

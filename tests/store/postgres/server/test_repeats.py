@@ -26,7 +26,7 @@ from vestige.core.errors import StoreUnavailable
 from vestige.core.models import ANYTHING, EVERYTHING, Filter
 from vestige.store.contract.search import Probe
 from vestige.store.postgres.connection import PostgresSession
-from vestige.store.postgres.processes import processes
+from vestige.store.postgres.processes import peers
 from vestige.store.postgres.store import PostgresStore
 from vestige.store.sql.search import index_rows
 
@@ -105,7 +105,7 @@ def test_what_is_safe_to_repeat_is_done_again_when_its_session_ends(
     doing: str,
     work: Callable[[PostgresStore], None],
 ) -> None:
-    monkeypatch.setattr(processes, "PATIENCE_SECONDS", LONG)
+    monkeypatch.setattr(peers, "PATIENCE_SECONDS", LONG)
     add(store, FIRST)
     store.put_vectors({"m1": embedded(FIRST, axis(0))})
     query(postgres_url, ENDS_ONCE.format(doing=doing))

@@ -9,7 +9,7 @@ import pytest
 from tests.store.support.generators import a_memory, add, forget
 from tests.store.support.sqlite_files import FakeClock, open_at
 from vestige.core.errors import StoreBusy, StoreReadOnly
-from vestige.store.sqlite.processes.processes import PATIENCE_SECONDS
+from vestige.store.sqlite.processes.peers import PATIENCE_SECONDS
 
 QUOTING = '{"type": "MemoryCreated", "data": {"content_preview": "xylophone"}, "quotes": ["m1"]}'
 

@@ -7,7 +7,7 @@ import pytest
 
 from testbed.world import START, World
 from tests.system.mechanisms.conftest import ON_A_FILE, Living
-from vestige.cognition.fsrs.fsrs import W20, retrievability
+from vestige.cognition.fsrs.formulas import W20, retrievability
 
 COUNT = 120
 NEW_STABILITY = 2.3065

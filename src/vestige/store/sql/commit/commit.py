@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from vestige.cognition.fsrs import strength as cognition
+from vestige.core.clock import tick
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, Forbidden, NotFound
 from vestige.core.models import NO_METADATA, ROOT_SCOPE, Access, LogEvent, Memory, Revision
@@ -38,7 +39,6 @@ from vestige.store.contract.changes import (
     check_tune,
     evidence_payload,
 )
-from vestige.store.hybrid_clock import tick
 from vestige.store.merge.strength_log import carried, carried_strength
 from vestige.store.sql.commit import commit_rows as pending
 from vestige.store.sql.commit.commit_rows import PendingDocuments, PendingEdges, PendingMemory

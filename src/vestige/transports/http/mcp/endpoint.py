@@ -50,7 +50,7 @@ from vestige.transports.http.mcp.sessions import McpSession, Sessions
 from vestige.transports.http.mcp.streams import Outgoing, answer, first_of, stream
 from vestige.transports.mcp import catalog as allowed
 from vestige.transports.mcp.catalog import Catalog, packaged_data
-from vestige.transports.mcp.protocol import eras, jsonrpc
+from vestige.transports.mcp.protocol import jsonrpc, versions
 from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.jsonrpc import Message, ProtocolError, RequestId, as_id, as_object
 from vestige.transports.mcp.protocol.messages import Send as Sending
@@ -73,8 +73,8 @@ _BAD = (
     jsonrpc.INVALID_REQUEST,
     jsonrpc.INVALID_PARAMS,
     HEADER_MISMATCH,
-    eras.MISSING_CAPABILITY,
-    eras.UNSUPPORTED_VERSION,
+    versions.MISSING_CAPABILITY,
+    versions.UNSUPPORTED_VERSION,
 )
 _STATUS = {**dict.fromkeys(_BAD, BAD_REQUEST), jsonrpc.METHOD_NOT_FOUND: NOT_FOUND}
 

@@ -5,7 +5,7 @@ from base64 import b64decode
 
 from starlette.datastructures import Headers
 
-from vestige.transports.mcp.protocol import eras
+from vestige.transports.mcp.protocol import versions
 from vestige.transports.mcp.protocol.jsonrpc import INVALID_REQUEST, ProtocolError, Request, shown
 
 VERSION = "mcp-protocol-version"
@@ -54,9 +54,9 @@ def is_modern(headers: Headers, request: Request | None) -> bool:
     """Whether a request is of the stateless era, by its header, or by its envelope if the header is absent
     or of the other era."""
     version = headers.get(VERSION)
-    if version is not None and version not in eras.LEGACY:
+    if version is not None and version not in versions.LEGACY:
         return True
-    return request is not None and request.method != "initialize" and eras.VERSION_KEY in request.meta
+    return request is not None and request.method != "initialize" and versions.VERSION_KEY in request.meta
 
 
 def check_routing(headers: Headers, request: Request) -> None:
@@ -64,7 +64,7 @@ def check_routing(headers: Headers, request: Request) -> None:
     for header in (VERSION, METHOD, NAME):
         if len(headers.getlist(header)) > 1:
             raise _mismatch(f"{header} is given more than once")
-    version = eras.enveloped_version(request)
+    version = versions.enveloped_version(request)
     _agree(VERSION, headers.get(VERSION), version)
     _agree(METHOD, headers.get(METHOD), request.method)
     field = _NAMED_BY.get(request.method)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from math import isfinite
 
 from vestige.transports.mcp.catalog import Catalog
-from vestige.transports.mcp.protocol import eras, prompts, roots
+from vestige.transports.mcp.protocol import prompts, roots, versions
 from vestige.transports.mcp.protocol import roots as holding
 from vestige.transports.mcp.protocol.jsonrpc import (
     INTERNAL_ERROR,
@@ -82,7 +82,7 @@ def _written(outcome: Outcome) -> tuple[str, Outcome]:
 def _resource_error(job: Job, error: Message) -> ProtocolError:
     """The JSON-RPC error of a failed resource, with the error value in its data."""
     if error.get("code") == "not_found":
-        return eras.resource_not_found(job.version, job.name, error)
+        return versions.resource_not_found(job.version, job.name, error)
     code = INVALID_PARAMS if error.get("code") in _CALLER_ERRORS else INTERNAL_ERROR
     return ProtocolError(code, str(error.get("message")), {"uri": job.name, "error": error})
 
@@ -155,8 +155,10 @@ class ClientConversation:
         return self._receive_one(message, None)
 
     def _receive_batch(self, messages: list[object]) -> list[Action]:
-        if self._handshake != eras.BATCHING or not messages:
-            why = "an empty batch" if not messages else f"batches are part of version {eras.BATCHING} only"
+        if self._handshake != versions.BATCHING or not messages:
+            why = (
+                "an empty batch" if not messages else f"batches are part of version {versions.BATCHING} only"
+            )
             error = ProtocolError(INVALID_REQUEST, f"Invalid request: {why}")
             return [Send(self._error(None, error), self._origin)]
         batch = ReplyBatch(self._origin)
@@ -201,22 +203,22 @@ class ClientConversation:
     def _answer(self, request: Request, batch: ReplyBatch | None) -> Message | Job:
         if request.id in self._jobs:
             raise ProtocolError(INVALID_REQUEST, "Invalid request: this id is still being served")
-        if self._stateless or eras.is_modern(request):
+        if self._stateless or versions.is_modern(request):
             return self._answer_modern(request, batch)
         return self._answer_legacy(request, batch)
 
     def _answer_modern(self, request: Request, batch: ReplyBatch | None) -> Message | Job:
         self._seen_modern = True
-        version = eras.modern_version(request)
+        version = versions.modern_version(request)
         if batch is not None:
             raise ProtocolError(INVALID_REQUEST, f"Invalid request: there are no batches in {version}")
         if request.method == "server/discover":
-            eras.check_options(request)
-            return self._complete(version, self._introduction(version), eras.STATIC)
+            versions.check_options(request)
+            return self._complete(version, self._introduction(version), versions.STATIC)
         method = self.methods.get(request.method)
         if method is None:
             raise _no_method(request)
-        eras.check_options(request)
+        versions.check_options(request)
         return method(request, version)
 
     def _answer_legacy(self, request: Request, batch: ReplyBatch | None) -> Message | Job:
@@ -225,7 +227,7 @@ class ClientConversation:
         if request.method == "initialize":
             if batch is not None:
                 raise ProtocolError(INVALID_REQUEST, "Invalid request: initialize cannot be in a batch")
-            self._handshake = eras.legacy_version(request)
+            self._handshake = versions.legacy_version(request)
             self._roots.greeted(request.params.get("capabilities") if self._local else None)
             return self._introduction(self._handshake)
         if self._handshake is None:
@@ -242,14 +244,14 @@ class ClientConversation:
 
     def capabilities(self, version: str) -> Message:
         """The capabilities of the server."""
-        return eras.capabilities(version)
+        return versions.capabilities(version)
 
     def _introduction(self, version: str) -> Message:
         body: Message = {"capabilities": self.capabilities(version)}
         if self._catalog.instructions:
             body["instructions"] = self._catalog.instructions
-        if version in eras.MODERN:
-            return {"supportedVersions": list(eras.MODERN), **body}
+        if version in versions.MODERN:
+            return {"supportedVersions": list(versions.MODERN), **body}
         return {"protocolVersion": version, **body, "serverInfo": self._server_info}
 
     def _list_tools(self, request: Request, version: str) -> Message:
@@ -276,7 +278,9 @@ class ClientConversation:
         # Each list is one page, so there are no cursors.
         if request.params.get("cursor") is not None:
             raise ProtocolError(INVALID_PARAMS, "Invalid params: unknown cursor")
-        return self._complete(version, body, eras.STATIC if self._catalog.for_all else eras.STATIC_FOR_ONE)
+        return self._complete(
+            version, body, versions.STATIC if self._catalog.for_all else versions.STATIC_FOR_ONE
+        )
 
     def _call_tool(self, request: Request, version: str) -> Message | Job:
         name = _named(request)
@@ -295,7 +299,7 @@ class ClientConversation:
         if not isinstance(uri, str):
             raise ProtocolError(INVALID_PARAMS, 'Invalid params: "uri" must be a string')
         if self._catalog.resource(uri) is None:
-            raise eras.resource_not_found(version, uri)
+            raise versions.resource_not_found(version, uri)
         return self._job(request, RESOURCE, uri, version, {}, long=False)
 
     def _job(
@@ -305,10 +309,10 @@ class ClientConversation:
         if request.id is None:
             raise ProtocolError(INVALID_REQUEST, "Invalid request: a job needs an id")
         known: tuple[str, ...] = ()
-        if version in eras.MODERN:
+        if version in versions.MODERN:
             question = roots.wanted(request) if self._local else None
             if question is not None:
-                return eras.input_required(question, self._server_info)
+                return versions.input_required(question, self._server_info)
             # Folders of another machine do not matter here.
             known = roots.supplied(request) if self._local else ()
         return Job(
@@ -379,7 +383,7 @@ class ClientConversation:
         if job.kind == TOOL:
             return self._complete(job.version, tool_body(outcome))
         body = resource_body(job, outcome, self._catalog.resource(job.name))
-        return self._complete(job.version, body, eras.PERSONAL)
+        return self._complete(job.version, body, versions.PERSONAL)
 
     # -- Replies
 
@@ -390,7 +394,7 @@ class ClientConversation:
         return batch.settle(reply)
 
     def _complete(self, version: str, body: Message, cache: Message | None = None) -> Message:
-        return eras.complete(version, body, self._server_info, cache)
+        return versions.complete(version, body, self._server_info, cache)
 
     def _error(self, request_id: RequestId | None, error: ProtocolError) -> Message:
         reply = error_reply(request_id, error)

@@ -5,9 +5,9 @@ briefly for the answer. Stateless versions have no requests from servers: a call
 answered with a request for them, and the client repeats the call with them.
 """
 
-from vestige.transports.mcp.protocol.eras import CAPABILITIES_KEY, MODERN
 from vestige.transports.mcp.protocol.jsonrpc import Message, Request, as_object
 from vestige.transports.mcp.protocol.messages import Action, Cancel, HoldJobs, Job, Start
+from vestige.transports.mcp.protocol.versions import CAPABILITIES_KEY, MODERN
 
 METHOD = "roots/list"
 _KEY = "roots"

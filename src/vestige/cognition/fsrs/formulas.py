@@ -141,7 +141,7 @@ def _floats(values: ArrayLike) -> Floats:
     return np.asarray(values, dtype=np.float64)
 
 
-# -- FSRS-6 for a single memory: the same numbers as `fsrs.py`, to the last bit, without arrays.
+# -- FSRS-6 for a single memory: the same numbers as `formulas.py`, to the last bit, without arrays.
 
 _BONUS = {Grade.HARD: W[15], Grade.GOOD: 1.0, Grade.EASY: W[16]}
 _LAPSE_SHARE = exp(W[17] * W[18])

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.effort import effort
-from vestige.cognition.fsrs import fsrs
-from vestige.cognition.fsrs.fsrs import Grade
+from vestige.cognition.fsrs import formulas
+from vestige.cognition.fsrs.formulas import Grade
 
 VECTORS: dict[str, Any] = json.loads(  # Any: the file's own shape is what is under test
     Path(__file__).with_name("fsrs_vectors.json").read_text(encoding="utf-8")
 )
 LAW = settings(deadline=None, max_examples=effort(50, nightly=1000))
 
-stabilities = st.floats(fsrs.MIN_STABILITY_DAYS, fsrs.MAX_STABILITY_DAYS)
-difficulties = st.floats(fsrs.MIN_DIFFICULTY, fsrs.MAX_DIFFICULTY)
+stabilities = st.floats(formulas.MIN_STABILITY_DAYS, formulas.MAX_STABILITY_DAYS)
+difficulties = st.floats(formulas.MIN_DIFFICULTY, formulas.MAX_DIFFICULTY)
 chances = st.floats(0.0, 1.0)
 days = st.floats(0.0, 100_000.0)
 grades = st.sampled_from(Grade)
@@ -29,14 +29,14 @@ grades = st.sampled_from(Grade)
 
 def replay(ratings: list[int], delta_t: list[float]) -> list[tuple[float, float]]:
     """Stability and difficulty after each review; the first one creates the memory."""
-    stability = float(fsrs.initial_stability(ratings[0]))
-    difficulty = float(fsrs.initial_difficulty(ratings[0]))
+    stability = float(formulas.initial_stability(ratings[0]))
+    difficulty = float(formulas.initial_difficulty(ratings[0]))
     states = [(stability, difficulty)]
     for rating, elapsed in zip(ratings[1:], delta_t[1:], strict=True):
-        chance = fsrs.retrievability(elapsed, stability)
+        chance = formulas.retrievability(elapsed, stability)
         stability, difficulty = (
-            float(fsrs.next_stability(stability, difficulty, chance, rating, elapsed)),
-            float(fsrs.next_difficulty(difficulty, rating)),
+            float(formulas.next_stability(stability, difficulty, chance, rating, elapsed)),
+            float(formulas.next_difficulty(difficulty, rating)),
         )
         states.append((stability, difficulty))
     return states
@@ -46,10 +46,12 @@ def replay(ratings: list[int], delta_t: list[float]) -> list[tuple[float, float]
 
 
 def test_the_weights_and_the_curve_are_the_published_ones() -> None:
-    assert list(fsrs.W) == VECTORS["parameters"]
-    assert VECTORS["decay"] == -fsrs.W20
-    assert 1 / float(fsrs.elapsed_at(0.9, 1.0)) == pytest.approx(1.0)
-    assert float(fsrs.retrievability(1.0, 1.0)) == pytest.approx((1 + VECTORS["factor"]) ** VECTORS["decay"])
+    assert list(formulas.W) == VECTORS["parameters"]
+    assert VECTORS["decay"] == -formulas.W20
+    assert 1 / float(formulas.elapsed_at(0.9, 1.0)) == pytest.approx(1.0)
+    assert float(formulas.retrievability(1.0, 1.0)) == pytest.approx(
+        (1 + VECTORS["factor"]) ** VECTORS["decay"]
+    )
 
 
 def test_every_stored_sequence_of_reviews_is_reproduced_review_by_review() -> None:
@@ -60,7 +62,7 @@ def test_every_stored_sequence_of_reviews_is_reproduced_review_by_review() -> No
         for (stability, difficulty), expected in zip(states, reviews, strict=True):
             assert stability == pytest.approx(expected["stability"], rel=tolerance["stability_rel"])
             assert difficulty == pytest.approx(expected["difficulty"], abs=tolerance["difficulty_abs"])
-            assert float(fsrs.interval_days(stability)) == expected["interval_days"]
+            assert float(formulas.interval_days(stability)) == expected["interval_days"]
         final = sequence["fsrs_rs_final"]
         assert states[-1][0] == pytest.approx(final["stability"], rel=tolerance["stability_rel"])
         assert states[-1][1] == pytest.approx(final["difficulty"], abs=tolerance["difficulty_abs"])
@@ -78,7 +80,7 @@ def test_the_published_history_of_intervals_is_reproduced() -> None:
     ratings, expected = published["ratings"], published["expect"]
     # Each review comes when the one before made it due; 0 stands for a learning step of some minutes.
     states = replay(ratings, [0, *expected[:-1]])
-    intervals = [float(fsrs.interval_days(stability)) for stability, _ in states]
+    intervals = [float(formulas.interval_days(stability)) for stability, _ in states]
     due_in_days = [(mine, theirs) for mine, theirs in zip(intervals, expected, strict=True) if theirs]
     assert [mine for mine, _ in due_in_days] == [theirs for _, theirs in due_in_days]
 
@@ -87,7 +89,7 @@ def test_the_published_history_of_intervals_is_reproduced() -> None:
     ("elapsed_days", "chance"), [(1, 0.9468), (7, 0.8083), (30, 0.6675), (90, 0.5678), (365, 0.4589)]
 )
 def test_a_new_memory_fades_as_the_forgetting_page_says(elapsed_days: float, chance: float) -> None:
-    assert float(fsrs.retrievability(elapsed_days, 2.3065)) == pytest.approx(chance, abs=5e-5)
+    assert float(formulas.retrievability(elapsed_days, 2.3065)) == pytest.approx(chance, abs=5e-5)
 
 
 @pytest.mark.parametrize(
@@ -99,15 +101,15 @@ def test_a_review_after_three_days_does_what_the_forgetting_page_says(
 ) -> None:
     after = replay([Grade.GOOD, grade], [0, 3])[-1][0]
     assert after == pytest.approx(stability, abs=5e-3)
-    assert float(fsrs.interval_days(after)) == interval
+    assert float(formulas.interval_days(after)) == interval
 
 
 def test_first_difficulties_are_the_published_ones_and_easy_is_limited() -> None:
-    assert fsrs.initial_difficulty(list(Grade)) == pytest.approx([6.4133, 5.1122, 2.1181, 1.0], abs=5e-5)
+    assert formulas.initial_difficulty(list(Grade)) == pytest.approx([6.4133, 5.1122, 2.1181, 1.0], abs=5e-5)
 
 
 def test_a_hard_review_within_the_day_keeps_the_stability_and_an_again_costs_some() -> None:
-    after = fsrs.next_stability(2.3065, 2.118, 1.0, [Grade.HARD, Grade.GOOD, Grade.AGAIN], 0.01)
+    after = formulas.next_stability(2.3065, 2.118, 1.0, [Grade.HARD, Grade.GOOD, Grade.AGAIN], 0.01)
     assert after[:2] == pytest.approx([2.3065, 2.3065])
     assert after[2] < 1.0
 
@@ -125,15 +127,15 @@ def test_any_history_at_whole_days_gives_what_py_fsrs_gives(history: list[tuple[
         now += timedelta(days=elapsed)
         chance = scheduler.get_card_retrievability(card, now)
         if card.stability is not None:
-            assert float(fsrs.retrievability(elapsed, card.stability)) == pytest.approx(chance)
+            assert float(formulas.retrievability(elapsed, card.stability)) == pytest.approx(chance)
         card, _ = scheduler.review_card(card, Rating(int(grade)), now)
         assert card.stability is not None
         # py-fsrs limits the interval to 36,500 days, and we the stability as well.
-        assert stability == pytest.approx(min(card.stability, fsrs.MAX_STABILITY_DAYS), rel=1e-9)
+        assert stability == pytest.approx(min(card.stability, formulas.MAX_STABILITY_DAYS), rel=1e-9)
         assert difficulty == pytest.approx(card.difficulty, rel=1e-9)
-        if card.stability > fsrs.MAX_STABILITY_DAYS:
+        if card.stability > formulas.MAX_STABILITY_DAYS:
             return
-        assert float(fsrs.interval_days(stability)) == (card.due - now).days
+        assert float(formulas.interval_days(stability)) == (card.due - now).days
 
 
 # -- laws ----------------------------------------------------------------------------------------
@@ -142,7 +144,7 @@ def test_any_history_at_whole_days_gives_what_py_fsrs_gives(history: list[tuple[
 @LAW
 @given(stabilities)
 def test_after_one_stability_the_chance_is_nine_in_ten(stability: float) -> None:
-    assert float(fsrs.retrievability(stability, stability)) == pytest.approx(0.9, abs=1e-12)
+    assert float(formulas.retrievability(stability, stability)) == pytest.approx(0.9, abs=1e-12)
 
 
 @LAW
@@ -150,24 +152,24 @@ def test_after_one_stability_the_chance_is_nine_in_ten(stability: float) -> None
 def test_the_chance_of_recall_starts_at_one_and_never_rises(
     stability: float, one: float, other: float
 ) -> None:
-    earlier, later = fsrs.retrievability(sorted((one, other)), stability)
-    assert float(fsrs.retrievability(0.0, stability)) == 1.0
+    earlier, later = formulas.retrievability(sorted((one, other)), stability)
+    assert float(formulas.retrievability(0.0, stability)) == 1.0
     assert 0.0 < later <= earlier <= 1.0
 
 
 def test_time_before_the_memory_counts_as_no_time() -> None:
-    assert float(fsrs.retrievability(-3.0, 2.0)) == 1.0
+    assert float(formulas.retrievability(-3.0, 2.0)) == 1.0
 
 
 @LAW
 @given(st.floats(0.05, 1.0), stabilities)
 def test_the_elapsed_time_gives_back_the_chance_it_was_asked_for(chance: float, stability: float) -> None:
-    elapsed = fsrs.elapsed_at(chance, stability)
-    assert float(fsrs.retrievability(elapsed, stability)) == pytest.approx(chance, rel=1e-9)
+    elapsed = formulas.elapsed_at(chance, stability)
+    assert float(formulas.retrievability(elapsed, stability)) == pytest.approx(chance, rel=1e-9)
 
 
 def test_a_chance_of_nothing_is_never_reached() -> None:
-    assert float(fsrs.elapsed_at(0.0, 2.0)) == np.inf
+    assert float(formulas.elapsed_at(0.0, 2.0)) == np.inf
 
 
 @LAW
@@ -175,11 +177,11 @@ def test_a_chance_of_nothing_is_never_reached() -> None:
 def test_a_review_keeps_stability_and_difficulty_within_their_limits(
     stability: float, difficulty: float, chance: float, grade: Grade, elapsed: float
 ) -> None:
-    after = float(fsrs.next_stability(stability, difficulty, chance, grade, elapsed))
-    assert fsrs.MIN_STABILITY_DAYS <= after <= fsrs.MAX_STABILITY_DAYS
-    harder = float(fsrs.next_difficulty(difficulty, grade))
-    assert fsrs.MIN_DIFFICULTY <= harder <= fsrs.MAX_DIFFICULTY
-    assert 1 <= float(fsrs.interval_days(after)) <= fsrs.MAX_STABILITY_DAYS
+    after = float(formulas.next_stability(stability, difficulty, chance, grade, elapsed))
+    assert formulas.MIN_STABILITY_DAYS <= after <= formulas.MAX_STABILITY_DAYS
+    harder = float(formulas.next_difficulty(difficulty, grade))
+    assert formulas.MIN_DIFFICULTY <= harder <= formulas.MAX_DIFFICULTY
+    assert 1 <= float(formulas.interval_days(after)) <= formulas.MAX_STABILITY_DAYS
 
 
 @LAW
@@ -187,9 +189,9 @@ def test_a_review_keeps_stability_and_difficulty_within_their_limits(
 def test_a_harder_grade_never_gives_more_stability_or_less_difficulty(
     stability: float, difficulty: float, chance: float, elapsed: float
 ) -> None:
-    by_grade = fsrs.next_stability(stability, difficulty, chance, list(Grade), elapsed)
+    by_grade = formulas.next_stability(stability, difficulty, chance, list(Grade), elapsed)
     assert (np.diff(by_grade) >= 0).all()
-    assert (np.diff(fsrs.next_difficulty(difficulty, list(Grade))) <= 0).all()
+    assert (np.diff(formulas.next_difficulty(difficulty, list(Grade))) <= 0).all()
 
 
 @LAW
@@ -197,7 +199,7 @@ def test_a_harder_grade_never_gives_more_stability_or_less_difficulty(
 def test_a_recall_never_costs_stability_and_a_lapse_never_adds_any(
     stability: float, difficulty: float, chance: float, elapsed: float
 ) -> None:
-    again, *recalled = fsrs.next_stability(stability, difficulty, chance, list(Grade), elapsed)
+    again, *recalled = formulas.next_stability(stability, difficulty, chance, list(Grade), elapsed)
     assert again <= stability
     assert min(recalled) >= stability
 
@@ -209,17 +211,17 @@ def test_arrays_give_what_their_elements_give(
 ) -> None:
     stability, difficulty, chance, grade, elapsed = (np.array(column) for column in zip(*rows, strict=True))
     np.testing.assert_allclose(
-        fsrs.next_stability(stability, difficulty, chance, grade, elapsed),
-        [float(fsrs.next_stability(*row)) for row in rows],
+        formulas.next_stability(stability, difficulty, chance, grade, elapsed),
+        [float(formulas.next_stability(*row)) for row in rows],
         rtol=1e-12,
     )
     np.testing.assert_allclose(
-        fsrs.next_difficulty(difficulty, grade),
-        [float(fsrs.next_difficulty(r[1], r[3])) for r in rows],
+        formulas.next_difficulty(difficulty, grade),
+        [float(formulas.next_difficulty(r[1], r[3])) for r in rows],
         rtol=1e-12,
     )
     np.testing.assert_allclose(
-        fsrs.retrievability(elapsed, stability),
-        [float(fsrs.retrievability(r[4], r[0])) for r in rows],
+        formulas.retrievability(elapsed, stability),
+        [float(formulas.retrievability(r[4], r[0])) for r in rows],
         rtol=1e-12,
     )

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.fsrs.forgetting import (
+from vestige.cognition.fsrs.strength import encode
+from vestige.cognition.fsrs.suppression import (
     ASKED_WITHIN,
     INHIBITION,
     MOST_INHIBITION,
@@ -19,7 +20,6 @@ from vestige.cognition.fsrs.forgetting import (
     reach,
     reversible_until,
 )
-from vestige.cognition.fsrs.strength import encode
 from vestige.core.models import Edge, Memory, Record
 
 T0 = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
