@@ -10,6 +10,7 @@ import re
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 MAX_MODULE_LINES = 800
@@ -141,6 +142,12 @@ def read_tree(package: Path) -> list[Module]:
             )
         )
     return modules
+
+
+@cache
+def read_once(package: Path) -> list[Module]:
+    """The same for a tree that nobody changes: several tests share what was read."""
+    return read_tree(package)
 
 
 # -- layers --------------------------------------------------------------------------------------

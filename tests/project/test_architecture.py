@@ -1,6 +1,5 @@
 """The source keeps the architecture, and every rule of it can be broken (rules: architecture_rules.py)."""
 
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from testbed.failures import each
 from testbed.project import PROJECT
 from tests.project import architecture_rules as rules
-from tests.project.architecture_rules import Rule, Violation, read_tree
+from tests.project.architecture_rules import Rule, Violation, read_once, read_tree
 from vestige.operations.registry.groups import registry
 
 SOURCE = PROJECT / "src" / "vestige"
@@ -19,9 +18,8 @@ FULL_FUNCTION = 'def f() -> None:\n    """One.\n\n    Two.\n    """\n' + "    x 
 OPERATION = frozenset({"smart_ingest"})
 
 
-@cache
 def source() -> list[rules.Module]:
-    return read_tree(SOURCE)
+    return read_once(SOURCE)
 
 
 def no_operation_names(module: rules.Module) -> list[Violation]:

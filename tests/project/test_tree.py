@@ -1,13 +1,12 @@
 """The tree of files keeps its limits (rules: tree_rules.py)."""
 
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from testbed.project import PROJECT
 from tests.project import tree_rules as rules
-from tests.project.architecture_rules import Module, read_tree
+from tests.project.architecture_rules import Module, read_once, read_tree
 
 SOURCE = PROJECT / "src" / "vestige"
 TESTS = PROJECT / "tests"
@@ -23,9 +22,8 @@ APART: dict[str, str] = {
 """Small modules with one importer that stay apart, each with the reason."""
 
 
-@cache
-def source() -> tuple[Module, ...]:
-    return tuple(read_tree(SOURCE))
+def source() -> list[Module]:
+    return read_once(SOURCE)
 
 
 @pytest.mark.parametrize("root", [SOURCE, TESTS], ids=["src", "tests"])

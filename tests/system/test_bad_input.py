@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from testbed.failures import each
 from testbed.world import HandClock, World, open_world
 from vestige.core.errors import VestigeError
 from vestige.core.models import Access
@@ -21,7 +22,7 @@ from vestige.operations.registry.groups import registry
 NOBODY = 65534
 
 
-@pytest.mark.parametrize(
+@each(
     ("tool", "arguments", "code", "said"),
     [
         ("smart_ingest", {"content": ""}, "invalid_input", "empty"),
@@ -148,7 +149,7 @@ ODD_QUERIES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("query", EMPTY_QUERIES)
+@each("query", EMPTY_QUERIES)
 def test_a_query_of_signs_only_is_refused_with_what_to_do(world: World, query: str) -> None:
     world.remember("The heron stands in the pond.")
     error = world.refused("search", query=query)
@@ -156,7 +157,7 @@ def test_a_query_of_signs_only_is_refused_with_what_to_do(world: World, query: s
     assert "key words" in error["hint"]
 
 
-@pytest.mark.parametrize("query", ODD_QUERIES, ids=lambda query: repr(query[:20]))
+@each("query", ODD_QUERIES)
 @pytest.mark.parametrize("provider", ["hashing", "off"])
 def test_any_text_is_a_query(tmp_path: Path, provider: str, query: str) -> None:
     with open_world(tmp_path, provider=provider) as world:

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from testbed.failures import each
 from tests.transports.bridge.harness import BEARER, FAKE, TOKEN, Bridged, bridged
 from vestige.transports.bridge.requests import READERS
 
@@ -25,8 +26,8 @@ def guesser(bridge: Bridged) -> httpx.Client:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", READERS)
-@pytest.mark.parametrize(
+@each("path", READERS)
+@each(
     "header",
     [
         None,

@@ -52,14 +52,14 @@ def parsed(operation: Operation, words: list[str]) -> dict[str, Any]:
         return ArgumentReader(lambda: b"").values(arguments_of(operation), ctx.params)
 
 
-@each("operation", OPERATIONS, ids=lambda one: one.name)
+@each("operation", OPERATIONS)
 def test_the_command_line_of_an_example_says_exactly_the_example(operation: Operation) -> None:
     given = parsed(operation, words_of(operation, operation.example))
     assert operation.parse(given) == operation.parse(operation.example)
     assert given.keys() == operation.example.keys()
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
+@each("operation", OPERATIONS)
 def test_every_command_explains_itself_without_opening_a_store(operation: Operation, data_dir: str) -> None:
     shown = invoke([*operation.command, "--help", "--data-dir", data_dir])
     assert (shown.exit_code, shown.stderr) == (0, "")

@@ -14,6 +14,7 @@ import httpx2
 import pytest
 from starlette.testclient import WebSocketTestSession
 
+from testbed.failures import each
 from tests.operations.access.access_world import (
     CANARY,
     DOMAIN,
@@ -100,7 +101,7 @@ def asked(site: Site, operation: Operation, arguments: Json, headers: Headers) -
 # -- answers -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("operation", READING, ids=lambda one: one.name)
+@each("operation", READING)
 def test_no_answer_tells_of_what_is_out_of_reach(house: tuple[Site, Headers], operation: Operation) -> None:
     site, headers = house
     for arguments in ways(operation):
@@ -112,10 +113,10 @@ def test_no_answer_tells_of_what_is_out_of_reach(house: tuple[Site, Headers], op
                 assert asked(site, operation, arguments, headers) == [], arguments
 
 
-@pytest.mark.parametrize("operation", WRITING, ids=lambda one: one.name)
+@each("operation", WRITING)
 def test_no_answer_to_a_change_does_either(tmp_path: Path, operation: Operation) -> None:
     """One who has written a word may read it from then on, so that the ways that name one come last."""
-    with limited(tmp_path, "both") as (site, headers):
+    with limited(tmp_path / operation.name, "both") as (site, headers):
         tried: list[Json] = []
         for arguments in sorted(ways(operation), key=lambda way: "canary" in json.dumps(way)):
             tried.append(arguments)
@@ -156,7 +157,7 @@ REQUESTS: list[tuple[str, Json]] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(REQUESTS)))
+@each("number", range(len(REQUESTS)))
 def test_nothing_of_mcp_tells_of_it_in_either_era(house: tuple[Site, Headers], number: int) -> None:
     site, headers = house
     method, params = REQUESTS[number]
@@ -195,7 +196,7 @@ BROKEN: list[Json] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(BROKEN)))
+@each("number", range(len(BROKEN)))
 def test_no_error_tells_of_it(house: tuple[Site, Headers], number: int) -> None:
     site, headers = house
     request = dict(BROKEN[number])

@@ -1,7 +1,7 @@
 """The OpenAPI document is valid and true: every operation, every argument, every answer as it is given."""
 
 import threading
-from collections.abc import Iterator
+from contextlib import chdir
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,15 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from testbed.failures import each
+from testbed.failures import Failures, each
+from testbed.planting import Planting
+from testbed.world import HandClock
 from tests.transports.http.support.harness import PATIENCE_SECONDS, URL, Site, bearer, new_site
 from tests.transports.parity.planted import planted
 from tests.transports.parity.transports import direct
 from vestige.core.errors import InvalidInput, VestigeError
 from vestige.operations.registry.groups import registry
-from vestige.operations.registry.registry import NAMING, Operation, Registry
+from vestige.operations.registry.registry import NAMING, Registry
 from vestige.operations.registry.route import Route
 from vestige.transports.http import problems
 from vestige.transports.http.auth import gate, hosts
@@ -134,24 +136,20 @@ def test_the_example_is_a_request_that_it_allows(route: Route) -> None:
         assert left == {}
 
 
-def answers() -> Iterator[Any]:
-    for name in OFFERED:
-        yield pytest.param(name, dict(registry.operations[name].example), id=name)
-    for number, (name, arguments) in enumerate(FURTHER):
-        yield pytest.param(name, arguments, id=f"{name}-{number}")
-
-
-@pytest.mark.parametrize(("name", "arguments"), list(answers()))
-def test_an_answer_is_as_it_is_described(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, arguments: Json
-) -> None:
-    operation: Operation = registry.operations[name]
-    with planted(tmp_path) as world:
-        monkeypatch.chdir(tmp_path)
-        answer = direct(world, operation, arguments)
-    assert "error" not in answer
-    schema = entry_of(name)["responses"]["200"]["content"]["application/json"]["schema"]
-    checker(schema, closed=True).validate(answer)
+def test_an_answer_is_as_it_is_described(tmp_path: Path) -> None:
+    failures, clock = Failures(), HandClock()
+    with planted(tmp_path / "planted", clock=clock):
+        pass
+    planting = Planting(folder=tmp_path / "planted", clock=clock)
+    examples = [(name, dict(registry.operations[name].example)) for name in OFFERED]
+    for number, (name, arguments) in enumerate([*examples, *FURTHER]):
+        folder = tmp_path / str(number)
+        with failures.case(f"{name} {arguments}"), planting.copied(folder) as world, chdir(folder):
+            answer = direct(world, registry.operations[name], arguments)
+            assert "error" not in answer
+            schema = entry_of(name)["responses"]["200"]["content"]["application/json"]["schema"]
+            checker(schema, closed=True).validate(answer)
+    failures.check()
 
 
 def test_a_description_that_is_not_true_would_be_noticed(tmp_path: Path) -> None:
