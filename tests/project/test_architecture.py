@@ -92,7 +92,11 @@ BROKEN: list[tuple[Rule, str, str]] = [
     (rules.environment_is_read_once, "app/app.py", "import os\nhome = os.environ['HOME']"),
     (rules.environment_is_read_once, "embed/onnx.py", "from os import getenv\ngetenv('HOME')"),
     (rules.environment_is_read_once, "engine/recall/recall.py", "import os as o\nx = o.environ.get('HOME')"),
-    (rules.time_is_an_argument, "cognition/fsrs/formulas.py", "from datetime import datetime\ndatetime.now()"),
+    (
+        rules.time_is_an_argument,
+        "cognition/fsrs/formulas.py",
+        "from datetime import datetime\ndatetime.now()",
+    ),
     (rules.time_is_an_argument, "cognition/fsrs/formulas.py", "import datetime as dt\ndt.datetime.utcnow()"),
     (rules.time_is_an_argument, "store/sqlite/store.py", "import time\ntime.sleep(1)"),
     (rules.time_is_an_argument, "store/sqlite/store.py", "from time import monotonic as m\nx = m"),
