@@ -56,7 +56,8 @@ SLOWEST := --slowest 50
 test: lint suite ## set up, then lint, types, documentation and the tests that CI runs (15 minutes)
 
 check: lint ## lint, types, documentation and the architecture, without the other tests
-	$(PY) -m pytest -q tests/project/test_architecture.py
+	$(PY) -m pytest -q tests/project/test_architecture.py tests/project/test_tree.py \
+	  tests/project/test_plain_words.py tests/project/import_graph
 
 quick: .venv/.dev ## the fast tests only: pure parts, stores in memory and in SQLite (3 minutes)
 	$(PYTEST) -m "not slow and not nightly"
