@@ -18,7 +18,8 @@ WORKERS ?= auto
 PYTEST := $(PY) -m pytest -q --numprocesses $(WORKERS) --dist worksteal
 
 # The user's own memory and Python settings stay out of what happens here; only `make serve` is about them.
-unexport PYTHONPATH PYTHONHOME PIP_REQUIRE_VIRTUALENV PIP_USER PIP_TARGET PIP_PREFIX
+# Without compiled files each of the thousand processes that tests start would compile everything again.
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE PIP_REQUIRE_VIRTUALENV PIP_USER PIP_TARGET PIP_PREFIX
 ifneq "$(MAKECMDGOALS)" "serve"
 $(foreach name,$(filter-out VESTIGE_OFFLINE VESTIGE_TEST_POSTGRES,$(filter VESTIGE_%,$(.VARIABLES))),$(eval unexport $(name)))
 endif
