@@ -18,7 +18,8 @@ WORKERS ?= auto
 PYTEST := $(PY) -m pytest -q --numprocesses $(WORKERS) --dist worksteal
 
 # The user's own memory and Python settings stay out of what happens here; only `make serve` is about them.
-unexport PYTHONPATH PYTHONHOME PIP_REQUIRE_VIRTUALENV PIP_USER PIP_TARGET PIP_PREFIX
+# Without compiled files each of the thousand processes that tests start would compile everything again.
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE PIP_REQUIRE_VIRTUALENV PIP_USER PIP_TARGET PIP_PREFIX
 ifneq "$(MAKECMDGOALS)" "serve"
 $(foreach name,$(filter-out VESTIGE_OFFLINE VESTIGE_TEST_POSTGRES,$(filter VESTIGE_%,$(.VARIABLES))),$(eval unexport $(name)))
 endif
@@ -56,7 +57,8 @@ SLOWEST := --slowest 50
 test: lint suite ## set up, then lint, types, documentation and the tests that CI runs (15 minutes)
 
 check: lint ## lint, types, documentation and the architecture, without the other tests
-	$(PY) -m pytest -q tests/project/test_architecture.py
+	$(PY) -m pytest -q tests/project/test_architecture.py tests/project/test_tree.py \
+	  tests/project/test_plain_words.py tests/project/import_graph
 
 quick: .venv/.dev ## the fast tests only: pure parts, stores in memory and in SQLite (3 minutes)
 	$(PYTEST) -m "not slow and not nightly"

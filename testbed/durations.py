@@ -32,6 +32,9 @@ class Durations:
         self._cpu = _cpu()
         self._measured: dict[str, Duration] = {}
 
+    def pytest_runtest_logstart(self) -> None:
+        self._cpu = _cpu()
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield

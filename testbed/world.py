@@ -99,12 +99,16 @@ def open_world(
     clock: HandClock | None = None,
     provider: str = "hashing",
     place: Path | None = None,
+    template: bool = True,
     **settings: Any,
 ) -> Iterator[World]:
-    """An app on `folder`, at home in `place`; opening the same folder again is a restart."""
+    """An app on `folder`, at home in `place`; opening the same folder again is a restart.
+
+    Without `template` the app itself makes a new folder and migrates a new file.
+    """
     clock = clock or HandClock()
     options = {"data_dir": str(folder), "embeddings.provider": provider, **settings}
-    if options.get("storage.backend", "sqlite") == "sqlite" and options["data_dir"] == str(folder):
+    if template and options.get("storage.backend", "sqlite") == "sqlite" and "data_dir" not in settings:
         put_template(folder / "vestige.db")
     with open_app(options, environ={"HOME": str(folder)}, clock=clock.parts(), folder=place) as app:
         world = World(app, clock)

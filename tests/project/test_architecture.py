@@ -10,6 +10,8 @@ from tests.project import architecture_rules as rules
 from tests.project.architecture_rules import Rule, Violation, read_once, read_tree
 from vestige.operations.registry.groups import registry
 
+pytestmark = pytest.mark.slow  # reads every file; `make check` runs it too
+
 SOURCE = PROJECT / "src" / "vestige"
 TESTS = PROJECT / "tests"
 LONG = "x = 1\n" * 801

@@ -7,6 +7,8 @@ import pytest
 from testbed.project import PROJECT
 from tests.project.plain_words import forbidden, in_page, in_source
 
+pytestmark = pytest.mark.slow  # reads every file; `make check` runs it too
+
 LIST = PROJECT / "docs" / "contributing" / "plain-words.md"
 PATTERN = forbidden(LIST.read_text(encoding="utf-8"))
 SOURCE = PROJECT / "src" / "vestige"

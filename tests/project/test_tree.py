@@ -8,6 +8,8 @@ from testbed.project import PROJECT
 from tests.project import tree_rules as rules
 from tests.project.architecture_rules import Module, read_once, read_tree
 
+pytestmark = pytest.mark.slow  # reads every file; `make check` runs it too
+
 SOURCE = PROJECT / "src" / "vestige"
 TESTS = PROJECT / "tests"
 

@@ -375,7 +375,7 @@ CHILD = """
 import json, os, sys, tempfile, threading
 from vestige.app.app import open_app
 from vestige.core.errors import VestigeError
-from vestige.core.invocation import Invocation
+from vestige.core.caller import Invocation
 
 def answers(data):
     told = []

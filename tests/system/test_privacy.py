@@ -14,7 +14,7 @@ from vestige.core.errors import VestigeError
 REMEMBER_AND_FIND = """
 import sys
 from vestige.app.app import open_app
-from vestige.core.invocation import Invocation
+from vestige.core.caller import Invocation
 with open_app({"data_dir": sys.argv[1], "embeddings.cache_dir": sys.argv[2], "offline": True}) as app:
     def call(tool, **arguments):
         return app.call_tool(Invocation(name=tool, arguments=arguments))
@@ -70,7 +70,7 @@ def test_the_root_of_a_repository_is_no_data_directory(tmp_path: Path) -> None:
 def test_a_new_directory_in_a_project_hides_itself_from_git(tmp_path: Path, name: str) -> None:
     (tmp_path / ".git").mkdir()
 
-    with open_world(tmp_path / name) as world:
+    with open_world(tmp_path / name, template=False) as world:
         world.remember("Only for this project.")
 
     assert (tmp_path / name / ".gitignore").read_text(encoding="utf-8") == "*\n"
@@ -80,7 +80,7 @@ def test_a_directory_that_was_there_before_gets_no_gitignore(tmp_path: Path) -> 
     (tmp_path / ".git").mkdir()
     (tmp_path / "notes").mkdir()
 
-    with open_world(tmp_path / "notes") as world:
+    with open_world(tmp_path / "notes", template=False) as world:
         world.remember("Beside the notes.")
 
     assert not (tmp_path / "notes" / ".gitignore").exists()

@@ -4,6 +4,8 @@ import ast
 from collections.abc import Mapping
 from functools import cache
 
+import pytest
+
 from tests.project.architecture_rules import Module, read_tree
 from tests.project.import_graph.diagram import (
     BLOCK,
@@ -16,6 +18,8 @@ from tests.project.import_graph.diagram import (
     import_graph,
     layers,
 )
+
+pytestmark = pytest.mark.slow  # reads every file; `make check` runs it too
 
 
 @cache
