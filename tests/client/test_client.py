@@ -206,7 +206,7 @@ def test_an_error_of_the_server_is_the_same_error_here(kind: type[VestigeError])
 
 
 def test_what_the_server_itself_refuses_has_its_code() -> None:
-    with pytest.raises(Unauthenticated, match="A valid key is needed"):
+    with pytest.raises(Unauthenticated, match="A valid API key is needed"):
         raise error_of(401, bytes(problem(UNAUTHENTICATED, "r1").body))
     newer = Refusal(status=418, code="teapot", message="No coffee.", details={"pot": 1})
     got = error_of(418, bytes(problem(newer, "r1").body))

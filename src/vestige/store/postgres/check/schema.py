@@ -81,6 +81,11 @@ def expected(db: Connection[Any]) -> ExpectedSchema:
             db.execute(sql.SQL("SET LOCAL search_path TO {}").format(sql.SQL(", ").join(path)))
             db.execute("\n".join(step.sql for step in schema()).encode())  # in one trip
             return ExpectedSchema(objects=objects(db.execute(OBJECTS.encode())))
+    except psycopg.errors.ReadOnlySqlTransaction as exc:
+        # That a store was opened for reading only is not a problem to report; that a server is a standby is.
+        standby = db.execute("SELECT pg_is_in_recovery()").fetchone()
+        reason = str(exc).splitlines()[0] if standby and standby[0] else None
+        return ExpectedSchema(objects=_named(), names_only=reason)
     except psycopg.Error as exc:
         if db.broken or db.closed:
             raise
