@@ -216,7 +216,7 @@ def test_without_a_script_the_page_shows_who_is_logged_in_until_he_logs_out(shel
     assert form not in page
     assert 'id="session" aria-live="polite">' in page
     assert '<strong id="label">&lt;b&gt;Ada&lt;/b&gt;</strong>' in page
-    assert '<span id="permissions">read, write</span>, reaches' in page
+    assert '<span id="permissions">read, write</span>, has access to' in page
     assert '<span id="reach">/a</span>' in page
     empty = {"Content-Type": "application/x-www-form-urlencoded"}
     left = shell.http.post("/logout", headers=empty, follow_redirects=True)
