@@ -120,7 +120,7 @@ def test_a_job_that_a_signal_cut_short_shows_in_the_exit_code() -> None:
 
         assert server.process.wait(TIMEOUT_SECONDS) == 1
         assert server.process.stderr
-        assert b"gave up waiting for 1 unfinished: search" in server.process.stderr.read()
+        assert b"stopped without finishing 1 jobs: search" in server.process.stderr.read()
 
 
 @pytest.mark.parametrize("command", [[COMMAND], [*VESTIGE, "mcp"]], ids=["vestige-mcp", "vestige mcp"])
@@ -262,7 +262,7 @@ def test_a_variable_that_says_something_else_is_explained_on_stderr(
     refused = run()
 
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.startswith(f"vestige-mcp: {variable} is ")
+    assert refused.stderr.startswith(f"vestige-mcp: {variable} must be ")
     assert run("--version").returncode == 0
 
 
@@ -290,7 +290,7 @@ def test_the_version_is_on_stdout(flag: str) -> None:
         (["--data-dir", "--config"], "--data-dir needs a path"),
         (["--config="], "--config needs a path"),
         (["--profile"], "--profile needs a name"),
-        (["--profile=all"], "--profile is core or full, not 'all'"),
+        (["--profile=all"], "--profile must be core or full, not 'all'"),
         (["--profil", "full"], "unknown flag --profil (did you mean --profile?)"),
     ],
 )

@@ -18,8 +18,8 @@ HEADER_BYTES = 100
 def check(path: Path) -> None:
     """StoreCorrupt for a file that held a store and no longer does. Nothing is changed."""
     journal = Path(f"{path}-wal")
-    logged = journal.exists() and journal.stat().st_size > 0
-    size = path.stat().st_size if path.exists() else None
+    logged = bool(_size(journal))
+    size = _size(path)
     if size is None:
         if logged:
             raise _lost(path, f"{path.name} is gone, but its log {journal.name} is there")
@@ -28,6 +28,14 @@ def check(path: Path) -> None:
             raise _lost(path, f"{path.name} is empty, but it held a store")
     elif size < HEADER_BYTES or (logged and not _is_database(path)):
         raise _lost(path, f"{path.name} is not a database")
+
+
+def _size(path: Path) -> int | None:
+    """The size of a file; None without one. Another process may remove the log at any moment."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
 
 
 def _is_database(path: Path) -> bool:
