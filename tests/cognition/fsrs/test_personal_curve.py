@@ -40,7 +40,9 @@ def with_failures(count: int, failures: int) -> Reviews:
     return replace(of_somebody(W20, count, 1), recalled=np.arange(count) >= failures)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(
+    deadline=None, max_examples=15, derandomize=True
+)  # the bound is about luck: the same people each time
 @given(curves, seeds)
 def test_a_known_curve_is_recovered_from_many_reviews(w20: float, seed: int) -> None:
     fitted = fit(of_somebody(w20, 10_000, seed))
