@@ -140,7 +140,7 @@ def utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-# -- models
+# -- memories and what belongs to them
 
 MAX_TAGS = 100
 ROOT_SCOPE = "/"

@@ -83,7 +83,7 @@ def _without(value: Any, hidden: set[str]) -> Any:
     return [_without(inner, hidden) for inner in value] if isinstance(value, list) else value
 
 
-# -- registry
+# -- operations and the registry
 
 Permission = Literal["read", "write", "admin"]
 Effect = Literal["none", "touch", "write", "delete"]

@@ -142,10 +142,10 @@ class StoreSearch(Protocol):
         """The candidates for a search: the union of what each arm finds, from one snapshot.
 
         The arms are `lexical` and `nearest` (above `least_cosine`), and the literals: memories whose
-        `cognition.text.memory_terms` hold all `cognition.verbatim.literal_terms` of a literal and whose
+        `cognition.text.memory_terms` hold all `literals.literal_terms` of a literal and whose
         searchable text or one tag holds the literal itself, letter case and runs of white space aside, or
         whose id or source it is; those with more literals first, then by id. Where more than
-        `verbatim.COMMON` memories that pass the filter have all its terms, or its source, those are not
+        `literals.COMMON` memories that pass the filter have all its terms, or its source, those are not
         found by it. A store may bound how much text it reads for literals. A probe without a vector, or a
         store without vectors, has no dense arm; vectors of another signature are ModelMismatch.
         """

@@ -40,7 +40,7 @@ class NewRows(Protocol):
 
     @property
     def changed(self) -> Integers:
-        """Rows of `directory.LOAD`."""
+        """Rows of `threads.LOAD`."""
 
     @property
     def ids(self) -> Sequence[str | None]:

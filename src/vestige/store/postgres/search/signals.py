@@ -79,7 +79,7 @@ def read(
     keys: Integers,
     beside: Integers,
 ) -> Signals:
-    """The signals of these candidates; `beside` are the keys whose tokens are compared (`tokens.around`)."""
+    """The signals of these candidates; `beside` are the keys whose tokens are compared (`vectors.around`)."""
     if not len(keys):
         return Signals()
     owners = [] if query is None else np.unique(beside[beside >= 0]).tolist()

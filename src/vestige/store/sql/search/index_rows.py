@@ -116,7 +116,7 @@ def _hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "big", signed=True) or 1
 
 
-# -- word_rows
+# -- words: terms and fingerprints
 
 WRITTEN_AT_ONCE = 2_000
 """The number of memories whose terms are written together."""

@@ -145,7 +145,7 @@ def sketch(dimension: int, beside: Integers, entries: Mapping[int, TokenEntry]) 
     )
 
 
-# -- vectors
+# -- vectors of memories
 
 OF_IDS = (
     "SELECT m.id, v.vector FROM memories m JOIN vectors v ON v.key = m.key"

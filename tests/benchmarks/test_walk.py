@@ -1,0 +1,24 @@
+"""The walk of a call: which modules it visits, and that it does not grow."""
+
+from pathlib import Path
+
+from benchmarks.walk import measure, visited
+
+MOST_INGEST, MOST_SEARCH = 70, 82
+"""What is reached now; these numbers only go down."""
+
+
+def test_a_call_visits_its_pipeline_and_no_more_modules_than_it_did(tmp_path: Path) -> None:
+    stored, found = measure(tmp_path, {"embeddings.provider": "hashing"})
+    assert {
+        "engine/ingest/ingest.py",
+        "cognition/gate/decide.py",
+        "cognition/secrets/find.py",
+    } <= stored.keys()
+    assert {"engine/recall/recall.py", "cognition/ranking/stages.py"} <= found.keys()
+    assert len(stored) <= MOST_INGEST
+    assert len(found) <= MOST_SEARCH
+
+
+def test_only_modules_of_the_package_are_counted() -> None:
+    assert not visited(lambda: Path("x").as_posix())
