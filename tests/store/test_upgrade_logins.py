@@ -11,7 +11,7 @@ from tests.store.support import postgres_stores, sqlite_files
 from tests.store.support.canonical import assert_whole, canonical
 from tests.store.support.generators import HOUR, T0, a_key
 from vestige.store.contract.store import MemoryStore
-from vestige.store.sql.columns import moment_text
+from vestige.store.sql.filters import moment_text
 from vestige.store.sqlite.opening import open_file, schema
 
 BEFORE = [step for step in schema() if step.version < 8]

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from vestige.cognition.text.analyser import searchable, text_hash
-from vestige.cognition.text.form import asked
-from vestige.cognition.text.pieces import cut
+from vestige.cognition.text.form import asked, cut
 from vestige.core.errors import EmbedderError
 from vestige.core.models import Memory
 from vestige.embed.protocol import Embedder, Encoded

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from testbed.failures import each
 from vestige.cognition.evidence.briefing import GIST_CHARS, BriefingSection, compose, gist, line_of
-from vestige.cognition.text.pieces import estimate_tokens
+from vestige.cognition.text.form import estimate_tokens
 from vestige.core.models import Memory
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from tests.cognition.ranking.pools import pool
 from vestige.cognition.query.analyse import analyse
-from vestige.cognition.ranking.confidence import (
+from vestige.cognition.ranking.maxsim import Matched
+from vestige.cognition.ranking.relevance import (
     FEW,
     LITERAL,
     NO_ID,
@@ -17,7 +18,6 @@ from vestige.cognition.ranking.confidence import (
     confidence,
     doubted,
 )
-from vestige.cognition.ranking.maxsim import Matched
 
 shares = st.floats(0, 1)
 ASKED = analyse("when does the oven open")

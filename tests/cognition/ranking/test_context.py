@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vestige.cognition.evidence.codebase import Pattern, text_of
-from vestige.cognition.ranking.context import NOWHERE, Context, hints
+from vestige.cognition.ranking.stages import NOWHERE, Context, hints
 from vestige.core.models import Memory
 
 SUNDAY = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)

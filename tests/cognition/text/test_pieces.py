@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.effort import effort
-from vestige.cognition.text.pieces import MAX_CHARS, MAX_TOKENS, OVERLAP_CHARS, cut, estimate_tokens
+from vestige.cognition.text.form import MAX_CHARS, MAX_TOKENS, OVERLAP_CHARS, cut, estimate_tokens
 
 LAW = settings(deadline=None, max_examples=effort(50, nightly=1000))
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from testbed.world import World, open_world
-from vestige.cognition.text.pieces import estimate_tokens
+from vestige.cognition.text.form import estimate_tokens
 from vestige.core.models import EVERYTHING, Access, Edge
 from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry

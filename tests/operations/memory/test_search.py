@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from testbed.world import World
-from vestige.cognition.text.pieces import estimate_tokens
+from vestige.cognition.text.form import estimate_tokens
 from vestige.core.models import EVERYTHING, Access
 from vestige.engine.context import Call
 from vestige.operations.memory.search_view import Found

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from testbed.world import HandClock, World, open_world
-from vestige.cognition.text.pieces import estimate_tokens
+from vestige.cognition.text.form import estimate_tokens
 from vestige.core.events import SearchPerformed
 from vestige.core.models import EVERYTHING, Edge
 from vestige.operations.reasoning.reference_view import Referenced, render_reference

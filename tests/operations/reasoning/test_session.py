@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from testbed.world import World, open_world
-from vestige.cognition.text.pieces import estimate_tokens
+from vestige.cognition.text.form import estimate_tokens
 from vestige.core.events import SearchPerformed
 from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry

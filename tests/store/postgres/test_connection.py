@@ -23,7 +23,7 @@ from vestige.store.postgres.server.pool import (
     ServerWait,
 )
 from vestige.store.postgres.store import PostgresStore
-from vestige.store.sql.columns import listed
+from vestige.store.sql.filters import listed
 
 pytestmark = pytest.mark.slow  # starts a server
 

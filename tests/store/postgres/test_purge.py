@@ -33,7 +33,8 @@ TEXT = ("xylophon", "marimba", "percuss", "celesta", "glockenspiel")
 """Words of the memory that is deleted: its content, a phrasing, a label, what it was before, and what is said
 of it elsewhere."""
 TABLES = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
-NOTED = "SELECT tablename || '.' || attname FROM pg_stats s WHERE schemaname = 'public' AND s::text ILIKE %s ORDER BY 1"
+NOTED = """SELECT tablename || '.' || attname FROM pg_stats s
+WHERE schemaname = 'public' AND s::text ILIKE %s ORDER BY 1"""
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.embed.protocol import Signature
 from vestige.store.contract.changes import Add, Put, Tune
 from vestige.store.contract.store import MemoryStore
-from vestige.store.sql.columns import moment_text
+from vestige.store.sql.filters import moment_text
 from vestige.store.transfer.compare import compare
 from vestige.store.transfer.ends import End
 from vestige.store.transfer.move import move, plan, verify

@@ -10,9 +10,8 @@ from vestige.core.errors import Conflict, IdempotencyConflict, NotFound
 from vestige.engine.context import Call
 from vestige.engine.ingest.apply import apply
 from vestige.engine.ingest.batch import Draft, IngestBatch, Ingested, NewText, draft_all, embed
-from vestige.engine.ingest.decide import decide_one, result_of
+from vestige.engine.ingest.decide import decide_one, find_rivals, result_of
 from vestige.engine.ingest.importance import importance_inputs, record_importance
-from vestige.engine.ingest.rivals import find_rivals
 from vestige.engine.ingest.secrets import Policy, screen
 from vestige.engine.revise import retry_on_conflict
 from vestige.store.contract.changes import Claim

@@ -1,32 +1,34 @@
-"""The read path: analyse → gather → rank → stages → answer; then a trace of the hits that were shown.
-
-`recall` finds the hits and writes nothing. The caller shows as many of them as fit into its answer, and
-passes those to `record_shown`.
-"""
+"""The read path: analyse → gather → rank → stages → answer; then a trace of the hits that were shown."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from vestige.cognition.fsrs.strength import exposable, exposure
 from vestige.cognition.query.analyse import Asked, analyse
-from vestige.cognition.ranking.confidence import confidence, doubted
-from vestige.cognition.ranking.context import NOWHERE, Context
-from vestige.cognition.ranking.relevance import relevance
-from vestige.cognition.ranking.stages import RERANKED, Ranking, rank, reranked, stages_without
+from vestige.cognition.ranking.relevance import confidence, doubted, relevance
+from vestige.cognition.ranking.stages import (
+    NOWHERE,
+    RERANKED,
+    Context,
+    Ranking,
+    rank,
+    reranked,
+    stages_without,
+)
 from vestige.cognition.text.analyser import searchable
 from vestige.core.candidates import CandidatePool
-from vestige.core.errors import EmbedderError
+from vestige.core.errors import EmbedderError, NotFound, StoreBusy, StoreError
 from vestige.core.events import EventScope, SearchPerformed, places_of
-from vestige.core.models import ROOT_SCOPE, Filter
+from vestige.core.models import ROOT_SCOPE, Evidence, Filter, Record
 from vestige.engine.context import Call, visible_scope
 from vestige.engine.ingest.secrets import redact_query
-from vestige.engine.recall.absent_terms import find_absent_terms
 from vestige.engine.recall.as_known import as_known, gather_as_known
 from vestige.engine.recall.candidates import Gathered, Mode
-from vestige.engine.recall.hits import Hit, Ranked, best_hits
+from vestige.engine.recall.hits import Hit, Ranked, best_hits, find_absent_terms
 from vestige.engine.recall.stage_inputs import Reinstated, context_match, load_stage_inputs, reinstate
-from vestige.engine.recall.testing_effect import leave_trace
+from vestige.store.contract.changes import RecordEvidence
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +142,42 @@ def _reinstated(call: Call, query: RecallQuery, hits: Sequence[Hit]) -> Reinstat
     return reinstate(call, hits[0].record.memory, query.where)
 
 
-# -- The trace ----------------------------------------------------------------------------------------
+# -- The testing effect: a memory that is shown becomes a little stronger, at most once a day.
+
+PATIENCE_SECONDS = 0.5
+"""How long an answer waits for its trace while other processes write."""
+
+
+def leave_trace(call: Call, shown: Sequence[Record]) -> None:
+    """Strengthen the memories that were shown, the first ones most. It never raises: the answer matters
+    more."""
+    store, now = call.engine.store, call.engine.now()
+    due = {
+        record.memory.id: exposure(place)
+        for place, record in enumerate(shown)
+        if exposable(record.strength, now)
+    }
+    if store.read_only or not due:
+        return
+    try:
+        try:
+            store.commit(_exposures(due, now), access=call.access, patience_seconds=PATIENCE_SECONDS)
+        except NotFound:
+            # Some were deleted since they were found; strengthen the others.
+            left = {record.memory.id for record in store.get_many(list(due), access=call.access)}
+            there = {name: amount for name, amount in due.items() if name in left}
+            store.commit(_exposures(there, now), access=call.access, patience_seconds=PATIENCE_SECONDS)
+    except (NotFound, StoreError) as exc:
+        # For example a full disk, or many writers.
+        why = exc.message if isinstance(exc, StoreBusy) else (type(exc).__doc__ or "")
+        logger.warning("The memories shown were not strengthened: %s", why)
+
+
+def _exposures(due: Mapping[str, float], now: datetime) -> list[RecordEvidence]:
+    return [
+        RecordEvidence(memory_id=name, evidence=Evidence.EXPOSED, at=now, amount=amount)
+        for name, amount in due.items()
+    ]
 
 
 def record_shown(

@@ -9,7 +9,7 @@ from pathlib import Path
 from vestige.cognition.evidence.codebase import DECISION, PATTERN, files_of
 from vestige.cognition.intentions.intention import Looked
 from vestige.cognition.intentions.triggers import TriggerSituation
-from vestige.cognition.ranking.context import Context
+from vestige.cognition.ranking.stages import Context
 from vestige.core.models import EVERYTHING, Filter, Record
 from vestige.engine.care.backup import BACKUPS
 from vestige.engine.care.health import MANY_DUE
@@ -19,8 +19,7 @@ from vestige.engine.memory.archive import worth_archiving
 from vestige.engine.memory.codebase import notes
 from vestige.engine.reactions.predict import CurrentWork, predict
 from vestige.engine.recall.candidates import Mode
-from vestige.engine.recall.recall import Recalled, RecallQuery, emit_search, recall
-from vestige.engine.recall.testing_effect import leave_trace
+from vestige.engine.recall.recall import Recalled, RecallQuery, emit_search, leave_trace, recall
 from vestige.engine.sleep.schedule import needs as sleep_needs
 
 PER_QUERY = 5

@@ -12,9 +12,16 @@ import numpy as np
 from vestige.cognition.graph.kinds import SUPERSEDES
 from vestige.cognition.graph.spread import Activation, raised, received
 from vestige.cognition.query.analyse import analyse
-from vestige.cognition.ranking.context import Context, Hints, hints
 from vestige.cognition.ranking.relevance import relevance
-from vestige.cognition.ranking.stages import Ranking, StageInputs, is_statement, newer_rivals
+from vestige.cognition.ranking.stages import (
+    Context,
+    Hints,
+    Ranking,
+    StageInputs,
+    hints,
+    is_statement,
+    newer_rivals,
+)
 from vestige.cognition.time.query_window import Anchor, time_asked
 from vestige.core.candidates import CandidatePool, Floats, Integers
 from vestige.core.models import Edge, Filter, Memory

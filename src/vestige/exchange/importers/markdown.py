@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from vestige.cognition.text.pieces import cut
+from vestige.cognition.text.form import cut
 from vestige.exchange.importers.memories import MEMORY, memory_of
 from vestige.exchange.importers.records import Brought, Target, UnreadRecords, derived_id
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from vestige.cognition.ranking.context import Context
+from vestige.cognition.ranking.stages import Context
 from vestige.cognition.time.query_window import time_asked
 from vestige.core.models import Filter
 from vestige.engine.context import Call

@@ -10,7 +10,7 @@ from pydantic import Field
 from vestige.cognition.evidence.evidence import AnswerStatus, Exhibit, Findings, Role
 from vestige.cognition.gate.relation import stated_at
 from vestige.cognition.query.analyse import Intent
-from vestige.cognition.text.pieces import estimate_tokens
+from vestige.cognition.text.form import estimate_tokens
 from vestige.core.models import Memory
 from vestige.engine.recall.recall import Recalled
 from vestige.engine.recall.reference import Reference

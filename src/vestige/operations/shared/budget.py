@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import orjson
 
-from vestige.cognition.text.pieces import estimate_tokens
+from vestige.cognition.text.form import estimate_tokens
 from vestige.operations.memory.search_view import Found, HitView
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.shared.text import clip

@@ -27,8 +27,8 @@ from vestige.store.postgres.server.dialect import respelled
 from vestige.store.postgres.server.errors import HINTS, other_schema, translated
 from vestige.store.postgres.server.pool import ConnectionPool, LoginRefused, Lost, ServerUnreachable
 from vestige.store.postgres.server.values import register
-from vestige.store.sql.columns import askable, asks
 from vestige.store.sql.database import Params, Rows
+from vestige.store.sql.filters import askable, asks
 
 T = TypeVar("T")
 

@@ -26,8 +26,8 @@ from vestige.store.postgres.server.requirements import (
     no_tables_made,
     strangers,
 )
-from vestige.store.sql.columns import moment_text
 from vestige.store.sql.database import Database
+from vestige.store.sql.filters import moment_text
 from vestige.store.sql.merge import arrivals
 
 MIGRATION_WAITS = 12

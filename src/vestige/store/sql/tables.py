@@ -30,18 +30,11 @@ from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import LogQuery, ProfileStatus
 from vestige.store.contract.changes import Change, Claim, Embedded
 from vestige.store.merge.histories import EntityHistory
-from vestige.store.sql.columns import natural
 from vestige.store.sql.commit import commit as committing
 from vestige.store.sql.database import Database, Surfaces, Transactions
-from vestige.store.sql.filters import clause
+from vestige.store.sql.filters import clause, natural
 from vestige.store.sql.merge import histories as history_export
-from vestige.store.sql.rows import (
-    documents,
-    history,
-    log,
-    memories,
-    store_facts,
-)
+from vestige.store.sql.rows import documents, history, memories, store_facts
 from vestige.store.sql.rows import (
     edges as graph,
 )
@@ -131,12 +124,12 @@ class Tables(KeyTable):
     ) -> list[LogEvent]:
         most = natural(limit)
         with self._tables.reading(snapshot=False) as db:
-            return log.read(db, access=access, memory_id=memory_id, after=after, limit=most)
+            return history.read(db, access=access, memory_id=memory_id, after=after, limit=most)
 
     def latest(self, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
         most = natural(limit)
         with self._tables.reading(snapshot=False) as db:
-            return log.latest(db, asked, access=access, limit=most)
+            return history.latest(db, asked, access=access, limit=most)
 
     def edges(
         self, memory_ids: Sequence[str], *, access: Access, among: bool = False, heaviest: int | None = None

@@ -22,8 +22,8 @@ from vestige.core.errors import (
     StoreFull,
     StoreReadOnly,
 )
-from vestige.store.sql.columns import askable, asks
 from vestige.store.sql.database import Params
+from vestige.store.sql.filters import askable, asks
 from vestige.store.sqlite.file.wal import BYTES as JOURNAL_BYTES
 from vestige.store.sqlite.file.wal import Journal
 from vestige.store.sqlite.processes.presence import kept_busy

@@ -18,8 +18,8 @@ from vestige.store import migrations as migrate
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Upgrade
 from vestige.store.migrations import AppliedMigration, Migration
-from vestige.store.sql.columns import moment_text
 from vestige.store.sql.database import Database
+from vestige.store.sql.filters import moment_text
 from vestige.store.sql.merge import arrivals
 from vestige.store.sqlite.backup import backup
 from vestige.store.sqlite.connection import (

@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 
 from vestige.core.models import nul_in_json
-from vestige.store.sql.columns import MAX_INTEGER, moment_text
+from vestige.store.sql.filters import MAX_INTEGER, moment_text
 
 Fault = str | None
 

@@ -11,8 +11,8 @@ from hashlib import blake2b
 import orjson
 
 from vestige.core.errors import StoreBusy, StoreError
-from vestige.store.sql.columns import json_text
 from vestige.store.sql.database import Database
+from vestige.store.sql.filters import json_text
 from vestige.store.sql.merge import arrivals
 from vestige.store.transfer import row_keys
 from vestige.store.transfer.ends import RowRefusal

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from vestige.store.sql.columns import moment_text
 from vestige.store.sql.database import Database, Row
-from vestige.store.sql.rows import log, memories, strengths
+from vestige.store.sql.filters import moment_text
+from vestige.store.sql.rows import history, memories, strengths
 from vestige.store.sql.search import index_rows
 from vestige.store.transfer import receipts, row_keys
 from vestige.store.transfer.ends import Progress, RowRefusal, Side, UnfitRow
@@ -106,7 +106,7 @@ class Carrier:
         with self.into.writing() as db:
             receipts.require_same(db, self.name, self.into.store.node, self._receipt)
             strengths.tune(db, strengths.curve(self.there))
-            log.advance(db, log.reading(self.there))
+            history.advance(db, history.reading(self.there))
             self.into.number_on(db)
             self._receipt = replace(self._receipt, finished=moment_text(self.now()))
             receipts.keep(db, self._receipt)

@@ -14,10 +14,10 @@ import orjson
 from vestige.core.documents import LOCAL, Document
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Memory
-from vestige.store.sql.columns import VectorBytes, json_mapping, listed
 from vestige.store.sql.database import Database, Row, Surfaces
+from vestige.store.sql.filters import VectorBytes, json_mapping, listed
+from vestige.store.sql.rows import history, memories
 from vestige.store.sql.rows import keys as api_keys
-from vestige.store.sql.rows import log, memories
 from vestige.store.sql.rows import strengths as reviews
 from vestige.store.sql.rows.memories import WrittenMemory as MemoryRow
 from vestige.store.sql.search import index_rows
@@ -298,7 +298,7 @@ PARTS: tuple[TableSpec, ...] = (
             " scope:text payload:json prior:json? new:json?"
         ),
         order=("position",),
-        value=lambda row: log.from_row(row[:9]),
+        value=lambda row: history.from_row(row[:9]),
     ),
     TableSpec(
         table="edges",

@@ -14,7 +14,7 @@ from vestige.store.contract.changes import Add
 from vestige.store.contract.search import Probe
 from vestige.store.sql.search import vectors
 from vestige.store.sql.search.threads import Directory
-from vestige.store.sqlite.search import literals, words
+from vestige.store.sqlite.search import words
 from vestige.store.sqlite.store import SqliteStore
 
 path, store = sqlite_files.path, sqlite_files.store
@@ -54,9 +54,9 @@ def test_texts_are_read_for_a_literal_up_to_a_bound_short_ones_first(
     add(store, a_memory("long", long), a_memory("longer", 2 * long))
     add(store, *(a_memory(f"short{number}", "see ERR_42") for number in range(3)))
     assert len(holding(store, "ERR_42")) == 5
-    monkeypatch.setattr(literals, "READ_CHARS", 3 * len(long))
+    monkeypatch.setattr(words, "READ_CHARS", 3 * len(long))
     assert holding(store, "ERR_42") == {"long": 1, "short0": 1, "short1": 1, "short2": 1}
-    monkeypatch.setattr(literals, "READ_CHARS", 200)
+    monkeypatch.setattr(words, "READ_CHARS", 200)
     assert holding(store, "ERR_42") == {"short0": 1, "short1": 1, "short2": 1}
 
 
@@ -66,7 +66,7 @@ def test_a_literal_whose_words_are_everywhere_is_looked_for_nowhere(
     add(store, *(a_memory(f"m{number}", "the build") for number in range(5)))
     add(store, replace(a_memory("named", "zinc"), source="the build"))
     assert len(holding(store, "the build")) == 6
-    monkeypatch.setattr(literals, "EVERYWHERE", 5)
+    monkeypatch.setattr(words, "EVERYWHERE", 5)
     assert holding(store, "the build") == {"named": 1}, "its source is still looked up"
 
 

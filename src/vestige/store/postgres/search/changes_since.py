@@ -17,7 +17,7 @@ from vestige.store.sql.database import Database
 from vestige.store.sql.filters import SqlConditions
 from vestige.store.sql.rows import memories
 from vestige.store.sql.rows.store_facts import Profile
-from vestige.store.sql.search.bm25 import NO_KEYS, Mask
+from vestige.store.sql.search.pool import NO_KEYS, Mask
 from vestige.store.sql.search.threads import COLUMNS
 from vestige.store.sql.search.vectors import Version
 

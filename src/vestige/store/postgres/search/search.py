@@ -14,20 +14,20 @@ from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import IndexStatus, Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded, Voices
 from vestige.store.postgres.connection import PostgresConnections
-from vestige.store.postgres.search import changes_since, hnsw, literals, signals, vectors, words
+from vestige.store.postgres.search import changes_since, hnsw, signals, vectors, words
 from vestige.store.postgres.search import vectors as dense
 from vestige.store.postgres.search.cache import Edition, Shelf
 from vestige.store.postgres.search.changes_since import ChangesSince, Space
 from vestige.store.postgres.search.hnsw import HnswUpkeep
-from vestige.store.postgres.search.literals import SoughtLiterals as Literals
 from vestige.store.postgres.search.statement import together
 from vestige.store.postgres.search.vectors import Query
-from vestige.store.sql.columns import natural
+from vestige.store.postgres.search.words import SoughtLiterals as Literals
 from vestige.store.sql.database import Database, Row
+from vestige.store.sql.filters import natural
 from vestige.store.sql.rows import history, store_facts
-from vestige.store.sql.search import bm25, pool
+from vestige.store.sql.search import pool
 from vestige.store.sql.search import vectors as tokens
-from vestige.store.sql.search.bm25 import Lexical, Mask, SoughtTerms
+from vestige.store.sql.search.pool import Lexical, Mask, SoughtTerms
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sql.search.vectors import Closest, TokenEntry, check_queries
 
@@ -67,10 +67,10 @@ def _arms(
     common = None
     if sought.must_choose(directory.total, probe.postings):
         common = [news.common[term] for term in sought.indexable]
-    terms = bm25.looked_up(sought, common, probe.postings)
+    terms = pool.looked_up(sought, common, probe.postings)
     parts = [*words.postings(terms)]
-    parts += literals.arm(
-        literals.SoughtLiterals(literals=probe.literals, common=news.common), directory, news.passing, mask
+    parts += words.arm(
+        words.SoughtLiterals(literals=probe.literals, common=news.common), directory, news.passing, mask
     )
     most, pieces = pool.most_near(probe, directory), vectors.reach(probe.per_arm)
     if query is not None and most:
@@ -80,8 +80,8 @@ def _arms(
     if query is not None and close.incomplete:
         close = vectors.found(together(db, [vectors.scanned(query, news.passing, most)]), pieces=pieces)
     near, nearby = pool.nearest(names.of, close.keys, close.scores, probe, directory, sampled=close.sampled)
-    literal = literals.best(names.of, literals.held(probe.literals, answers), probe.per_arm)
-    found = bm25.score(
+    literal = words.best(names.of, words.held(probe.literals, answers), probe.per_arm)
+    found = pool.score(
         sought, common, words.occurrences(terms, answers), directory, np.concatenate((near, literal))
     )
     return pool.ArmKeys(
@@ -126,7 +126,7 @@ class PostgresSearch:
         def look() -> Reworded:
             with self._looking(sought.indexable) as (db, held, seen):
                 found = _score(db, held.directory, sought, POSTINGS_BUDGET, seen)
-                return history.reworded(db, where, access, most, bm25.statistics(found, held.directory))
+                return history.reworded(db, where, access, most, pool.statistics(found, held.directory))
 
         return self._connections.repeated(look)
 
@@ -146,7 +146,7 @@ class PostgresSearch:
             with self._looking(sought.indexable, where, access) as (db, held, seen):
                 found = _score(db, held.directory, sought, postings, seen)
                 mask = seen.passing.mask(held.directory.size)
-                return bm25.best(held.names.of, found.scores, mask, most)
+                return pool.best(held.names.of, found.scores, mask, most)
 
         return self._connections.repeated(look)
 
@@ -229,9 +229,9 @@ def _score(
     common = None
     if sought.must_choose(directory.total, budget):
         common = [seen.common[term] for term in sought.indexable]
-    chosen = bm25.looked_up(sought, common, budget)
+    chosen = pool.looked_up(sought, common, budget)
     found = words.occurrences(chosen, together(db, words.postings(chosen)))
-    return bm25.score(sought, common, found, directory)
+    return pool.score(sought, common, found, directory)
 
 
 def _query(probe: Probe, space: Space | None) -> Query | None:

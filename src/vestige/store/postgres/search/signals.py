@@ -7,12 +7,12 @@ import numpy as np
 
 from vestige.cognition.ranking.bm25 import Integers
 from vestige.core import candidates as limits
-from vestige.store.postgres.search import literals
+from vestige.store.postgres.search import words
 from vestige.store.postgres.search.statement import SqlPart
 from vestige.store.postgres.search.vectors import ROUNDING, SENT, Query
 from vestige.store.postgres.server.values import SentKeys, sent_keys
-from vestige.store.sql.columns import vector_bytes
 from vestige.store.sql.database import Database, Row
+from vestige.store.sql.filters import vector_bytes
 from vestige.store.sql.search import pool, vectors
 from vestige.store.sql.search.vectors import TokenCache, TokenEntry
 
@@ -131,7 +131,7 @@ def _tables(
         parts.append(SqlPart(sql=f"tokens AS MATERIALIZED ({TOKENS})", params=read))
         parts.append(SqlPart(sql=f"most AS MATERIALIZED ({MOST})", params=counted))
     if sought:
-        readable = literals.readable(literals.GIVEN)
+        readable = words.readable(words.GIVEN)
         parts.append(SqlPart(sql=f"readable AS MATERIALIZED ({readable})", params=(chosen,)))
     return parts
 
@@ -152,4 +152,4 @@ def _selects(query: Query | None, sought: Sequence[str], chosen: SentKeys) -> li
 
 def _literals(rows: Sequence[Row], sought: Sequence[str]) -> dict[int, int]:
     distinct = list(dict.fromkeys(sought))
-    return {row[WIDTH]: literals.count_in(distinct, row[-2], row[-1]) for row in rows if row[-2] is not None}
+    return {row[WIDTH]: words.count_in(distinct, row[-2], row[-1]) for row in rows if row[-2] is not None}

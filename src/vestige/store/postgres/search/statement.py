@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from vestige.store.postgres.server.values import SentKeys
 from vestige.store.sql import filters
-from vestige.store.sql.columns import VectorBytes
 from vestige.store.sql.database import Database
+from vestige.store.sql.filters import VectorBytes
 
 Param = filters.Param | VectorBytes | SentKeys
 

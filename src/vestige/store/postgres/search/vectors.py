@@ -15,8 +15,8 @@ from vestige.store.contract.answers import Scored
 from vestige.store.postgres.search.changes_since import Passing, Space
 from vestige.store.postgres.search.statement import Answer, SqlPart
 from vestige.store.postgres.server.values import floats, integers
-from vestige.store.sql.columns import MAX_INTEGER, vector_bytes
 from vestige.store.sql.database import Database, Row
+from vestige.store.sql.filters import MAX_INTEGER, vector_bytes
 from vestige.store.sql.search.vectors import Closest, best_of_each, cosines
 
 NEAR, SAMPLED = "near", "sampled"

@@ -11,7 +11,7 @@ from psycopg.pq import Format
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 
 from vestige.cognition.ranking.bm25 import Floats, Integers
-from vestige.store.sql.columns import VectorBytes
+from vestige.store.sql.filters import VectorBytes
 
 # -- Arrays of numbers between PostgreSQL and numpy, without a Python object for each number.
 

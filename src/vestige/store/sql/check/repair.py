@@ -11,7 +11,8 @@ from vestige.store.sql.check.vectors import BARE, STALE, USED, misshapen, missiz
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.merge import histories
 from vestige.store.sql.rows import history as history_rows
-from vestige.store.sql.rows import log, memories, strengths
+from vestige.store.sql.rows import history as log
+from vestige.store.sql.rows import memories, strengths
 from vestige.store.sql.rows.edges import replace as put_edges
 from vestige.store.sql.search import vectors as dense
 

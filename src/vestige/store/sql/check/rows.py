@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from vestige.store.contract.trouble import Trouble, about
-from vestige.store.sql.columns import json_mapping, json_strings
 from vestige.store.sql.database import Database
+from vestige.store.sql.filters import json_mapping, json_strings
 from vestige.store.sql.search.index_rows import GONE
 
 READERS: dict[str, Callable[[str], object]] = {

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from vestige.cognition.text.analyser import text_hash
 from vestige.core.models import Memory
 from vestige.store.contract.trouble import Trouble, about
-from vestige.store.sql.columns import listed
 from vestige.store.sql.database import Database
+from vestige.store.sql.filters import listed
 from vestige.store.sql.rows import memories
 from vestige.store.sql.search import index_rows
 from vestige.store.sql.search.index_rows import ThreadRow

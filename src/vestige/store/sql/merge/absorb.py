@@ -22,23 +22,18 @@ from vestige.store.merge.union import (
     revisions,
     two_events,
 )
-from vestige.store.sql.commit import commit_rows as pending
-from vestige.store.sql.commit.commit_rows import PendingMemory
+from vestige.store.sql.commit import commit as pending
+from vestige.store.sql.commit.commit import PendingMemory
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.merge import histories
-from vestige.store.sql.rows import (
-    documents,
-    log,
-    memories,
-    store_facts,
-    strengths,
-)
+from vestige.store.sql.rows import documents, memories, store_facts, strengths
 from vestige.store.sql.rows import (
     edges as graph,
 )
 from vestige.store.sql.rows import (
     history as history_rows,
 )
+from vestige.store.sql.rows import history as log
 from vestige.store.sql.search import index_rows, vectors
 
 BATCH = 500

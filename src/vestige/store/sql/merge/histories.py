@@ -21,10 +21,11 @@ from vestige.store.merge.histories import (
     successors,
 )
 from vestige.store.merge.union import Key, edge, subject
-from vestige.store.sql.columns import json_text, listed
 from vestige.store.sql.database import Database
-from vestige.store.sql.rows import documents, log, memories, store_facts
+from vestige.store.sql.filters import json_text, listed
+from vestige.store.sql.rows import documents, memories, store_facts
 from vestige.store.sql.rows import history as history_rows
+from vestige.store.sql.rows import history as log
 from vestige.store.sql.rows.documents import Name
 
 BATCH = 500

@@ -9,9 +9,18 @@ import orjson
 
 from vestige.core.documents import Document
 from vestige.core.models import ANYTHING, Access
-from vestige.store.sql.columns import json_mapping, json_text, listed, moment_text
 from vestige.store.sql.database import Database, Surfaces
-from vestige.store.sql.filters import Condition, SqlConditions, clause, in_scope, within
+from vestige.store.sql.filters import (
+    Condition,
+    SqlConditions,
+    clause,
+    in_scope,
+    json_mapping,
+    json_text,
+    listed,
+    moment_text,
+    within,
+)
 
 SELECT = (
     "SELECT d.kind, d.id, d.scope, d.version, d.created_at, d.updated_at, d.cites, d.body, d.clock, d.node"

@@ -7,9 +7,8 @@ from typing import Any
 
 from vestige.core.errors import InvalidInput
 from vestige.core.models import ANYTHING, Access, Edge
-from vestige.store.sql.columns import MAX_INTEGER, listed, moment_text
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import SqlConditions, clause
+from vestige.store.sql.filters import MAX_INTEGER, SqlConditions, clause, listed, moment_text
 
 # An edge keeps the time it was created; linking again changes its weight.
 PUT = (

@@ -8,8 +8,8 @@ import orjson
 from vestige.core.api_key import ApiKey
 from vestige.core.errors import Conflict, NotFound
 from vestige.core.models import check_name
-from vestige.store.sql.columns import json_text, listed, moment_text, optional_moment, optional_text
 from vestige.store.sql.database import Database, Row, Transactions
+from vestige.store.sql.filters import json_text, listed, moment_text, optional_moment, optional_text
 
 COLUMNS = (
     "id", "hash", "label", "permissions", "scopes", "domains",

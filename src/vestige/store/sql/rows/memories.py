@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.core.models import ANYTHING, Access, Filter, Memory, Order, Record
-from vestige.store.sql.columns import (
+from vestige.store.sql.database import Database
+from vestige.store.sql.filters import (
+    SqlConditions,
+    clause,
     json_mapping,
     json_strings,
     json_text,
@@ -19,8 +22,6 @@ from vestige.store.sql.columns import (
     optional_moment,
     optional_text,
 )
-from vestige.store.sql.database import Database
-from vestige.store.sql.filters import SqlConditions, clause
 from vestige.store.sql.rows import store_facts, strengths
 
 COLUMNS = (

@@ -6,9 +6,8 @@ import numpy as np
 
 from vestige.cognition.fsrs.strength import accessibility
 from vestige.core.models import Access, Filter, StoreStats
-from vestige.store.sql.columns import moment_text, optional_moment
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import SqlConditions, clause
+from vestige.store.sql.filters import SqlConditions, clause, moment_text, optional_moment
 from vestige.store.sql.rows import edges, store_facts, strengths
 from vestige.store.sql.rows.memories import count
 

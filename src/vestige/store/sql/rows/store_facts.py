@@ -11,8 +11,8 @@ from vestige.core.errors import IdempotencyConflict
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import ProfileState, other_model
 from vestige.store.contract.changes import Claim, check_claim
-from vestige.store.sql.columns import json_text, moment_text
 from vestige.store.sql.database import Database
+from vestige.store.sql.filters import json_text, moment_text
 
 # -- the signature ---------------------------------------------------------------------------------
 

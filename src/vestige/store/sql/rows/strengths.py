@@ -11,7 +11,10 @@ from vestige.cognition.fsrs import strength as cognition
 from vestige.core.errors import InvalidInput
 from vestige.core.models import LearningState, Strength
 from vestige.store.merge.strength_log import FOLDED_FROM
-from vestige.store.sql.columns import (
+from vestige.store.sql.database import Database
+from vestige.store.sql.filters import (
+    Retained,
+    SqlConditions,
     from_microseconds,
     json_text,
     listed,
@@ -20,8 +23,6 @@ from vestige.store.sql.columns import (
     optional_moment,
     optional_text,
 )
-from vestige.store.sql.database import Database
-from vestige.store.sql.filters import Retained, SqlConditions
 
 COLUMNS = (
     "stability",

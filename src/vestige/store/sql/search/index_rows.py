@@ -10,8 +10,8 @@ import numpy as np
 from vestige.cognition.text.analyser import ANALYSER_VERSION, fingerprint, memory_terms
 from vestige.cognition.text.form import features
 from vestige.core.models import Memory
-from vestige.store.sql.columns import json_text, listed, microseconds, optional_text
 from vestige.store.sql.database import Database, Surfaces
+from vestige.store.sql.filters import json_text, listed, microseconds, optional_text
 from vestige.store.sql.rows import memories
 
 # -- Rows of the table `places`: the thread, position and form of each memory. The directory of every

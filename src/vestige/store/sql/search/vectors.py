@@ -14,9 +14,8 @@ from vestige.core.models import ANYTHING, Access
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import ProfileState, ProfileStatus, still_in_use
 from vestige.store.contract.changes import Embedded, Tokens
-from vestige.store.sql.columns import listed, vector_bytes
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import clause
+from vestige.store.sql.filters import clause, listed, vector_bytes
 from vestige.store.sql.rows import store_facts
 from vestige.store.sql.search.threads import Directory
 

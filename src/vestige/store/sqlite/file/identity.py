@@ -22,7 +22,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from vestige.core.errors import StoreError
-from vestige.store.sql.columns import moment_text
+from vestige.store.sql.filters import moment_text
 
 logger = logging.getLogger(__name__)
 

@@ -15,16 +15,16 @@ from vestige.core.models import EVERYTHING, Access, Filter
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded, Voices
-from vestige.store.sql.columns import listed, natural
+from vestige.store.sql.filters import listed, natural
 from vestige.store.sql.rows import history, memories, store_facts
 from vestige.store.sql.rows.store_facts import Profile
 from vestige.store.sql.search import pool
 from vestige.store.sql.search import vectors as tokens
-from vestige.store.sql.search.bm25 import NO_KEYS, Mask
+from vestige.store.sql.search.pool import NO_KEYS, Mask
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sql.search.vectors import Closest, TokenCache, TokenEntry, check_queries
 from vestige.store.sqlite.connection import SqliteConnections
-from vestige.store.sqlite.search import literals, segments, vectors, words
+from vestige.store.sqlite.search import segments, vectors, words
 from vestige.store.sqlite.search import vectors as scan
 from vestige.store.sqlite.search.vector_cache import Matrix, View
 from vestige.store.sqlite.search.words import next_key
@@ -67,7 +67,7 @@ def gather(
     """The candidates of all arms that are allowed, with every signal."""
     ids_of = partial(memories.ids_of, db)
     near, nearby = pool.nearest(ids_of, *_top(directory, dense, probe, allowed), probe, directory)
-    literal = literals.find(db, directory, probe.literals, allowed, probe.per_arm)
+    literal = words.find(db, directory, probe.literals, allowed, probe.per_arm)
     found = words.score(db, directory, probe.terms, probe.postings, np.union1d(near, literal))
     arms = pool.ArmKeys(
         near=near,
@@ -83,7 +83,7 @@ def gather(
         arms,
         signals,
         closest=_closest(dense, probe, signals.keys),
-        literals=literals.count(db, probe.literals, signals.keys),
+        literals=words.count(db, probe.literals, signals.keys),
         sketch=_sketch(db, directory, cache, dense, signals.keys),
     )
 
