@@ -112,12 +112,7 @@ def _dream(folder: Path, name: str, embedder: Remembering) -> int:
 
 
 def _ask(
-    talk: Corpus,
-    folder: Path,
-    keys: Mapping[str, str],
-    arm: str,
-    settings: Settings,
-    embedder: Remembering,
+    talk: Corpus, folder: Path, keys: Mapping[str, str], arm: str, settings: Settings, embedder: Remembering
 ) -> Found:
     found: Found = {}
     asked = [one for at, one in enumerate(talk.questions) if at % USED_EVERY or len(talk.questions) == 1]

@@ -85,11 +85,7 @@ class World:
 
 def on_postgres(url: str) -> dict[str, Any]:
     """Settings that name a store in a database of the tests' server; `FreshDatabases` empties this schema."""
-    return {
-        "storage.backend": "postgres",
-        "storage.postgres.url": url,
-        "storage.postgres.schema": "public",
-    }
+    return {"storage.backend": "postgres", "storage.postgres.url": url, "storage.postgres.schema": "public"}
 
 
 @contextmanager

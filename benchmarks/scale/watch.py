@@ -105,9 +105,7 @@ class Searcher:
         store, embedder = Watched(self.engine.store, self.meter), Watched(self.embedder, self.meter)
         # Each passes everything on, so it is what it watches; no type checker can see that.
         watched = replace(
-            self.engine,
-            store=cast(MemoryStore, store),
-            embedders=EmbedderSource.of(cast(Embedder, embedder)),
+            self.engine, store=cast(MemoryStore, store), embedders=EmbedderSource.of(cast(Embedder, embedder))
         )
         query = RecallQuery(text=text, where=where, limit=LIMIT)
         call = Call(engine=watched)

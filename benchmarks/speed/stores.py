@@ -41,9 +41,7 @@ def fill(opened: InProcess, turns: Sequence[Turn]) -> Filled:
     way = "smart_ingest by 100" if count <= MOST_EMBEDDED else "store, synthetic vectors"
     (_by_tool if count <= MOST_EMBEDDED else _by_store)(opened, turns)
     return Filled(
-        way=way,
-        wall_rate=count / (time.perf_counter() - wall),
-        cpu_rate=count / (time.process_time() - cpu),
+        way=way, wall_rate=count / (time.perf_counter() - wall), cpu_rate=count / (time.process_time() - cpu)
     )
 
 

@@ -137,10 +137,7 @@ def test_offline_a_remote_endpoint_is_never_asked(tmp_path: Path) -> None:
 
 
 def test_offline_an_endpoint_on_this_machine_is_used(tmp_path: Path) -> None:
-    with (
-        fake_endpoint.serving() as endpoint,
-        open_app(remote(tmp_path, endpoint.url), environ={}) as app,
-    ):
+    with fake_endpoint.serving() as endpoint, open_app(remote(tmp_path, endpoint.url), environ={}) as app:
         assert app.engine.embedders.get(LONG) is not None
 
 

@@ -15,13 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from vestige.app.databases import (
-    PostgresDatabase,
-    SqliteDatabase,
-    no_database,
-    open_postgres,
-    open_sqlite,
-)
+from vestige.app.databases import PostgresDatabase, SqliteDatabase, no_database, open_postgres, open_sqlite
 from vestige.app.project_scope import folder_of, scope_of
 from vestige.app.transfer_ends import Ends
 from vestige.core.caller import LOCAL_USER, Caller, Invocation, Progress
@@ -77,10 +71,7 @@ class App:
         self._backfill: threading.Thread | None = None
         self.autopilot = Autopilot(engine)
         self._relay = Relay(
-            engine.store,
-            engine.events,
-            process=uuid.uuid4().hex,
-            others=engine.store.has_peers,
+            engine.store, engine.events, process=uuid.uuid4().hex, others=engine.store.has_peers
         )
         self.engine = replace(engine, background=self.autopilot.status)
 

@@ -41,11 +41,7 @@ class VestigeError(Exception):
     exit_code: ClassVar[int] = 1
 
     def __init__(
-        self,
-        message: str | None = None,
-        *,
-        hint: str | None = None,
-        details: Mapping[str, Any] | None = None,
+        self, message: str | None = None, *, hint: str | None = None, details: Mapping[str, Any] | None = None
     ) -> None:
         self.message = message or (type(self).__doc__ or "").strip()
         self.hint = hint

@@ -130,8 +130,7 @@ def check_window(begin: datetime | None, end: datetime | None) -> None:
     """Reject a time window that ends before it starts."""
     if begin is not None and end is not None and end < begin:
         raise InvalidInput(
-            "`valid_until` is before `valid_from`.",
-            hint="Give a `valid_until` later than `valid_from`.",
+            "`valid_until` is before `valid_from`.", hint="Give a `valid_until` later than `valid_from`."
         )
 
 

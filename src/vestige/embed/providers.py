@@ -82,11 +82,7 @@ class Provider:
 
 
 def embedder_source(
-    settings: Settings,
-    *,
-    monotonic: Callable[[], float],
-    sleep: Callable[[float], None],
-    allow_install: bool,
+    settings: Settings, *, monotonic: Callable[[], float], sleep: Callable[[float], None], allow_install: bool
 ) -> EmbedderSource:
     if settings.embeddings.provider == "off":
         return EmbedderSource.off("The setting embeddings.provider is off.")

@@ -73,8 +73,7 @@ class Settings(Section):
 
     data_dir: Path = Field(description="The data directory: database, backups and `vestige.toml`.")
     offline: bool = Field(
-        False,
-        description="Never use the network: nothing is downloaded, only local endpoints are used.",
+        False, description="Never use the network: nothing is downloaded, only local endpoints are used."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "warning",

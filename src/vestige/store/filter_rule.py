@@ -83,11 +83,5 @@ def _pinned(memory: Memory, where: Filter) -> bool:
     return where.pinned in (None, memory.pinned)
 
 
-CHECKS: tuple[Callable[[Memory, Filter], bool], ...] = (
-    _in_place,
-    _labelled,
-    _of_type,
-    _in_time,
-    _pinned,
-)
+CHECKS: tuple[Callable[[Memory, Filter], bool], ...] = (_in_place, _labelled, _of_type, _in_time, _pinned)
 """The conditions of a filter; each checks a few of its fields."""

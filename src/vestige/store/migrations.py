@@ -84,11 +84,7 @@ def pending(
                 f"This database has schema {newest.version}, written by Vestige {newest.written_by};"
                 f" this Vestige knows schema {len(migrations)}.",
                 hint=f"Upgrade Vestige (`git pull` in its checkout), or use another {elsewhere}.",
-                details={
-                    "schema": newest.version,
-                    "known": len(migrations),
-                    "written_by": newest.written_by,
-                },
+                details={"schema": newest.version, "known": len(migrations), "written_by": newest.written_by},
             )
         if row.checksum != known[row.version].checksum:
             raise StoreError(

@@ -59,17 +59,11 @@ def _arguments(model: type[Arguments], positional: tuple[str, ...]) -> tuple[Arg
     needed = schema.get("required", [])
     found = {
         name: _argument(
-            name,
-            _resolved(field, definitions),
-            positional=name in positional,
-            required=name in needed,
+            name, _resolved(field, definitions), positional=name in positional, required=name in needed
         )
         for name, field in schema.get("properties", {}).items()
     }
-    return (
-        *(found[name] for name in positional),
-        *(one for one in found.values() if not one.positional),
-    )
+    return (*(found[name] for name in positional), *(one for one in found.values() if not one.positional))
 
 
 def _argument(name: str, field: Mapping[str, Any], *, positional: bool, required: bool) -> Argument:

@@ -27,10 +27,7 @@ _MOMENT = "Moment"
 def files(registry: Registry) -> dict[str, bytes]:
     """The generated modules by their path in the project."""
     shown = shapes(registry, "")
-    return {
-        VALUES: _values(shown).encode("utf-8"),
-        OPERATIONS: _operations(registry, shown).encode("utf-8"),
-    }
+    return {VALUES: _values(shown).encode("utf-8"), OPERATIONS: _operations(registry, shown).encode("utf-8")}
 
 
 # -- Types

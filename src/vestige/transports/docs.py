@@ -294,11 +294,7 @@ def _errors() -> str:
         for kind, depth in _tree(errors.VestigeError, 0)
     )
     return _joined(
-        [
-            "# Errors",
-            _ABOUT_ERRORS,
-            _table(("error", "code", "HTTP status", "exit code", "meaning"), rows),
-        ]
+        ["# Errors", _ABOUT_ERRORS, _table(("error", "code", "HTTP status", "exit code", "meaning"), rows)]
     )
 
 

@@ -101,11 +101,7 @@ def test_a_correction_that_was_voted_down_takes_nothing_back() -> None:
 def test_what_its_record_ends_is_superseded_by_what_it_names() -> None:
     findings = found(
         told("Harbour runs on PostgreSQL 16.", day=5, id="new"),
-        told(
-            "Harbour runs on PostgreSQL 14.",
-            valid_until=AT + timedelta(days=5),
-            superseded_by="new",
-        ),
+        told("Harbour runs on PostgreSQL 14.", valid_until=AT + timedelta(days=5), superseded_by="new"),
     )
 
     assert findings.primary == 0

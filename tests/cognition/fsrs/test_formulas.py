@@ -206,9 +206,7 @@ def test_a_recall_never_costs_stability_and_a_lapse_never_adds_any(
 
 @LAW
 @given(st.lists(st.tuples(stabilities, difficulties, chances, grades, days), min_size=1, max_size=20))
-def test_arrays_give_what_their_elements_give(
-    rows: list[tuple[float, float, float, Grade, float]],
-) -> None:
+def test_arrays_give_what_their_elements_give(rows: list[tuple[float, float, float, Grade, float]]) -> None:
     stability, difficulty, chance, grade, elapsed = (np.array(column) for column in zip(*rows, strict=True))
     np.testing.assert_allclose(
         formulas.next_stability(stability, difficulty, chance, grade, elapsed),

@@ -29,10 +29,7 @@ def of_somebody(w20: float, count: int, seed: int) -> Reviews:
     elapsed = np.maximum(stability * np.exp(rng.normal(0.5, 1.0, count)), personal_curve.LEAST_DAYS)
     chance = retrievability(elapsed, stability, curve=w20)
     return Reviews(
-        elapsed_days=elapsed,
-        stability=stability,
-        level=np.ones(count),
-        recalled=rng.random(count) < chance,
+        elapsed_days=elapsed, stability=stability, level=np.ones(count), recalled=rng.random(count) < chance
     )
 
 

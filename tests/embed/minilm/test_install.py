@@ -13,13 +13,7 @@ import pytest
 
 from testbed.project import PROJECT
 from tests.embed.minilm import tiny_bert
-from vestige.core.errors import (
-    Cancelled,
-    EmbedderError,
-    MissingExtra,
-    ModelDamaged,
-    ModelUnavailable,
-)
+from vestige.core.errors import Cancelled, EmbedderError, MissingExtra, ModelDamaged, ModelUnavailable
 from vestige.embed.minilm import weights
 from vestige.embed.minilm.install import (
     ROOM_BYTES,

@@ -64,10 +64,7 @@ def test_an_empty_store_is_not_copied_over_good_backups(tmp_path: Path) -> None:
 
 
 def test_only_one_of_two_processes_makes_the_backup(tmp_path: Path) -> None:
-    with (
-        open_world(tmp_path / "data", **DAILY) as world,
-        open_world(tmp_path / "data", **DAILY) as other,
-    ):
+    with open_world(tmp_path / "data", **DAILY) as world, open_world(tmp_path / "data", **DAILY) as other:
         world.remember("Ada prefers tea.")
         with world.app.engine.store.alone("something"):
             other.app.autopilot.tick()

@@ -6,14 +6,7 @@ from itertools import count
 
 import pytest
 
-from vestige.core.errors import (
-    Cancelled,
-    StoreBusy,
-    StoreError,
-    StoreFull,
-    StoreReadOnly,
-    StoreUnavailable,
-)
+from vestige.core.errors import Cancelled, StoreBusy, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from vestige.engine.reactions.autopilot import MOST_TRIES, ReactionJob, Stop, Worker
 
 LONG = 30.0

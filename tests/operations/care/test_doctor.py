@@ -168,10 +168,7 @@ DERIVED = {
         "UPDATE words SET terms = 'x' WHERE rowid = (SELECT min(key) FROM memories)",
         ("texts", "broken", "words"),
     ),
-    "the index of words": (
-        "DELETE FROM words_data WHERE id > 10",
-        ("word index", "broken", "words"),
-    ),
+    "the index of words": ("DELETE FROM words_data WHERE id > 10", ("word index", "broken", "words")),
     "vectors that are gone": (
         "DELETE FROM token_bits; DELETE FROM vectors",
         ("coverage", "warning", "embedding"),

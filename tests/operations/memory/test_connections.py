@@ -200,10 +200,7 @@ def test_what_cannot_be_connected_is_refused(world: World, people: dict[str, str
         return error["code"], error["message"]
 
     ada = people["A"]
-    assert refused(**{"from": ada}) == (
-        "invalid_input",
-        f"`connections.{action}` needs the argument `to`.",
-    )
+    assert refused(**{"from": ada}) == ("invalid_input", f"`connections.{action}` needs the argument `to`.")
     assert refused(**{"from": ada, "to": ada})[0] == "invalid_input"
     assert refused(**{"from": ada, "to": "nobody"})[0] == "not_found"
     assert refused(**{"from": "nobody", "to": ada})[0] == "not_found"

@@ -156,11 +156,7 @@ def test_what_the_caller_cannot_reach_occurs_nowhere(world: World) -> None:
         ),
         (
             "which tea since last Monday",
-            {
-                "words": "since last Monday",
-                "since": "2026-02-23T00:00:00Z",
-                "before": "2026-03-02T00:00:00Z",
-            },
+            {"words": "since last Monday", "since": "2026-02-23T00:00:00Z", "before": "2026-03-02T00:00:00Z"},
             '"since last Monday" is read as from 2026-02-23 00:00 until 2026-03-02 00:00.',
         ),
     ],

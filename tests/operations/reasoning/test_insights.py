@@ -94,9 +94,7 @@ def test_deep_reference_tells_what_dreams_noticed_about_its_evidence(world: Worl
 
     assert answer["relatedInsights"] == [insight]
     then = world.call(
-        "deep_reference",
-        query="Who plays the violin in the city orchestra?",
-        known_at=before.isoformat(),
+        "deep_reference", query="Who plays the violin in the city orchestra?", known_at=before.isoformat()
     )
     assert then["relatedInsights"] == []
 

@@ -9,13 +9,7 @@ import pytest
 from testbed.world import World
 from tests.operations.access.access_world import Answer, asked
 from vestige.core.caller import LOCAL_USER, PERMISSIONS, Caller
-from vestige.core.events import (
-    ConsolidationStarted,
-    DreamProgress,
-    DreamStarted,
-    EventScope,
-    Happening,
-)
+from vestige.core.events import ConsolidationStarted, DreamProgress, DreamStarted, EventScope, Happening
 from vestige.core.models import EVERYTHING, Access
 from vestige.engine.context import Call
 from vestige.engine.sleep.runs import alone

@@ -17,13 +17,7 @@ STRENGTH_TOLERANCE = 1e-9
 SCORE_TOLERANCE = 1e-6
 
 BLANK = Strength(
-    stability=1.0,
-    difficulty=1.0,
-    decay_from=T0,
-    due_at=T0,
-    last_accessed=T0,
-    retention=1.0,
-    retention_at=T0,
+    stability=1.0, difficulty=1.0, decay_from=T0, due_at=T0, last_accessed=T0, retention=1.0, retention_at=T0
 )
 
 
@@ -111,10 +105,7 @@ def sketched(pool: CandidatePool) -> list[list[tuple[list[list[int]], list[bool]
     assert starts == [sum(lengths[:at]) for at in range(len(lengths))]
     assert len(sketch.bits) == len(sketch.asked) == sum(lengths)
     tokens = [
-        (
-            sketch.bits[start : start + length].tolist(),
-            sketch.asked[start : start + length].tolist(),
-        )
+        (sketch.bits[start : start + length].tolist(), sketch.asked[start : start + length].tolist())
         for start, length in zip(starts, lengths, strict=True)
     ]
     return [[None if owner < 0 else tokens[owner] for owner in row] for row in sketch.around.tolist()]

@@ -38,10 +38,7 @@ def test_a_plain_name_is_taken(bridge: Bridged, agent: str) -> None:
     "agent", ["", ".", "..", "a/b", "../a", "a\\b", "a|b", "x" * 129, "a\tb", "a\x7f", "\xe4"]
 )
 def test_what_could_be_a_path_or_is_not_printable_is_refused(bridge: Bridged, agent: str) -> None:
-    headers = [
-        (b"authorization", BEARER["Authorization"].encode()),
-        (b"x-agent-id", agent.encode("latin-1")),
-    ]
+    headers = [(b"authorization", BEARER["Authorization"].encode()), (b"x-agent-id", agent.encode("latin-1"))]
     response = bridge.http.post("/search", json={"query": "x"}, headers=headers)
     assert (response.status_code, response.json()["code"]) == (400, "bad_agent_id")
 

@@ -72,10 +72,7 @@ def repeated(words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: 
         ["parrot", "repeat", *words],
         standalone_mode=False,
         obj=CliSession(
-            open_app=open_app,
-            open_server=open_server,
-            open_database=open_database,
-            open_ends=open_ends,
+            open_app=open_app, open_server=open_server, open_database=open_database, open_ends=open_ends
         ),
     )
     return json.loads(capsys.readouterr().out)["said"]

@@ -83,7 +83,7 @@ def test_the_command_is_named_so_that_it_works_in_any_directory(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert shlex.split(own_command({})) == [str(script)]
     assert shlex.split(own_command({"data_dir": str(tmp_path / "my memory")})) == [
-        *(str(script), "--data-dir", str(tmp_path / "my memory")),
+        *(str(script), "--data-dir", str(tmp_path / "my memory"))
     ]
     monkeypatch.setenv("PATH", str(script.parent))
     assert own_command({}) == "vestige"

@@ -155,10 +155,7 @@ def measure(name: str) -> dict[str, float]:
         params = {"name": "search", "arguments": ARGUMENTS}
         envelope = {META + "protocolVersion": MODERN, META + "clientCapabilities": {}}
         routed = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "search"}
-        rounds = {
-            "stateless": (routed, {**params, "_meta": envelope}),
-            "session": (handshake(http), params),
-        }
+        rounds = {"stateless": (routed, {**params, "_meta": envelope}), "session": (handshake(http), params)}
         started = anonymous_mb(process.pid)
         for title, (headers, asked) in rounds.items():
             times, before = [], cpu_ms(process.pid)

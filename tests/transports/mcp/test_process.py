@@ -24,12 +24,7 @@ pytestmark = pytest.mark.slow
 CHILD = Path(__file__).with_name("child.py")
 COMMAND = str(Path(sys.executable).with_name("vestige-mcp"))
 VESTIGE = [sys.executable, "-m", "vestige"]
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": "hello",
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25"},
-}
+HELLO = {"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
 
 
 class Child:

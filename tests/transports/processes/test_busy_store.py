@@ -72,12 +72,7 @@ def test_what_a_command_caused_is_worked_off_at_its_end_without_waiting_long(
 ) -> None:
     clock = HandClock()
     with open_world(tmp_path, clock=clock) as world:
-        world.call(
-            "intention",
-            action="set",
-            description="Thank Bo.",
-            trigger={"condition": "launch"},
-        )
+        world.call("intention", action="set", description="Thank Bo.", trigger={"condition": "launch"})
         world.app.settle()
         world.remember("The launch is done.")
         with outside_transaction(tmp_path):

@@ -56,11 +56,7 @@ _DAY = timedelta(days=1)
 
 
 def retention(
-    stability: ArrayLike,
-    retrieval: ArrayLike,
-    storage: ArrayLike,
-    elapsed_days: ArrayLike,
-    curve: ArrayLike,
+    stability: ArrayLike, retrieval: ArrayLike, storage: ArrayLike, elapsed_days: ArrayLike, curve: ArrayLike
 ) -> Floats:
     """The retention of a memory, 0 to 1: what can be recalled now, and how well it was learned."""
     learned: Floats = np.minimum(np.asarray(storage, dtype=np.float64) / MAX_STORAGE, 1.0)
@@ -186,12 +182,7 @@ def _reviewed(strength: Strength, grade: Grade, at: datetime) -> Strength:
     """After a review: rescheduled, and fading from now on."""
     graded = _graded(strength, grade, at)
     if grade == Grade.AGAIN:
-        return replace(
-            graded,
-            storage=_stored(strength, STORAGE_GAIN_AGAIN),
-            decay_from=at,
-            last_accessed=at,
-        )
+        return replace(graded, storage=_stored(strength, STORAGE_GAIN_AGAIN), decay_from=at, last_accessed=at)
     return replace(
         graded,
         learning_state=LearningState.REVIEW,
@@ -211,11 +202,7 @@ def _demoted(strength: Strength, at: datetime) -> Strength:
 def _graded(strength: Strength, grade: Grade, at: datetime) -> Strength:
     """The FSRS part of a review. An Again counts as a lapse if something learned could be lost."""
     stability = formulas.next_stability_scalar(
-        strength.stability,
-        strength.difficulty,
-        retrieval_of(strength, at),
-        grade,
-        faded_days(strength, at),
+        strength.stability, strength.difficulty, retrieval_of(strength, at), grade, faded_days(strength, at)
     )
     lapsed = grade == Grade.AGAIN and strength.learning_state != LearningState.NEW
     return replace(

@@ -28,9 +28,7 @@ class Activation:
 
 
 def received(
-    active: Mapping[str, Activation],
-    edges: Iterable[Edge],
-    memories: Mapping[str, Memory] | None = None,
+    active: Mapping[str, Activation], edges: Iterable[Edge], memories: Mapping[str, Memory] | None = None
 ) -> dict[str, Activation]:
     """The activation each memory receives in one step along the edges, either way; the strongest path counts.
 

@@ -279,10 +279,7 @@ def _period(phrase: str, now: datetime) -> Period | None:
 
 # -- rules ---------------------------------------------------------------------------------------
 
-_SHORT_DAYS = {name[:3]: number for name, number in WEEKDAY_NUMBERS.items()} | {
-    "tues": 1,
-    "thurs": 3,
-}
+_SHORT_DAYS = {name[:3]: number for name, number in WEEKDAY_NUMBERS.items()} | {"tues": 1, "thurs": 3}
 _DAY_NAME = rf"(?:(?:{'|'.join(WEEKDAY_NUMBERS)})s?|{'|'.join(sorted(_SHORT_DAYS, key=len, reverse=True))})\b"
 _PLURAL_DAY = rf"(?:{'|'.join(WEEKDAY_NUMBERS)})s"
 _DAY_NAMES = rf"(?P<days>{_DAY_NAME}(?:(?:\s*,\s*|\s+and\s+|\s*,\s*and\s+){_DAY_NAME})*|weekdays?|weekends?)"

@@ -19,12 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from vestige.cognition.prediction.habits import SESSION, Habit, Search
 
 CO_ACCESS, CONTEXT, TEMPORAL, HABIT = "co_access", "context", "temporal", "habit"
-RELIABILITY: Mapping[str, float] = {
-    CO_ACCESS: 0.8,
-    CONTEXT: 0.7,
-    TEMPORAL: 0.6,
-    HABIT: 0.2,
-}
+RELIABILITY: Mapping[str, float] = {CO_ACCESS: 0.8, CONTEXT: 0.7, TEMPORAL: 0.6, HABIT: 0.2}
 LEAST = 0.05
 """Below this confidence nothing is predicted."""
 SUGGESTED = 0.3

@@ -94,10 +94,7 @@ def asked_terms(texts: Iterable[str]) -> dict[str, str]:
 
 
 def after_search(
-    habits: Mapping[str, Habit],
-    search: Search,
-    before: dict[str, float],
-    topics: Mapping[str, Iterable[str]],
+    habits: Mapping[str, Habit], search: Search, before: dict[str, float], topics: Mapping[str, Iterable[str]]
 ) -> dict[str, Habit]:
     """The habits, after a search, of its hits and of the hits of the search before it (with its credits).
 

@@ -117,12 +117,7 @@ def score(postings: Postings, collection: Collection, also: Integers) -> Scores:
     windows = _at(near, slots[near.rows])
     return Scores(
         rows=rows,
-        own=_level(
-            _at(postings, slots[postings.rows]),
-            own_lengths,
-            collection.memories,
-            collection.total,
-        ),
+        own=_level(_at(postings, slots[postings.rows]), own_lengths, collection.memories, collection.total),
         window=_level(
             windows,
             own_lengths

@@ -98,11 +98,7 @@ def joined(
         if isinstance(getattr(pool, one.name), np.ndarray)
     }
     both = replace(
-        pool,
-        ids=tuple(ids[at] for at in order),
-        traits=replace(pool.traits, **traits),
-        sketch=None,
-        **arrays,
+        pool, ids=tuple(ids[at] for at in order), traits=replace(pool.traits, **traits), sketch=None, **arrays
     )
     if matched is None and other_matched is None:
         return both, None

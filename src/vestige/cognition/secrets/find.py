@@ -51,7 +51,7 @@ _PIN = re.compile(
     r"|\b(?:T[üu]r|Tor|Alarm)code\b"
     r"|\bcode (?:de la porte|d['’]entrée|pin)\b|\bc[oó]digo pin\b|ПИН(?:-код)?)"
     r"[^\n\d:=]{0,30}?(?:\bis\b|:|=|\bist\b|\blautet\b|\best\b|\bes\b|\bwas\b|\bto\b)\s{0,3}[*#]?"
-    r"(?P<secret>[*#]?\d{4,8}#?|\d{1,2}(?:-\d{1,2}){2,3})(?![\w.:/-]*\d)",
+    r"(?P<secret>[*#]?\d{4,8}#?|\d{1,2}(?:-\d{1,2}){2,3})(?![\w.:/-]*\d)"
 )
 _SAFE = re.compile(
     r"(?:\b(?:door|gate|alarm|safe|lock|locker|garage|vault|voicemail|unlock|lockbox|building|atm|bank|debit"

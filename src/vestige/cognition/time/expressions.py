@@ -354,10 +354,7 @@ _FIRST_DAY = r"(?:(?P<first>[0-9]{1,2})(?:st|[nr]d|th)?\s*(?:-|–|to|and)\s*)?"
 
 _FORMS = (
     # today, tonight, this morning; not today's date
-    _form(
-        r"(?:today|tonight|this\s+(?:morning|afternoon|evening))\b(?!['’]s\s+(?:date|day|world))",
-        today,
-    ),
+    _form(r"(?:today|tonight|this\s+(?:morning|afternoon|evening))\b(?!['’]s\s+(?:date|day|world))", today),
     # yesterday, the day before yesterday, tomorrow
     _form(r"(?P<far>(?:the\s+)?day\s+(?:before|after)\s+)?(?P<near>yesterday|tomorrow)\b", near_day),
     _form(r"last\s+night\b", last_night),
@@ -370,24 +367,13 @@ _FORMS = (
         rf"(?:the\s+|this\s+)?(?P<count>)(?P<which>past)\s+(?P<unit>hour|day|week|month|quarter|year)\b{_NOT_OF}",
         rolling,
     ),
-    _form(
-        rf"the\s+(?P<count>)(?P<which>last)\s+(?P<unit>hour|week|month|quarter|year)\b{_NOT_OF}",
-        rolling,
-    ),
+    _form(rf"the\s+(?P<count>)(?P<which>last)\s+(?P<unit>hour|week|month|quarter|year)\b{_NOT_OF}", rolling),
     # last week, this month, next quarter, past weekend
     _form(rf"{_WHICH}(?P<unit>week|weekend|month|quarter|year)\b{_NOT_OF}", calendar, _is_no_story),
     # last Monday, since Monday; not on Monday mornings
-    _form(
-        rf"(?:{_WHICH})?{_WEEKDAY}(?!\s+(?:morning|afternoon|evening|night)s)",
-        weekday,
-        _weekday_is_meant,
-    ),
+    _form(rf"(?:{_WHICH})?{_WEEKDAY}(?!\s+(?:morning|afternoon|evening|night)s)", weekday, _weekday_is_meant),
     # last summer, the summer of 2023; not Spring Boot
-    _form(
-        rf"{_WHICH}(?P<year>){_SEASON}(?!\s+(?:boot|framework)\b){_NOT_OF}",
-        named_season,
-        _is_no_story,
-    ),
+    _form(rf"{_WHICH}(?P<year>){_SEASON}(?!\s+(?:boot|framework)\b){_NOT_OF}", named_season, _is_no_story),
     _form(rf"(?P<which>){_SEASON}(?:\s+of)?,?\s+{_YEAR}", named_season),
     # in March, March 2023, last March
     _form(rf"(?:{_WHICH})?{_MONTH}{_OF_YEAR}", month, _month_is_meant),

@@ -243,11 +243,7 @@ class _Time:
 
 def _times(text: str) -> tuple[_Time, ...]:
     return tuple(
-        _Time(
-            one=one,
-            written=text[one.start : one.end],
-            is_meant=not one.loose or _is_meant(text, one),
-        )
+        _Time(one=one, written=text[one.start : one.end], is_meant=not one.loose or _is_meant(text, one))
         for one in expressions(text)
     )
 

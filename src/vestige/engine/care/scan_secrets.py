@@ -19,14 +19,7 @@ from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
 from vestige.engine.ingest.secrets import SecretSighting, find_in_fields
 from vestige.engine.memory.delete import forget_search_words
-from vestige.engine.revise import (
-    created_event,
-    deleted_event,
-    load,
-    next_revision,
-    retry_on_conflict,
-    save,
-)
+from vestige.engine.revise import created_event, deleted_event, load, next_revision, retry_on_conflict, save
 from vestige.store.contract.changes import Add, Carry, Change, Forget, Link, Put, Revise
 from vestige.store.merge.histories import DocumentHistory, EntityHistory, MemoryHistory
 
@@ -181,10 +174,7 @@ def _redact_document(call: Call, kind: str, name: str) -> bool:
         return False
     now, document = call.engine.now(), found[0]
     after = replace(
-        document,
-        body=clean["body"],
-        version=document.version + 1,
-        updated_at=max(now, document.updated_at),
+        document, body=clean["body"], version=document.version + 1, updated_at=max(now, document.updated_at)
     )
     call.engine.store.commit([Put(document=after)], access=call.access)
     return True

@@ -59,12 +59,7 @@ def export_portable(
 
 
 def write_portable(
-    call: Call,
-    file: BinaryIO,
-    where: Filter | None = None,
-    *,
-    vectors: bool = False,
-    zipped: bool = False,
+    call: Call, file: BinaryIO, where: Filter | None = None, *, vectors: bool = False, zipped: bool = False
 ) -> PortableContents:
     """Write the portable form of a store, or of a part of it, to an open file; returns what is in it."""
     store, done = call.engine.store, 0

@@ -188,11 +188,7 @@ def _recent_queries(call: Call) -> Queries:
 
 
 def _nearest(
-    call: Call,
-    texts: Sequence[str],
-    made: Sequence[Embedded],
-    where: Filter,
-    known: dict[str, Record],
+    call: Call, texts: Sequence[str], made: Sequence[Embedded], where: Filter, known: dict[str, Record]
 ) -> list[list[Scored]]:
     """The memories nearest to each text, by vectors if there are any, else by words; `known` gets their
     records."""

@@ -53,10 +53,7 @@ def give_feedback(call: Call, memory_id: str, evidence: Evidence) -> FeedbackRes
     elif evidence is Evidence.DEMOTED:
         engine.events.emit(MemoryDemoted(timestamp=now, places=here, id=memory_id, new_retention=kept))
     return FeedbackResult(
-        before=before,
-        after=after,
-        retention_before=retention_of(before.strength, now),
-        retention_after=kept,
+        before=before, after=after, retention_before=retention_of(before.strength, now), retention_after=kept
     )
 
 

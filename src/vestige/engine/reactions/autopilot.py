@@ -16,14 +16,7 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from vestige.core.errors import (
-    Cancelled,
-    StoreBusy,
-    StoreError,
-    StoreFull,
-    StoreReadOnly,
-    StoreUnavailable,
-)
+from vestige.core.errors import Cancelled, StoreBusy, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from vestige.core.events import (
     Happening,
     ImportanceScored,
@@ -373,11 +366,7 @@ class Autopilot:
     """Listens to events and runs the reactions of the mechanisms. Close it before the store."""
 
     def __init__(
-        self,
-        engine: Engine,
-        *,
-        reactions: Sequence[Reaction] = REACTIONS,
-        chores: Sequence[Chore] = CHORES,
+        self, engine: Engine, *, reactions: Sequence[Reaction] = REACTIONS, chores: Sequence[Chore] = CHORES
     ) -> None:
         self._engine = engine
         self._reactions = reactions

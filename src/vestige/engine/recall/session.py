@@ -139,11 +139,7 @@ def _backup_time(path: Path) -> datetime | None:
 
 def _search(call: Call, text: str, where: Filter, place: Context) -> tuple[RecallQuery, Recalled]:
     query = RecallQuery(
-        text=text,
-        where=where,
-        limit=PER_QUERY,
-        context=place,
-        min_confidence=Mode.BALANCED.depth.confidence,
+        text=text, where=where, limit=PER_QUERY, context=place, min_confidence=Mode.BALANCED.depth.confidence
     )
     return query, recall(call, query)
 

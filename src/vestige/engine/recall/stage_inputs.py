@@ -50,13 +50,7 @@ NO_LINKS = LinkedFinds(beyond={}, quota=0, inside=())
 
 
 def load_stage_inputs(
-    call: Call,
-    text: str,
-    where: Filter,
-    context: Floats,
-    pool: CandidatePool,
-    ranking: Ranking,
-    depth: Depth,
+    call: Call, text: str, where: Filter, context: Floats, pool: CandidatePool, ranking: Ranking, depth: Depth
 ) -> tuple[StageInputs, LinkedFinds]:
     """Load everything that the stages need."""
     now = call.engine.now()
@@ -117,11 +111,7 @@ def _activated(
 
 
 def spread(
-    call: Call,
-    seeds: Activations,
-    *,
-    steps: int,
-    known_at: datetime | None = None,
+    call: Call, seeds: Activations, *, steps: int, known_at: datetime | None = None
 ) -> tuple[Activations, Activations]:
     """Spread activation along links for a number of steps: what is active, and what each memory received.
 
@@ -241,7 +231,5 @@ def reinstate(call: Call, memory: Memory, where: Filter) -> Reinstated:
     others = [one.memory for one in found if one.memory.id != memory.id]
     others.sort(key=lambda one: (abs(one.created_at - memory.created_at), one.id))
     return Reinstated(
-        memory_id=memory.id,
-        hints=hints(memory),
-        related=tuple(one.id for one in others[:RELATED]),
+        memory_id=memory.id, hints=hints(memory), related=tuple(one.id for one in others[:RELATED])
     )

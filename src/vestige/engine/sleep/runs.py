@@ -207,11 +207,7 @@ def last_run(call: Call, kind: str, scope: str) -> RunRecord | None:
 
 def _row(document: Document) -> RunRecord:
     return RunRecord(
-        id=document.id,
-        kind=document.kind,
-        at=document.created_at,
-        scope=document.scope,
-        body=document.body,
+        id=document.id, kind=document.kind, at=document.created_at, scope=document.scope, body=document.body
     )
 
 

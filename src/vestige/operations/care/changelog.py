@@ -66,8 +66,7 @@ class ChangelogArguments(Arguments):
     ] = None
     limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of changes, the latest ones.")] = 20
     scope: Annotated[
-        Scope | None,
-        Field(description="Only this scope. Default: the current scope and what it inherits."),
+        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
     ] = None
 
 

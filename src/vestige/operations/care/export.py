@@ -144,11 +144,7 @@ def export_memories(call: Call, asked: ExportArguments) -> Exported:
             details={"argument": "vectors"},
         )
     path, done = export(
-        call,
-        scoped(call, where, asked.scope),
-        name=asked.path,
-        form=form,
-        write=_written(call),
+        call, scoped(call, where, asked.scope), name=asked.path, form=form, write=_written(call)
     )
     return Exported(
         path=_shown_path(call, path),

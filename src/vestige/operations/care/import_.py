@@ -69,10 +69,7 @@ def render_imported(done: Imported) -> str:
     """The import as text."""
     rows = [(kind, one.read, one.imported, one.present, one.left) for kind, one in done.by_kind.items()]
     what = "would be imported" if done.dry_run else "imported"
-    text = [
-        f"{done.path}: {done.format}",
-        table(("records", "read", what, "already here", "left"), rows),
-    ]
+    text = [f"{done.path}: {done.format}", table(("records", "read", what, "already here", "left"), rows)]
     if done.embedded:
         text.append(f"{count(done.embedded, 'memory')} embedded.")
     for title, said in (("Left:", done.reasons), ("Changed during import:", done.notes)):
@@ -217,10 +214,7 @@ def _merged_outcome(done: ImportedPortable) -> ImportOutcome:
                 read=memories + done.unchanged, imported=memories, present=done.unchanged, left=0
             ),
             "connection": Tally(
-                read=holds.edges,
-                imported=linked,
-                present=holds.edges - dangling - linked,
-                left=dangling,
+                read=holds.edges, imported=linked, present=holds.edges - dangling - linked, left=dangling
             ),
             "document": Tally(
                 read=holds.documents,

@@ -51,8 +51,7 @@ class CreateKeyArguments(Arguments):
     ] = None
     domains: Annotated[Names | None, Field(description="Only memories of these domains.")] = None
     expires: Annotated[
-        str | None,
-        Field(max_length=50, description="Expiry: 12h, 30d, 8w, or a date or time."),
+        str | None, Field(max_length=50, description="Expiry: 12h, 30d, 8w, or a date or time.")
     ] = None
 
 
@@ -142,8 +141,7 @@ def create_key(call: Call, wanted: CreateKeyArguments) -> KeyMade:
 
 @registry.operation("keys.list", permission="admin", effect="none", example={}, render=render_keys)
 def list_keys(
-    call: Call,
-    all: Annotated[bool, Field(description="Also list revoked and expired keys.")] = False,
+    call: Call, all: Annotated[bool, Field(description="Also list revoked and expired keys.")] = False
 ) -> KeysView:
     """List active keys with their permissions and last use."""
     now, known = call.engine.now(), call.engine.store.list_keys()

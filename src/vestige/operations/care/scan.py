@@ -126,8 +126,7 @@ def holdings_lines(seen: HoldingsView | None) -> list[str]:
 def scan_store(
     call: Call,
     redact: Annotated[
-        Switch,
-        Field(description="Redact secrets. An affected memory gets a new id and loses its history."),
+        Switch, Field(description="Redact secrets. An affected memory gets a new id and loses its history.")
     ] = False,
 ) -> ScanResult:
     """Scan everything in the store for keys, tokens and passwords.

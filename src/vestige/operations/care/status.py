@@ -231,9 +231,5 @@ def rebuild_derived(
     """
     done = rebuild(call, strengths=strengths, words=words, vectors=vectors)
     return RebuiltView(
-        strengths=done.strengths,
-        drifted=done.drifted,
-        words=done.words,
-        vectors=done.vectors,
-        note=done.note,
+        strengths=done.strengths, drifted=done.drifted, words=done.words, vectors=done.vectors, note=done.note
     )

@@ -109,8 +109,7 @@ class LookArguments(Arguments):
 
     limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of intentions.")] = 20
     scope: Annotated[
-        Scope | None,
-        Field(description="Only this scope. Default: the current scope and what it inherits."),
+        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
     ] = None
 
 
@@ -140,8 +139,7 @@ class UpdateArguments(Arguments):
         Literal["complete", "snooze", "cancel", "resume"] | None, Field(description="Status change.")
     ] = None
     snooze_minutes: Annotated[
-        int | None,
-        Field(ge=1, le=YEAR_MINUTES, description=f"snooze: minutes; default {SNOOZE_MINUTES}."),
+        int | None, Field(ge=1, le=YEAR_MINUTES, description=f"snooze: minutes; default {SNOOZE_MINUTES}.")
     ] = None
     snooze_until: Annotated[Moment | None, Field(description="snooze: until this time.")] = None
     description: Annotated[Description | None, Field(description="New text.")] = None
@@ -204,11 +202,7 @@ def set_intention(call: Call, arguments: SetArguments) -> IntentionSet:
 
 
 @registry.operation(
-    "intention.check",
-    permission="read",
-    effect="touch",
-    example={"limit": 5},
-    render=render_checked,
+    "intention.check", permission="read", effect="touch", example={"limit": 5}, render=render_checked
 )
 def check_intentions(call: Call, asked: CheckArguments) -> IntentionsChecked:
     """Return the intentions triggered now: by the clock, by this context, or by an event.

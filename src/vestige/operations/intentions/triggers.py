@@ -294,11 +294,7 @@ def _recurring(given: TriggerArguments, now: datetime, place: str) -> Recurring:
             f"{place}.until", "is not after `start`, so the rule never fires", hint="Give a later `until`."
         )
     rule = Recurrence(
-        pattern=_pattern(given, place),
-        start=given.start or now,
-        until=given.until,
-        at=at,
-        offset=offset,
+        pattern=_pattern(given, place), start=given.start or now, until=given.until, at=at, offset=offset
     )
     # A rule with a given start may fire at that very moment.
     begun = beginning(rule, now if given.start is None else given.start - timedelta.resolution)

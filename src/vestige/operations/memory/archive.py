@@ -231,11 +231,7 @@ def _faded_view(record: Record, now: datetime) -> FadedView:
 
 
 @registry.operation(
-    "archive.list",
-    permission="read",
-    effect="none",
-    example={"limit": 5},
-    render=_render_archives,
+    "archive.list", permission="read", effect="none", example={"limit": 5}, render=_render_archives
 )
 def archive_list(
     call: Call,

@@ -212,8 +212,7 @@ class ValidityArguments(Arguments):
     id: MemoryId
     valid_from: Annotated[Moment | None, Field(description="Start of validity; null: no start.")] = None
     valid_until: Annotated[
-        EndMoment | None,
-        Field(description="End of validity (a bare date includes that day); null: no end."),
+        EndMoment | None, Field(description="End of validity (a bare date includes that day); null: no end.")
     ] = None
 
 

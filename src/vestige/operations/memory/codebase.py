@@ -80,8 +80,7 @@ class AboutArguments(Arguments):
         None
     )
     scope: Annotated[
-        Scope | None,
-        Field(description="Only this scope. Default: the current scope and what it inherits."),
+        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
     ] = None
 
 

@@ -38,8 +38,7 @@ class Item(Arguments):
     content: Annotated[str, Field(description="The text to remember.")]
     tags: Annotated[Tags, Field(description="Labels to find it by.")] = []
     node_type: Annotated[
-        str,
-        Field(description="fact, concept, event, person, place, note, decision, state (expires) …"),
+        str, Field(description="fact, concept, event, person, place, note, decision, state (expires) …")
     ] = "fact"
     source: Annotated[str | None, Field(description="Origin: a URL, file or system.")] = None
     scope: Annotated[Scope | None, Field(description="Scope it belongs to, such as /project/vestige.")] = None

@@ -40,8 +40,7 @@ class SearchArguments(FilterArguments):
         Names, Field(description="Current topics: memories with such tags rank higher.")
     ] = []
     context_session: Annotated[
-        str | None,
-        Field(max_length=1000, description="Current session: memories from it rank higher."),
+        str | None, Field(max_length=1000, description="Current session: memories from it rank higher.")
     ] = None
     context_codebase: Annotated[
         str | None, Field(max_length=200, description="Current codebase: its memories rank higher.")
@@ -49,8 +48,7 @@ class SearchArguments(FilterArguments):
     context_file: Annotated[
         str | None,
         Field(
-            max_length=1000,
-            description="Current file: memories that name it or come from it rank higher.",
+            max_length=1000, description="Current file: memories that name it or come from it rank higher."
         ),
     ] = None
     context_time: Annotated[

@@ -68,8 +68,7 @@ class InsightsArguments(Arguments):
 
     limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of insights.")] = 20
     scope: Annotated[
-        Scope | None,
-        Field(description="Only this scope. Default: the current scope and what it inherits."),
+        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
     ] = None
 
 

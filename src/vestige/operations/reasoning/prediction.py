@@ -32,8 +32,7 @@ class PredictArguments(Arguments):
     context: Annotated[PredictionContext | None, Field(description="Your current work.")] = None
     limit: Annotated[int, Field(ge=1, le=20, description="Maximum number of memories.")] = 5
     scope: Annotated[
-        Scope | None,
-        Field(description="Only this scope. Default: the current scope and what it inherits."),
+        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
     ] = None
 
 

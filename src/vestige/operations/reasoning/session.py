@@ -66,8 +66,7 @@ class SessionArguments(Arguments):
         True
     )
     scope: Annotated[
-        Scope | None,
-        Field(description="Only this scope. Default: the current scope and what it inherits."),
+        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
     ] = None
 
 

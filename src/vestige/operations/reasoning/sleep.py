@@ -34,8 +34,7 @@ class DreamArguments(Arguments):
         int, Field(ge=0, le=10, description="Maximum number of new links per memory; 0 creates none.")
     ] = LINKS_EACH
     scope: Annotated[
-        Scope | None,
-        Field(description="Only this scope. Default: the current scope and what it inherits."),
+        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
     ] = None
 
 

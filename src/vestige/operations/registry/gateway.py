@@ -60,8 +60,7 @@ def render_tools(view: ToolsListed | ToolDescribed) -> str:
     render=render_tools,
 )
 def describe_tools(
-    call: Call,
-    tool: Annotated[str | None, Field(description="Tool name. Omit to list all tools.")] = None,
+    call: Call, tool: Annotated[str | None, Field(description="Tool name. Omit to list all tools.")] = None
 ) -> ToolsListed | ToolDescribed:
     """List every MCP tool, or show one in full: its arguments, actions and examples."""
     if tool is not None:

@@ -93,12 +93,7 @@ def _grouped(registry: Registry, tool: Tool) -> Schema:
                 **properties[argument],
                 "description": f"({', '.join(actions)}) {said}".strip(),
             }
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": ["action"],
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": ["action"], "additionalProperties": False}
 
 
 def _plain(schema: Any, definitions: Mapping[str, Any]) -> Any:

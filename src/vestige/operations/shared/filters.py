@@ -144,6 +144,5 @@ def check_query(name: str, text: str) -> None:
         raise InvalidInput(f"The {name} is blank.", hint="Say what to look for.")
     if not query_terms(text):
         raise InvalidInput(
-            f"The {name} has no searchable word, number or symbol.",
-            hint="Write a question or key words.",
+            f"The {name} has no searchable word, number or symbol.", hint="Write a question or key words."
         )

@@ -3,10 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from vestige.core.models import (
-    Memory,
-    Strength,
-)
+from vestige.core.models import Memory, Strength
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import IndexStatus, ProfileStatus
 from vestige.store.contract.changes import Embedded

@@ -114,13 +114,7 @@ class StoreSearch(Protocol):
         """
 
     def nearest(
-        self,
-        vectors: NDArray[np.float32],
-        signature: Signature,
-        where: Filter,
-        *,
-        access: Access,
-        limit: int,
+        self, vectors: NDArray[np.float32], signature: Signature, where: Filter, *, access: Access, limit: int
     ) -> list[list[Scored]]:
         """For each row of `vectors`, the memories whose best piece has the highest cosine, exactly.
 

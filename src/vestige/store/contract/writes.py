@@ -3,10 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from vestige.core.models import (
-    Access,
-    LogEvent,
-)
+from vestige.core.models import Access, LogEvent
 from vestige.store.contract.changes import Change, Claim
 from vestige.store.merge.histories import Absorbed, EntityHistory
 

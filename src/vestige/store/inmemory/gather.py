@@ -353,8 +353,7 @@ def _sketch(
         starts=np.cumsum(lengths) - lengths,
         lengths=lengths,
         around=np.array(
-            [[owners.index(name) if name in owners else -1 for name in row] for row in around],
-            dtype=np.int64,
+            [[owners.index(name) if name in owners else -1 for name in row] for row in around], dtype=np.int64
         ),
     )
 
@@ -400,13 +399,7 @@ class InMemorySearch:
         return lexical(self._state(), terms, where, access=access, limit=limit, postings=postings)
 
     def nearest(
-        self,
-        vectors: NDArray[np.float32],
-        signature: Signature,
-        where: Filter,
-        *,
-        access: Access,
-        limit: int,
+        self, vectors: NDArray[np.float32], signature: Signature, where: Filter, *, access: Access, limit: int
     ) -> list[list[Scored]]:
         return search.nearest(self._state(), vectors, signature, where, access=access, limit=limit)
 

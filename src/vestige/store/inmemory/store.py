@@ -54,12 +54,7 @@ def examine(state: StoreState) -> list[Trouble]:
         if end not in state.held
     }
     return [
-        *about(
-            "texts",
-            "The words in the index are not those of the text.",
-            worded,
-            repair="words",
-        ),
+        *about("texts", "The words in the index are not those of the text.", worded, repair="words"),
         *about("references", "Edges lead to memories that do not exist.", sorted(loose)),
     ]
 
@@ -162,13 +157,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         return [held.record() for held in found if held is not None]
 
     def find(
-        self,
-        where: Filter,
-        *,
-        access: Access,
-        order: Order = Order.NEWEST,
-        limit: int,
-        offset: int = 0,
+        self, where: Filter, *, access: Access, order: Order = Order.NEWEST, limit: int, offset: int = 0
     ) -> list[Record]:
         start = search.at_least_none(offset)
         stop = start + search.at_least_none(limit)
@@ -220,12 +209,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         return buried.tombstone if seen else None
 
     def log(
-        self,
-        *,
-        access: Access,
-        memory_id: str | None = None,
-        after: int = 0,
-        limit: int = 1000,
+        self, *, access: Access, memory_id: str | None = None, after: int = 0, limit: int = 1000
     ) -> list[LogEvent]:
         events = [
             event

@@ -89,9 +89,7 @@ def _upgrade(db: Connection[Any], oid: int | None) -> Upgrade:
     done = applied(db) if made else []
     todo = pending(done)
     return Upgrade(
-        schema=done[-1].version if done else 0,
-        known=len(schema()),
-        steps=tuple(step.label for step in todo),
+        schema=done[-1].version if done else 0, known=len(schema()), steps=tuple(step.label for step in todo)
     )
 
 

@@ -266,8 +266,7 @@ def _labelled(where: Filter) -> Iterator[Condition]:
         )
     if where.exclude_types:
         yield Condition(
-            sql="m.node_type NOT IN (SELECT value FROM json_each(?))",
-            params=(listed(where.exclude_types),),
+            sql="m.node_type NOT IN (SELECT value FROM json_each(?))", params=(listed(where.exclude_types),)
         )
     for label in LABELS:
         value: Param | None = getattr(where, label)

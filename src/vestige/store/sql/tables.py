@@ -35,13 +35,9 @@ from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.filters import clause, natural
 from vestige.store.sql.merge import histories as history_export
 from vestige.store.sql.rows import documents, history, memories, store_facts
-from vestige.store.sql.rows import (
-    edges as graph,
-)
+from vestige.store.sql.rows import edges as graph
 from vestige.store.sql.rows import stats as counting
-from vestige.store.sql.rows import (
-    strengths as reviews,
-)
+from vestige.store.sql.rows import strengths as reviews
 from vestige.store.sql.rows.keys import KeyTable
 from vestige.store.sql.search import index_rows
 from vestige.store.sql.search import vectors as dense

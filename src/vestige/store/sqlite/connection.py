@@ -14,14 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
-from vestige.core.errors import (
-    InvalidInput,
-    StoreBusy,
-    StoreCorrupt,
-    StoreError,
-    StoreFull,
-    StoreReadOnly,
-)
+from vestige.core.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from vestige.store.sql.database import Params
 from vestige.store.sql.filters import askable, asks
 from vestige.store.sqlite.file.wal import BYTES as JOURNAL_BYTES
@@ -142,9 +135,7 @@ def store_error(exc: sqlite3.Error, path: Path, waited_seconds: float | None = N
         )
     first = (kind.__doc__ or "").strip() if kind is not StoreError else "The database failed."
     return kind(
-        f"{first} ({path.name}: {exc})",
-        hint=HINTS.get(kind),
-        details={"path": str(path), "cause": str(exc)},
+        f"{first} ({path.name}: {exc})", hint=HINTS.get(kind), details={"path": str(path), "cause": str(exc)}
     )
 
 

@@ -259,9 +259,7 @@ DOCUMENTS = TableSpec(
     value=_document,
 )
 PROFILES = TableSpec(
-    table="profiles",
-    columns=columns("id:integer profile:text signature:json active:integer"),
-    order=("id",),
+    table="profiles", columns=columns("id:integer profile:text signature:json active:integer"), order=("id",)
 )
 API_KEYS = TableSpec(
     table="api_keys",
@@ -277,11 +275,7 @@ ENDED_LOGINS = TableSpec(table="ended_logins", columns=columns("id:text ends_at:
 PARTS: tuple[TableSpec, ...] = (
     MEMORIES,
     GRAVES,
-    TableSpec(
-        table="tombstones",
-        columns=columns("id:text scope:text deleted_at:moment"),
-        order=("id",),
-    ),
+    TableSpec(table="tombstones", columns=columns("id:text scope:text deleted_at:moment"), order=("id",)),
     TableSpec(
         table="revisions",
         columns=columns(
@@ -306,11 +300,7 @@ PARTS: tuple[TableSpec, ...] = (
         order=("source", "target", "kind"),
         of_memories=("source", "target"),
     ),
-    TableSpec(
-        table="claims",
-        columns=columns("key:text digest:text answer:text at:moment"),
-        order=("key",),
-    ),
+    TableSpec(table="claims", columns=columns("key:text digest:text answer:text at:moment"), order=("key",)),
     TableSpec(
         table="claim_memories",
         columns=columns("key:integer claim:text"),

@@ -45,9 +45,7 @@ INTENTIONS = frozenset({"intention.update", "intention.delete"})
 
 NOT_FOUND = "not_found"
 NO_AGENT = Refusal(
-    status=400,
-    code="agent_id_needed",
-    message=f"The header {HEADER} is needed: the bridge isolates agents.",
+    status=400, code="agent_id_needed", message=f"The header {HEADER} is needed: the bridge isolates agents."
 )
 NOT_CONFINED = Refusal(
     status=403,

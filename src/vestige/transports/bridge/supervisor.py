@@ -30,10 +30,7 @@ PROBE_SECONDS = 5.0
 """How long a process that did not answer a call may take to answer a ping."""
 OPENING_SECONDS = 600.0
 """Time limit of calls until the first one is answered: the process may be migrating an old database."""
-SMALL_CALL: tuple[str, Message] = (
-    "memory",
-    {"action": "get", "id": "00000000-0000-0000-0000-000000000000"},
-)
+SMALL_CALL: tuple[str, Message] = ("memory", {"action": "get", "id": "00000000-0000-0000-0000-000000000000"})
 """A call that every `vestige-mcp` answers at once and that changes nothing: the memory does not exist."""
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0

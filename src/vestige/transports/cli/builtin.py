@@ -190,9 +190,5 @@ def completion(session: CliSession, shell: str | None) -> None:
 
 def version(session: CliSession) -> None:
     """Show the versions of Vestige, Python and the platform."""
-    value = {
-        "version": __version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-    }
+    value = {"version": __version__, "python": platform.python_version(), "platform": platform.platform()}
     session.answer(value, lambda: fields((("vestige" if k == "version" else k, v) for k, v in value.items())))

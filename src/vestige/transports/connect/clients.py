@@ -256,10 +256,7 @@ _ALL = (
         signs=("CONFIG/zed", "CONFIG/Zed", "~/.config/zed"),
         program="zed",
         advice="Zed starts it when the file is saved.",
-        source=(
-            "https://zed.dev/docs/ai/mcp",
-            "https://zed.dev/docs/configuring-zed",
-        ),
+        source=("https://zed.dev/docs/ai/mcp", "https://zed.dev/docs/configuring-zed"),
     ),
     AgentClient(
         name="gemini-cli",

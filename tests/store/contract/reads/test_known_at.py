@@ -138,12 +138,7 @@ def test_the_search_arms_look_back_too(store: MemoryStore) -> None:
         (near,) = store.nearest(rows(axis(0)), SIGNATURE, where, access=EVERYTHING, limit=9)
         assert hits(near) == there
         probe = Probe(
-            terms=("zinc",),
-            literals=("zinc",),
-            vector=axis(0),
-            signature=SIGNATURE,
-            where=where,
-            per_arm=9,
+            terms=("zinc",), literals=("zinc",), vector=axis(0), signature=SIGNATURE, where=where, per_arm=9
         )
         assert list(store.gather(probe, access=EVERYTHING).ids) == there
 

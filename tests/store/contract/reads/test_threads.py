@@ -151,12 +151,7 @@ def test_sources_with_two_members_on_average_are_threads_of_their_own(store: Mem
     def said(name: str, text: str, position: int, source: str | None) -> Memory:
         return replace(a_turn(name, text, position), source=source)
 
-    add(
-        store,
-        said("a1", "zinc", 1, "a"),
-        said("b1", "iron", 2, "b"),
-        said("a2", "cobalt", 3, "a"),
-    )
+    add(store, said("a1", "zinc", 1, "a"), said("b1", "iron", 2, "b"), said("a2", "cobalt", 3, "a"))
     # three members, two sources: one thread
     assert near(store, "zinc") == {"a1", "b1"}
     add(store, said("b2", "nickel", 4, "b"))

@@ -101,11 +101,7 @@ def test_the_words_of_what_is_deleted_are_in_no_file(living: Living) -> None:
     words = {word: word.encode() for word in ("qvantixol", "wrembluk", "zhorpid")}
     name = intend(living.world, "Remind me to ring Qvantixol tomorrow at 9")
     living.world.call(
-        "intention",
-        action="update",
-        id=name,
-        description="Ring Wrembluk.",
-        trigger={"topic": "zhorpid"},
+        "intention", action="update", id=name, description="Ring Wrembluk.", trigger={"topic": "zhorpid"}
     )
     assert [one["id"] for one in told(living.world, topics=["zhorpid"])] == [name]
     living.close()

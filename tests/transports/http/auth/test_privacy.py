@@ -124,9 +124,7 @@ READABLE, WRITABLE = list(KEYS), [name for name in KEYS if "read" not in name]
 
 
 @pytest.mark.parametrize(
-    ("failing", "holders"),
-    [(busy, WRITABLE), (corrupt, READABLE)],
-    ids=["busy", "corrupt"],
+    ("failing", "holders"), [(busy, WRITABLE), (corrupt, READABLE)], ids=["busy", "corrupt"]
 )
 @pytest.mark.parametrize("transport", ["by_rest", "by_mcp"])
 def test_only_who_may_do_everything_hears_where_a_failing_store_is_and_who_has_it(

@@ -162,9 +162,7 @@ def test_long_calls_over_rest_are_refused_when_there_is_no_turn_for_them(
     assert [answer.status_code for answer in answers] == [200] * 4
 
 
-def test_a_batch_of_long_tools_has_its_share_of_threads_and_all_are_answered(
-    tmp_path: Path,
-) -> None:
+def test_a_batch_of_long_tools_has_its_share_of_threads_and_all_are_answered(tmp_path: Path) -> None:
     with new_site(tmp_path, ROOM) as site, ThreadPoolExecutor(1) as threads, holding(LONG) as held:
         mine = site.key()
         session = open_session(site.http, "2025-03-26", headers=bearer(mine))
@@ -374,11 +372,7 @@ def test_what_goes_on_for_ever_is_ended_when_its_time_is_up(
     tmp_path: Path, name: str, way: Callable[[Site, str], tuple[int, str]]
 ) -> None:
     settings: dict[str, Any] = {"auth.enabled": False, "server.long_request_seconds": 200}
-    with (
-        open_world(tmp_path, clock=Running(), **settings) as world,
-        holding(name),
-        open_site(world) as site,
-    ):
+    with open_world(tmp_path, clock=Running(), **settings) as world, holding(name), open_site(world) as site:
         began = world.clock.now
         assert way(site, name) == (504, "deadline_exceeded")
         took = (world.clock.now - began).total_seconds()

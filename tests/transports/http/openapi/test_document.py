@@ -79,8 +79,7 @@ def checker(schema: Json, *, closed: bool = False) -> Draft202012Validator:
     if closed:
         components = {name: closed_off(one) for name, one in components.items()}
     return Draft202012Validator(
-        {**schema, "components": {"schemas": components}},
-        format_checker=Draft202012Validator.FORMAT_CHECKER,
+        {**schema, "components": {"schemas": components}}, format_checker=Draft202012Validator.FORMAT_CHECKER
     )
 
 

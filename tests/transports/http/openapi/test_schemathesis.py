@@ -46,11 +46,7 @@ CHECKS = (
 be together. Nor whether all else is refused: a 0 for `false` is taken here, and a text for a list of one. Who
 may do what is the subject of test_authorisation.py."""
 
-SETTINGS = {
-    "storage.backend": "memory",
-    "server.allowed_hosts": [asgi.HOST],
-    "server.requests_per_minute": 0,
-}
+SETTINGS = {"storage.backend": "memory", "server.allowed_hosts": [asgi.HOST], "server.requests_per_minute": 0}
 
 
 @pytest.fixture

@@ -128,10 +128,7 @@ def open_house(
     folder: Path, limit: Limit = LIMITS["both"], *, canaries: bool = False
 ) -> Iterator[tuple[Site, dict[str, Headers]]]:
     """A server with everybody's credentials."""
-    with (
-        reach_world(folder, limit, canaries=canaries, settings=SETTINGS) as world,
-        open_site(world) as site,
-    ):
+    with reach_world(folder, limit, canaries=canaries, settings=SETTINGS) as world, open_site(world) as site:
         yield site, credentials(site)
 
 

@@ -102,10 +102,7 @@ def sent(http: httpx2.Client, headers: Headers, body: Body) -> Iterator[None]:
 @contextmanager
 def talking_to(app: Service) -> Iterator[httpx2.Client]:
     """A client of MCP alone, with the small catalog, on a real socket."""
-    with (
-        served(endpoint(app, CATALOG)) as url,
-        httpx2.Client(base_url=url, timeout=TIMEOUT_SECONDS) as http,
-    ):
+    with served(endpoint(app, CATALOG)) as url, httpx2.Client(base_url=url, timeout=TIMEOUT_SECONDS) as http:
         yield http
 
 

@@ -151,13 +151,7 @@ class PostgresSearch:
         return self._connections.repeated(look)
 
     def nearest(
-        self,
-        vectors: NDArray[np.float32],
-        signature: Signature,
-        where: Filter,
-        *,
-        access: Access,
-        limit: int,
+        self, vectors: NDArray[np.float32], signature: Signature, where: Filter, *, access: Access, limit: int
     ) -> list[list[Scored]]:
         most = natural(limit)
 

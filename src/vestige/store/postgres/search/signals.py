@@ -142,10 +142,7 @@ def _selects(query: Query | None, sought: Sequence[str], chosen: SentKeys) -> li
         return [SqlPart(sql=f"{CANDIDATES} {TRAITS} {NO_PIECES} {texts}", params=(chosen,))]
     vector, profile = vector_bytes(query.vector), query.space.profile
     return [
-        SqlPart(
-            sql=f"{CANDIDATES} {TRAITS} {PIECES} {texts}",
-            params=(chosen, vector, vector, profile.id),
-        ),
+        SqlPart(sql=f"{CANDIDATES} {TRAITS} {PIECES} {texts}", params=(chosen, vector, vector, profile.id)),
         SqlPart(sql=KEPT, params=(vectors.width(profile.signature.dimension),)),
     ]
 

@@ -49,10 +49,7 @@ def vectors(db: Database) -> Iterator[Trouble]:
             repair="vectors",
         )
     yield from about(
-        "vectors",
-        "Vectors have the wrong dimension or length.",
-        sorted(misshapen(db)),
-        repair="vectors",
+        "vectors", "Vectors have the wrong dimension or length.", sorted(misshapen(db)), repair="vectors"
     )
 
 

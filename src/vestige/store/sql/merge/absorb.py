@@ -11,28 +11,14 @@ from vestige.store.merge import absorb as absorbing
 from vestige.store.merge.absorb import AbsorbPlan, Meeting
 from vestige.store.merge.histories import Absorbed, DocumentHistory, EntityHistory, MemoryHistory
 from vestige.store.merge.strength_log import EVIDENCE, Curves, Folded
-from vestige.store.merge.union import (
-    Key,
-    Name,
-    ending,
-    key_of,
-    merged,
-    name,
-    present,
-    revisions,
-    two_events,
-)
+from vestige.store.merge.union import Key, Name, ending, key_of, merged, name, present, revisions, two_events
 from vestige.store.sql.commit import commit as pending
 from vestige.store.sql.commit.commit import PendingMemory
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.merge import histories
 from vestige.store.sql.rows import documents, memories, store_facts, strengths
-from vestige.store.sql.rows import (
-    edges as graph,
-)
-from vestige.store.sql.rows import (
-    history as history_rows,
-)
+from vestige.store.sql.rows import edges as graph
+from vestige.store.sql.rows import history as history_rows
 from vestige.store.sql.rows import history as log
 from vestige.store.sql.search import index_rows, vectors
 
@@ -222,8 +208,7 @@ def _revise(draft: PendingMemory, memory: Memory, one: Meeting, prepared: Prepar
 def _rewire(db: Database, plan: AbsorbPlan) -> None:
     keys = memories.keys_of(db, {end for ends in plan.edges for end in ends[:2]})
     graph.replace(
-        db,
-        {(keys[source], keys[target], kind): edge for (source, target, kind), edge in plan.edges.items()},
+        db, {(keys[source], keys[target], kind): edge for (source, target, kind), edge in plan.edges.items()}
     )
 
 

@@ -216,8 +216,7 @@ def bury(db: Database, buried: Iterable[EndedMemory]) -> None:
 def buried_among(db: Database, memory_ids: Iterable[str]) -> set[str]:
     """Which of these ids were deleted."""
     rows = db.execute(
-        "SELECT id FROM tombstones WHERE id IN (SELECT value FROM json_each(?))",
-        (listed(memory_ids),),
+        "SELECT id FROM tombstones WHERE id IN (SELECT value FROM json_each(?))", (listed(memory_ids),)
     )
     return {row[0] for row in rows}
 

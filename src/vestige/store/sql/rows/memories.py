@@ -210,8 +210,7 @@ def present(db: Database, memory_ids: Iterable[str]) -> list[Memory]:
 def keys_of(db: Database, memory_ids: Iterable[str]) -> dict[str, int]:
     """The keys of the existing ones of these ids."""
     rows = db.execute(
-        "SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-        (listed(memory_ids),),
+        "SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))", (listed(memory_ids),)
     )
     return dict(rows.fetchall())
 

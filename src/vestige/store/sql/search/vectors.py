@@ -113,13 +113,7 @@ class TokenCache:
 def around(directory: Directory, keys: Integers) -> Integers:
     """The keys at each of `OFFSETS` of each key, negative without one."""
     before, after = directory.beside(keys, -1), directory.beside(keys, 1)
-    there = {
-        0: keys,
-        -1: before,
-        1: after,
-        -2: directory.beside(before, -1),
-        2: directory.beside(after, 1),
-    }
+    there = {0: keys, -1: before, 1: after, -2: directory.beside(before, -1), 2: directory.beside(after, 1)}
     return np.stack([there[offset] for offset in OFFSETS], axis=1)
 
 

@@ -5,13 +5,7 @@ import sqlite3
 from contextlib import closing
 from functools import cache
 
-from vestige.store.sql.check.schema import (
-    SchemaDifference,
-    SchemaObject,
-    SchemaObjects,
-    by_name,
-    differences,
-)
+from vestige.store.sql.check.schema import SchemaDifference, SchemaObject, SchemaObjects, by_name, differences
 from vestige.store.sqlite.opening import schema
 
 OBJECTS = (

@@ -165,13 +165,7 @@ class SqliteSearch:
             return words.lexical(db, self._directory, terms, allowed, most, postings)
 
     def nearest(
-        self,
-        vectors: NDArray[np.float32],
-        signature: Signature,
-        where: Filter,
-        *,
-        access: Access,
-        limit: int,
+        self, vectors: NDArray[np.float32], signature: Signature, where: Filter, *, access: Access, limit: int
     ) -> list[list[Scored]]:
         most = natural(limit)
         self._publish_index()

@@ -181,10 +181,7 @@ class Greeting:
         server = Http(url=f"{self.url}/mcp", key=key)
         entry = CLIENTS[claude.CLIENT].entry(server)
         config = orjson.dumps({"mcpServers": {NAME: entry}}).decode()
-        return [
-            f"  Claude Code:  {typed(claude.add(server, NAME))}",
-            f"  Other clients by hand:  {config}",
-        ]
+        return [f"  Claude Code:  {typed(claude.add(server, NAME))}", f"  Other clients by hand:  {config}"]
 
 
 def _started(session: CliSession, greeting: Greeting) -> None:

@@ -23,12 +23,7 @@ MOST_SHOWN = 20
 
 
 def transfer(
-    session: CliSession,
-    source: str,
-    destination: str,
-    *,
-    dry_run: bool = False,
-    verify_only: bool = False,
+    session: CliSession, source: str, destination: str, *, dry_run: bool = False, verify_only: bool = False
 ) -> bool:
     """Copy a store, plan it, or compare the two. Returns whether everything was copied, or would be."""
     origin, goal = session.open_ends(session.settings(), source, destination)

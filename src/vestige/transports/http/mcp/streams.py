@@ -87,11 +87,7 @@ async def first_of(outbox: Outbox) -> Outgoing | None:
 
 
 async def stream(
-    send: Send,
-    outbox: Outbox,
-    first: Outgoing | None = None,
-    *,
-    still: Callable[[], Awaitable[bool]],
+    send: Send, outbox: Outbox, first: Outgoing | None = None, *, still: Callable[[], Awaitable[bool]]
 ) -> bool:
     """Send the messages of an outbox as events, until it is exhausted or the key of the reader is not valid
     any more, which is checked at intervals. Returns whether the key was valid to the end."""
