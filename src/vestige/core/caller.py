@@ -6,8 +6,7 @@ from typing import Any, Protocol
 
 from vestige.core.models import EVERYTHING, Access, covers
 
-PERMISSIONS = ("read", "write", "admin")
-"""All permissions, from least to most."""
+PERMISSIONS = ("read", "write", "admin")  # All permissions, from least to most.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,8 +70,7 @@ MILLISECOND = timedelta(milliseconds=1)
 COUNTER_BITS = 16
 LAST_MILLISECOND = 2**46 - 1
 """In the year 4199. Beyond it the clock only counts on, so that it never leaves 64 bits."""
-LAST_READING = 2**63 - 2**40
-"""No reading from elsewhere may be above it: there must be room to count on."""
+LAST_READING = 2**63 - 2**40  # No reading from elsewhere may be above it: there must be room to count on.
 
 
 def tick(previous: int, at: datetime) -> int:

@@ -149,10 +149,8 @@ class MissingExtra(VestigeError):
 
 
 def _installing(extra: str) -> str:
-    """The command that installs an extra into this installation.
-
-    It lists the packages, because a checkout or a wheel of Vestige is not in a package index.
-    """
+    """The command that installs an extra into this installation. It lists the packages, because a checkout or
+    a wheel of Vestige is not in a package index."""
     # Imported here: programs that start within milliseconds import this module.
     import shlex
     import sys

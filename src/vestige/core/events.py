@@ -328,11 +328,8 @@ Listener = Callable[[Happening], None]
 
 
 class EventBus:
-    """Sends every event to every listener, in order, on the emitting thread.
-
-    An error of a listener is logged and does not affect other listeners or the emitter: the change is already
-    committed.
-    """
+    """Sends every event to every listener, in order, on the emitting thread. An error of a listener is logged
+    and does not affect other listeners or the emitter: the change is already committed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -350,10 +347,8 @@ class EventBus:
 
     @contextmanager
     def listening(self, listener: Listener, *, everywhere: bool = False) -> Iterator[None]:
-        """Subscribe while the block runs: to events of this process, or `everywhere` on this store.
-
-        Reactions listen to this process only: other processes have their own reactions.
-        """
+        """Subscribe while the block runs: to events of this process, or `everywhere` on this store. Reactions
+        listen to this process only: other processes have their own reactions."""
         subscribed = (listener, everywhere)
         with self._lock:
             first = everywhere and not self.followed

@@ -357,8 +357,7 @@ class Access:
         return self.domains is None or bool(set(self.domains) & set(memory.domains))
 
 
-EVERYTHING = Access()
-"""The access of the local user: the CLI and a stdio server on the user's own machine."""
+EVERYTHING = Access()  # The access of the local user: the CLI and a stdio server on the user's own machine.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -404,8 +403,7 @@ class Filter:
     now: datetime | None = None
 
 
-ANYTHING = Filter(archived=None)
-"""Every memory, including archived ones."""
+ANYTHING = Filter(archived=None)  # Every memory, including archived ones.
 
 
 class Order(enum.StrEnum):

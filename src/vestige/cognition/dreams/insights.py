@@ -22,25 +22,20 @@ from vestige.cognition.text.likeness import overlap
 from vestige.cognition.text.vocabulary import Vocabulary, is_rare, opening
 from vestige.core.models import Memory
 
-MOST_INSIGHTS = 10
-"""The limit for one dream."""
+MOST_INSIGHTS = 10  # The limit for one dream.
 LEAST_NOVELTY = 0.3
 MOST_CONFIDENCE = 0.95
 TREND_DAYS = 30
 """A topic that recurs over more days than this is a trend."""
-SEVERAL = 3
-"""The number of memories, and of days, that make a pattern."""
-COMMON_SHARE = 2 / 3
-"""The share of the sources that must contain a word for it to be their topic."""
+SEVERAL = 3  # The number of memories, and of days, that make a pattern.
+COMMON_SHARE = 2 / 3  # The share of the sources that must contain a word for it to be their topic.
 LEAST_WORDS, TOPIC_WORDS = 2, 3
 """The number of common words that name a topic, and how many of them are named."""
-QUOTED = 3
-"""The number of sources that are quoted; the others are only cited."""
+QUOTED = 3  # The number of sources that are quoted; the others are only cited.
 QUOTE_CHARS = 80
 ANSWERED = 0.6
 """The similarity from which a statement may answer a question."""
-SAME_SOURCES = 0.6
-"""The share of common sources from which an insight of the same kind says nothing new."""
+SAME_SOURCES = 0.6  # The share of common sources from which an insight of the same kind says nothing new.
 
 
 class InsightKind(enum.StrEnum):

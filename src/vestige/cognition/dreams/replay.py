@@ -25,12 +25,10 @@ from vestige.cognition.text.likeness import Words, overlap
 from vestige.cognition.text.vocabulary import Vocabulary
 from vestige.core.models import Edge, Evidence, Memory
 
-LEAST_MEMORIES = 5
-"""With fewer memories there is nothing to cross-reference."""
+LEAST_MEMORIES = 5  # With fewer memories there is nothing to cross-reference.
 SALIENT_SHARE = 0.7
 """The share of the replay for memories that mattered recently; the rest is spread over all ages."""
-RUN = 5
-"""The number of old memories replayed together, in the order in which they were stored."""
+RUN = 5  # The number of old memories replayed together, in the order in which they were stored.
 GOLDEN = 0.6180339887498949
 """Steps of this length fall into the largest gap that earlier steps left, so that dreams cover everything."""
 
@@ -52,21 +50,17 @@ COMMON_TAGS = 2
 TEMPORAL_HOURS, TEMPORAL_SIMILARITY = 24.0, 0.6
 SEMANTIC_SIMILARITY = 0.8
 
-LINKS_EACH = 3
-"""The limit of new links of one memory in one dream …"""
+LINKS_EACH = 3  # The limit of new links of one memory in one dream …
 MOST_LINKS = 12
 """… and of links from dreams in all: a hub that is linked to everything carries no information."""
 STRENGTHENED_EVERY = timedelta(days=1)
 """The least time between two replays that strengthen a memory and its links."""
-OLD_AMOUNT = 0.5
-"""The effect of a replay on a memory that is only old, relative to one that mattered."""
-CONFLICT_SIMILARITY = 0.6
-"""The similarity from which two notes are checked for a contradiction."""
+OLD_AMOUNT = 0.5  # The effect of a replay on a memory that is only old, relative to one that mattered.
+CONFLICT_SIMILARITY = 0.6  # The similarity from which two notes are checked for a contradiction.
 TAGS_SHARE = 0.4
 """The weight of common tags against common words, without vectors, where both memories have tags."""
 
-Pair = tuple[str, str]
-"""Two memories by id, in alphabetical order."""
+Pair = tuple[str, str]  # Two memories by id, in alphabetical order.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +79,7 @@ def pair(one: str, other: str) -> Pair:
 
 def runs(memories: int, wanted: int, turn: int) -> list[tuple[int, int]]:
     """Runs to replay in a list of memories sorted by age, as (start, length); different runs at every turn.
-
-    They are spread evenly and do not overlap.
-    """
+    They are spread evenly and do not overlap."""
     if wanted <= 0 or memories <= 0:
         return []
     if wanted >= memories:

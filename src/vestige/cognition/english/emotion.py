@@ -55,13 +55,10 @@ URGENT_PHRASES = tuple(_LISTS["urgent_phrases"])
 
 # -- emotion of a text --------------------------------------------------------------------------
 
-READ_CHARS = 2_000
-"""Only the beginning of a text is read: a long one is a document."""
+READ_CHARS = 2_000  # Only the beginning of a text is read: a long one is a document.
 
-CALM = 0.05
-"""The arousal of a text without any sign of emotion."""
-FELT_FROM = 0.2
-"""Below this arousal a text is neutral."""
+CALM = 0.05  # The arousal of a text without any sign of emotion.
+FELT_FROM = 0.2  # Below this arousal a text is neutral.
 
 BESIDE_SHARES = (1.0, 0.25, 0.125)
 """The weights of the strongest word, the second and the third: a text is about as arousing as its strongest
@@ -70,8 +67,7 @@ word, whatever its length."""
 NEGATION_WINDOW = 3
 NEGATED_VALENCE = -0.7
 """“Not happy” is unpleasant, but less than “sad” …"""
-NEGATED_AROUSAL = 0.5
-"""… and “no panic” calmer than “panic”, though not calm."""
+NEGATED_AROUSAL = 0.5  # … and “no panic” calmer than “panic”, though not calm.
 
 URGENCY_STEP, MAX_URGENCY = 0.3, 0.6
 EXCLAMATION_STEP, MAX_EXCLAMATION = 0.05, 0.15

@@ -112,10 +112,8 @@ def is_negator(words: Sequence[Word], at: int) -> bool:
 
 
 def denied(words: Sequence[Word], by: frozenset[str] | None = None) -> list[bool]:
-    """For each word, whether an odd number of negations before it in its clause applies to it.
-
-    `by` limits the negations that count.
-    """
+    """For each word, whether an odd number of negations before it in its clause applies to it. `by` limits
+    the negations that count."""
     flags: list[bool] = []
     clause, odd = -1, False
     for at, word in enumerate(words):

@@ -24,16 +24,11 @@ from vestige.cognition.text.analyser import terms
 from vestige.cognition.text.likeness import Words, is_alike, overlap
 from vestige.core.models import Memory, Record, Revision
 
-LONG_CHARS = 2_000
-"""A longer text makes too many statements for a conflict between two of them to be found."""
-BELONGING = 0.6
-"""The share of the primary's relevance from which a memory belongs to the evidence."""
-DISTRUSTED = 0.35
-"""Below this trust a memory's correction of another is ignored."""
-DOUBT_LEFT = 0.85
-"""The factor by which each independent source that says the same reduces the doubt."""
-RESOLVED = 0.7
-"""The confidence from which a question counts as answered."""
+LONG_CHARS = 2_000  # A longer text makes too many statements for a conflict between two of them to be found.
+BELONGING = 0.6  # The share of the primary's relevance from which a memory belongs to the evidence.
+DISTRUSTED = 0.35  # Below this trust a memory's correction of another is ignored.
+DOUBT_LEFT = 0.85  # The factor by which each independent source that says the same reduces the doubt.
+RESOLVED = 0.7  # The confidence from which a question counts as answered.
 
 
 class Role(enum.StrEnum):
@@ -91,9 +86,7 @@ class Superseded:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
     """The result of weighing the evidence. Exhibits are named by index; `roles` are those of relevant ones.
-
-    `contradictions` are between statements that both still hold, the stronger one first.
-    """
+    `contradictions` are between statements that both still hold, the stronger one first."""
 
     primary: int | None
     roles: dict[int, Role]

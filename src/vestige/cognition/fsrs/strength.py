@@ -33,8 +33,7 @@ STORAGE_GAIN_EXPOSED = 0.02
 STORAGE_GAIN_CAPTURED = 0.1
 STORAGE_GAIN_REPLAYED = 0.05
 
-REPLAY_STEP = 0.05
-"""The share that a replay adds to the stability."""
+REPLAY_STEP = 0.05  # The share that a replay adds to the stability.
 
 EXPOSURE_LIFT = 0.05
 EXPOSURE_EVERY = timedelta(hours=24)
@@ -123,10 +122,8 @@ def encode(at: datetime, curve: float = formulas.W20) -> Strength:
 
 
 def after(strength: Strength, evidence: Evidence, at: datetime, amount: float = 1.0) -> Strength:
-    """The strength after one more piece of evidence. A clock that was set back does not undo time.
-
-    `amount` is the degree of evidence that has one: importance, capture, replay, inhibition.
-    """
+    """The strength after one more piece of evidence. A clock that was set back does not undo time. `amount`
+    is the degree of evidence that has one: importance, capture, replay, inhibition."""
     if not 0.0 <= amount <= 1.0:
         raise InvalidInput("The amount of an evidence is between 0 and 1.", details={"amount": amount})
     if evidence is Evidence.ENCODED:
@@ -272,10 +269,8 @@ def _stabilised(strength: Strength, share: float, gain: float = 0.0) -> Strength
 
 
 def _promoted(strength: Strength, at: datetime) -> Strength:
-    """After a vote for it. It lifts the level one step, where a successful review restores it.
-
-    Within a day of an earlier judgement it does no more than that.
-    """
+    """After a vote for it. It lifts the level one step, where a successful review restores it. Within a day
+    of an earlier judgement it does no more than that."""
     level = min(1.0, strength.retrieval + PROMOTE_STEP)
     voted = replace(_reviewed(strength, Grade.EASY, at), retrieval=level)
     if strength.reps == 0 or faded_days(strength, at) >= 1.0:
@@ -353,10 +348,8 @@ ADVICE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keeping:
-    """The average retention and its distribution over the buckets; the average chance of recall; advice.
-
-    An empty store has no chance of recall.
-    """
+    """The average retention and its distribution over the buckets; the average chance of recall; advice. An
+    empty store has no chance of recall."""
 
     average: float
     recall: float | None

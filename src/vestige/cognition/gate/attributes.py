@@ -190,10 +190,8 @@ def _is_object(slot: Slot, head: Sequence[Word], preposition: str) -> bool:
 
 # -- value changes ------------------------------------------------------------------------------
 
-LONGEST = 150
-"""The limit of words in a statement; comparing word by word takes quadratic time."""
-LONGEST_VALUE = 4
-"""The limit of content words in a value; more is another statement."""
+LONGEST = 150  # The limit of words in a statement; comparing word by word takes quadratic time.
+LONGEST_VALUE = 4  # The limit of content words in a value; more is another statement.
 
 _LOOSE = ARTICLES | frozenset(
     "now currently always must should please just really do does did be also".split()

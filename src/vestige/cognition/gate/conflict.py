@@ -27,10 +27,8 @@ from vestige.cognition.gate.change_words import (
 
 # -- statements, and whether two are about the same thing --------------------------------------------
 
-NEAR = 0.25
-"""The share of common content words from which one statement can be about the other …"""
-NAMED = 0.2
-"""… and from which it can if it names the thing itself."""
+NEAR = 0.25  # The share of common content words from which one statement can be about the other …
+NAMED = 0.2  # … and from which it can if it names the thing itself.
 
 _MODIFIERS = frozenset("new current latest final whole entire first same".split())
 """Modifiers that do not make a thing another one."""
@@ -95,10 +93,8 @@ def _content(one: Statement) -> set[str]:
 
 
 def is_near(ours: Statement, theirs: Statement) -> bool:
-    """Whether two statements share enough to be about one thing: many words, or the thing by its name.
-
-    A person alone is not enough: there are many statements about one person.
-    """
+    """Whether two statements share enough to be about one thing: many words, or the thing by its name. A
+    person alone is not enough: there are many statements about one person."""
     share = in_common(ours, theirs)
     if share >= NEAR:
         return True
@@ -138,14 +134,11 @@ def is_indefinite(words: Sequence[Word]) -> bool:
 
 ConflictKind = Literal["polarity", "value", "slot", "correction", "state"]
 
-SAME_SUBJECT = 0.5
-"""The share of content words two statements must share to deny each other."""
-REJECTED_WHOLE = 0.7
-"""The share of a statement's content words that must be rejected for all of it to be."""
+SAME_SUBJECT = 0.5  # The share of content words two statements must share to deny each other.
+REJECTED_WHOLE = 0.7  # The share of a statement's content words that must be rejected for all of it to be.
 LONGEST, MOST_COMPARED = 1000, 1000
 """The limits of words in a text and of pairs of sentences: a longer text is a document."""
-LONGEST_STATE = 18
-"""The limit of content words of a statement that one announcement can be about."""
+LONGEST_STATE = 18  # The limit of content words of a statement that one announcement can be about.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,10 +162,8 @@ class StatementConflict:
 
 @lru_cache(maxsize=256)
 def find_conflict(new: str, old: str, *, close: bool = False) -> StatementConflict | None:
-    """The weightiest conflict between a new and an old statement, or None.
-
-    `close`: the two are known to be about the same thing, whatever words they share.
-    """
+    """The weightiest conflict between a new and an old statement, or None. `close`: the two are known to be
+    about the same thing, whatever words they share."""
     found: StatementConflict | None = None
     ours, theirs = statement(new), statement(old)
     if max(len(ours.words), len(theirs.words)) > LONGEST or ours.content_keys.isdisjoint(theirs.content_keys):
@@ -189,20 +180,16 @@ def find_conflict(new: str, old: str, *, close: bool = False) -> StatementConfli
 
 
 def _leaves_nothing_out(new: str, old: str, contradicted: Statement) -> bool:
-    """Whether the new text has all the old one says beside what it contradicts.
-
-    Anything it leaves out would be hidden with the rest.
-    """
+    """Whether the new text has all the old one says beside what it contradicts. Anything it leaves out would
+    be hidden with the rest."""
     said = {word.key for word in words_of(new)}
     judged = {word.sentence for word in contradicted.words}
     return all(word.key in said for word in words_of(old) if word.is_content and word.sentence not in judged)
 
 
 def _statements(new: str, old: str, spread: bool) -> Iterator[tuple[Statement, Statement]]:
-    """Pairs to compare: the whole texts, and the sentences of each that the other does not contain.
-
-    `spread`: a retraction may extend over several sentences of the new text.
-    """
+    """Pairs to compare: the whole texts, and the sentences of each that the other does not contain. `spread`:
+    a retraction may extend over several sentences of the new text."""
     whole, bare, known = statement(new), statement(without_preamble(new)), statement(old)
     left, right = bare.sentences(), known.sentences()
     if len(left) <= 1 and len(right) <= 1:

@@ -15,12 +15,9 @@ from vestige.cognition.gate.change_words import reports_change, retracts
 from vestige.cognition.gate.conflict import StatementConflict, find_conflict
 from vestige.cognition.gate.paraphrase import Likeness, restates, same_words
 
-CLOSE = 0.75
-"""The similarity from which a text is about the same thing."""
-SAME_THING = 0.6
-"""The similarity from which a reported change or correction is about this memory."""
-CORRECTABLE = 0.4
-"""The similarity from which a text can correct another."""
+CLOSE = 0.75  # The similarity from which a text is about the same thing.
+SAME_THING = 0.6  # The similarity from which a reported change or correction is about this memory.
+CORRECTABLE = 0.4  # The similarity from which a text can correct another.
 WEIGHT = {"polarity": 2, "value": 2, "correction": 1, "state": 0, "slot": 0}
 """The precedence of conflicts by kind."""
 DEMOTED_RETRIEVAL = 0.3
@@ -272,10 +269,8 @@ def _why_beside(rival: Rival) -> str:
 
 
 def _extends(longer: str, shorter: str) -> bool:
-    """Whether the new text is the old one plus a clause that does not reverse it.
-
-    "Use tabs" inside "Do not use tabs" does not count, nor does "3" in "3,000" or a bare ": never".
-    """
+    """Whether the new text is the old one plus a clause that does not reverse it. "Use tabs" inside "Do not
+    use tabs" does not count, nor does "3" in "3,000" or a bare ": never"."""
     known = _plain(shorter)
     if not _plain(longer).startswith(known):
         return False
@@ -299,8 +294,7 @@ _CLAUSE = re.compile(
 )
 _LIMITS = frozenset("only except unless if but instead anymore never not".split())
 """Words that restrict what was said before them."""
-LEAST_CLAUSE = 2
-"""The least number of content words in a clause; a lone "never" is a change of mind."""
+LEAST_CLAUSE = 2  # The least number of content words in a clause; a lone "never" is a change of mind.
 
 
 def _contains(longer: str, shorter: str) -> bool:

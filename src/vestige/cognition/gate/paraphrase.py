@@ -69,30 +69,19 @@ def unmatched(
 
 # -- paraphrases --------------------------------------------------------------------------------
 
-SAME = 0.68
-"""The cosine from which a text can be a paraphrase."""
-LONGEST = 300
-"""The limit of words in a paraphrase; comparing word by word takes quadratic time."""
-LONG = 8
-"""The number of content words that make a text long."""
-ALIKE = 0.5
-"""The likeness from which two words are counterparts …"""
-SYNONYM = 0.8
-"""… two values of one attribute are the same …"""
-LONE = 0.45
-"""… the only unmatched word of each text is, wherever it stands …"""
-PREDICATE = 0.85
-"""… two predicates ("is permitted", "is allowed") are …"""
-SAME_PLACE = 0.7
-"""… two words that alone differ between the texts are …"""
-UNLIKE = 0.36
-"""… and up to which two words in the same place say different things …"""
+SAME = 0.68  # The cosine from which a text can be a paraphrase.
+LONGEST = 300  # The limit of words in a paraphrase; comparing word by word takes quadratic time.
+LONG = 8  # The number of content words that make a text long.
+ALIKE = 0.5  # The likeness from which two words are counterparts …
+SYNONYM = 0.8  # … two values of one attribute are the same …
+LONE = 0.45  # … the only unmatched word of each text is, wherever it stands …
+PREDICATE = 0.85  # … two predicates ("is permitted", "is allowed") are …
+SAME_PLACE = 0.7  # … two words that alone differ between the texts are …
+UNLIKE = 0.36  # … and up to which two words in the same place say different things …
 OTHER_SUBJECT = 0.45
 """… or, at the beginning of a sentence, are about different things: a capital does not mark a name there."""
-COVERED = 0.6
-"""The share of content words that must have a counterpart …"""
-SHORT = 3
-"""… except that in a text of this few content words all must."""
+COVERED = 0.6  # The share of content words that must have a counterpart …
+SHORT = 3  # … except that in a text of this few content words all must.
 
 _CONDITIONS = {
     "if": "if", "unless": "if", "only": "only", "except": "except", "still": "still", "yet": "still",
@@ -210,10 +199,8 @@ def _conditions(words: Sequence[Word]) -> set[str]:
 
 
 def _swapped(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
-    """Whether two words have changed places: "Ada manages Bob", "Bob manages Ada".
-
-    In the passive they have not ("Bob is managed by Ada"), nor around a bare "is".
-    """
+    """Whether two words have changed places: "Ada manages Bob", "Bob manages Ada". In the passive they have
+    not ("Bob is managed by Ada"), nor around a bare "is"."""
     left, right = _roles(ours), _roles(theirs)
     if left is None or right is None or (left.verb, left.passive) != (right.verb, right.passive):
         return False
@@ -328,10 +315,8 @@ def _word(written: str) -> str:
 
 
 def _is_loose(word: str) -> bool:
-    """Whether a text's last character closes something that does not open in it, or is a full stop.
-
-    The dots of `cd ..` and `src/.` are words themselves.
-    """
+    """Whether a text's last character closes something that does not open in it, or is a full stop. The dots
+    of `cd ..` and `src/.` are words themselves."""
     if word[-1] in _BRACKETS:
         return _BRACKETS[word[-1]] not in word
     before = word.rstrip(".")[-1:]

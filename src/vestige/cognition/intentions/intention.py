@@ -47,12 +47,10 @@ def in_force(priority: Priority, deadline: datetime | None, now: datetime) -> Pr
 
 # -- intentions ---------------------------------------------------------------------------------
 
-REMINDERS = 5
-"""The limit of reminders of one intention."""
+REMINDERS = 5  # The limit of reminders of one intention.
 APART = timedelta(minutes=30)
 """The least time between two reminders; a look sooner than this shows the same reminder."""
-KEPT = timedelta(days=30)
-"""How long a finished or cancelled intention stays visible."""
+KEPT = timedelta(days=30)  # How long a finished or cancelled intention stays visible.
 
 NOTHING_MET: Mapping[str, datetime] = MappingProxyType({})
 
@@ -143,9 +141,7 @@ class Intention:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
     """The result of a look at an intention: the intention after it was shown, and if it is not shown.
-
-    `shown`: show it now. `fresh`: it came up just now. `counted`: showing it is a new reminder.
-    """
+    `shown`: show it now. `fresh`: it came up just now. `counted`: showing it is a new reminder."""
 
     after: Intention
     unshown: Intention

@@ -27,10 +27,8 @@ from vestige.cognition.intentions.triggers import (
 )
 from vestige.cognition.time.expressions import COUNTS
 
-READ_CHARS = 500
-"""A longer text is not a sentence."""
-CLAUSE_CHARS = 300
-"""A longer clause is not a condition."""
+READ_CHARS = 500  # A longer text is not a sentence.
+CLAUSE_CHARS = 300  # A longer clause is not a condition.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,8 +32,7 @@ from vestige.cognition.time.expressions import (
 
 # -- durations: `in 2 hours and 30 minutes`, `in 1.5h`, `two weeks from now` ----------------------
 
-MOST_MINUTES = 10 * 366 * 24 * 60
-"""The longest duration; anything longer is a date."""
+MOST_MINUTES = 10 * 366 * 24 * 60  # The longest duration; anything longer is a date.
 
 _MINUTES = {"s": 1 / 60, "m": 1.0, "h": 60.0, "d": 24 * 60.0, "w": 7 * 24 * 60.0}
 _AMOUNT = rf"(?:(?P<number>[0-9]{{1,5}}(?:\.[0-9]{{1,3}})?)\s*|(?P<word>{'|'.join(COUNTS)}|half\s+an?)\s+)"
@@ -97,8 +96,7 @@ def _number(found: re.Match[str]) -> float:
 
 # -- moments ------------------------------------------------------------------------------------
 
-MORNING = 9 * 60
-"""The minute of the day for a day without a clock time."""
+MORNING = 9 * 60  # The minute of the day for a day without a clock time.
 _PARTS_OF_DAY = {"morning": MORNING, "afternoon": 15 * 60, "evening": 18 * 60, "night": 20 * 60}
 NOON_HOUR = 12
 _LATE_FROM = {"afternoon": 1, "evening": 4, "night": 6}
@@ -204,10 +202,8 @@ def _on_day(phrase: str, now: datetime, usual: int) -> datetime | None:
 
 
 def _clock_split(phrase: str) -> tuple[str, tuple[int, int] | None]:
-    """A phrase without the clock time it begins or ends with, and that time.
-
-    A bare number is a clock time only after `at`.
-    """
+    """A phrase without the clock time it begins or ends with, and that time. A bare number is a clock time
+    only after `at`."""
     words = phrase.split()
     for size in range(min(4, len(words)), 0, -1):
         for part, rest in ((words[-size:], words[:-size]), (words[:size], words[size:])):

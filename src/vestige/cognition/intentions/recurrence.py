@@ -11,8 +11,7 @@ from itertools import count
 DAYS_PER_WEEK = 7
 LAST = -1
 """The last day of a month."""
-CALENDAR_MONTHS = 4800
-"""After 400 years the calendar repeats: a rule without a moment by then has none."""
+CALENDAR_MONTHS = 4800  # After 400 years the calendar repeats: a rule without a moment by then has none.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +70,8 @@ class Passed:
 
 
 def beginning(rule: Recurrence, after: datetime) -> Recurrence | None:
-    """The rule with its first time after a moment as its start; None when it never comes up.
-
-    Every other Monday begins with the next Monday, whatever this week is.
-    """
+    """The rule with its first time after a moment as its start; None when it never comes up. Every other
+    Monday begins with the next Monday, whatever this week is."""
     if isinstance(rule.pattern, Interval):
         return None if next_after(rule, after) is None else rule
     first = next_after(replace(rule, pattern=replace(rule.pattern, every=1)), after)

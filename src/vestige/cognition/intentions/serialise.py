@@ -17,8 +17,7 @@ from vestige.cognition.intentions.triggers import (
 )
 from vestige.cognition.time.calendar import WEEKDAYS
 
-Form = dict[str, Any]
-"""A JSON object."""
+Form = dict[str, Any]  # A JSON object.
 
 MINUTES_PER_HOUR = 60
 _ENDS: dict[str, Literal[IntentionStatus.FULFILLED, IntentionStatus.CANCELLED]] = {

@@ -87,10 +87,8 @@ Met = Mapping[str, datetime]
 def judge(
     trigger: Trigger, situation: TriggerSituation, *, since: datetime | None, set_at: datetime, met: Met
 ) -> Judged:
-    """Whether a trigger is met: events count from `since` on, when the intention last came up.
-
-    `met` are the events that happened since; before the first time a rule counts from `set_at` on.
-    """
+    """Whether a trigger is met: events count from `since` on, when the intention last came up. `met` are the
+    events that happened since; before the first time a rule counts from `set_at` on."""
     return _Judge(situation=situation, since=since, set_at=set_at, met=met).judge(trigger, "", enduring=False)
 
 

@@ -19,8 +19,7 @@ STEP = 0.1
 """The weight of two memories met together once, and the gain of every further session, up to 1."""
 DAILY_FADE = 0.99
 """The share of a weight left after a day: a weekly habit still grows, a dropped one is gone in a year."""
-LEAST_CREDIT = 0.2
-"""A pair with less credit, such as the second and the third hit, was met by chance."""
+LEAST_CREDIT = 0.2  # A pair with less credit, such as the second and the third hit, was met by chance.
 MOST_TIES = 50
 MOST_TERMS = 20
 MOST_ASKED_TERMS = 16
@@ -97,9 +96,7 @@ def after_search(
     habits: Mapping[str, Habit], search: Search, before: dict[str, float], topics: Mapping[str, Iterable[str]]
 ) -> dict[str, Habit]:
     """The habits, after a search, of its hits and of the hits of the search before it (with its credits).
-
-    `topics` are further terms of the hits, such as those of their tags.
-    """
+    `topics` are further terms of the hits, such as those of their tags."""
     credits = search.credits
     learned: dict[str, Habit] = {}
     for name in before | credits:

@@ -121,8 +121,7 @@ def intent_of(text: str) -> Intent:
 
 # -- the analysed query
 
-MAX_LITERALS = 16
-"""The limit of literals: the store looks for each separately."""
+MAX_LITERALS = 16  # The limit of literals: the store looks for each separately.
 
 # Words that say how a question is meant, not what it is about.
 _MODAL = frozenset(

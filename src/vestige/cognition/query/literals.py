@@ -142,8 +142,7 @@ def _judged(text: str, start: int, end: int) -> Iterator[Literal]:
 
 # -- whether a memory holds a literal -------------------------------------------------------------
 
-COMMON = 2_000
-"""A literal that more than this many of the findable memories may hold finds none by itself."""
+COMMON = 2_000  # A literal that more than this many of the findable memories may hold finds none by itself.
 _JOINTS = re.compile(r"[-._/\\:@&]+")
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u02b9", "'"))
 
@@ -157,10 +156,8 @@ def folded(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def literal_terms(literal: str) -> frozenset[str]:
-    """The index terms a memory must have to hold a literal: those of its separate words.
-
-    Their join is not a term of a text that goes on without a space, as `main.py` does in `main.py:12`.
-    """
+    """The index terms a memory must have to hold a literal: those of its separate words. Their join is not a
+    term of a text that goes on without a space, as `main.py` does in `main.py:12`."""
     return frozenset(terms(_JOINTS.sub(" ", literal)))
 
 
@@ -176,10 +173,8 @@ def written_in(memory: Memory, literal: str) -> bool:
 
 
 def held(literals: Iterable[str], memory: Memory, known: Collection[str]) -> int:
-    """How many of the literals a memory with these index terms holds in its text or a tag, or is named by.
-
-    A number is held however it is grouped: 48,213 has the term of 48213.
-    """
+    """How many of the literals a memory with these index terms holds in its text or a tag, or is named by. A
+    number is held however it is grouped: 48,213 has the term of 48213."""
     texts: list[str] = []  # folded when first needed, and once
     count = 0
     for literal in literals:

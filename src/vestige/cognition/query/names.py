@@ -19,16 +19,12 @@ from vestige.cognition.text.analyser import normal, searchable, terms
 from vestige.cognition.text.word_lists import sections, words
 from vestige.core.models import Memory
 
-MOST = 8
-"""The limit of particulars of one query."""
-LEAST_SHORT = 3
-"""The least number of letters of a short form of a name."""
+MOST = 8  # The limit of particulars of one query.
+LEAST_SHORT = 3  # The least number of letters of a short form of a name.
 LEAST_BEGINNING, ENDING = 5, 3
 """The least number of letters of a name that are compared, and the number at its end that may differ."""
-OPENING_CHARS = 24
-"""How far before a day a word such as "since" makes it a limit."""
-LONG_CHARS = 20_000
-"""A longer text is not parsed: it has a number or a day if the figures occur in it."""
+OPENING_CHARS = 24  # How far before a day a word such as "since" makes it a limit.
+LONG_CHARS = 20_000  # A longer text is not parsed: it has a number or a day if the figures occur in it.
 REPORTED_WITHIN = timedelta(days=8)
 """How long after a day people mention it without its date: "yesterday", "last Friday"."""
 

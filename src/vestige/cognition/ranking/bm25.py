@@ -20,8 +20,7 @@ LEAST_IDF = 1e-6
 MOST_TERMS = 64
 MOST_PREFIXES = 16
 """The limits of terms and prefixes of a query that are looked up."""
-MOST_COUNTED = 512
-"""The limit of terms of a query whose frequency is asked for, to find the rarest."""
+MOST_COUNTED = 512  # The limit of terms of a query whose frequency is asked for, to find the rarest.
 MOST_CELLS = 8_000_000
 """Above this number of pairs of term and row the postings are sorted instead of entered into a table."""
 
@@ -216,8 +215,7 @@ def _distinct(numbers: Integers, size: int) -> Integers:
 
 # -- term rarity: the weight of a query's words in late interaction and confidence ---------------
 
-BACKGROUND = 100
-"""The number of imaginary memories without the word: rarity means little among few."""
+BACKGROUND = 100  # The number of imaginary memories without the word: rarity means little among few.
 LEAST = 1e-6
 
 

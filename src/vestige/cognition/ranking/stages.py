@@ -20,8 +20,7 @@ from vestige.cognition.text.form import Form, features
 from vestige.core.candidates import CandidatePool, Floats, Integers, Traits
 from vestige.core.models import Memory, Record
 
-IN_TIME = 0.1
-"""The gain of a memory that happened in the time asked for."""
+IN_TIME = 0.1  # The gain of a memory that happened in the time asked for.
 LATEST = 0.1
 LATEST_HALF_LIFE_DAYS = 30.0
 """The gain of the newest memory if the query asks for the latest, and its half-life in days. Nowhere else
@@ -30,16 +29,11 @@ FADED_NOTE = 0.2
 FADED_PART = 0.02
 """The loss of a fully faded memory: a note, and a part of a conversation or a text. A note drops out of use;
 a record of what was said is no worse for being old."""
-IN_CONTEXT = 0.1
-"""The gain of a memory whose context matches the caller's completely."""
-OVERTAKEN = 0.999
-"""The factor of a memory that another candidate superseded: it comes right behind it."""
-ACTIVATED = 0.05
-"""The gain of a memory that is fully activated by its links to the best ones."""
-HELPFUL = 0.03
-"""The gain of a memory that always helped."""
-DOUBTS = 2.0
-"""The number of showings assumed to be unhelpful before there is any evidence."""
+IN_CONTEXT = 0.1  # The gain of a memory whose context matches the caller's completely.
+OVERTAKEN = 0.999  # The factor of a memory that another candidate superseded: it comes right behind it.
+ACTIVATED = 0.05  # The gain of a memory that is fully activated by its links to the best ones.
+HELPFUL = 0.03  # The gain of a memory that always helped.
+DOUBTS = 2.0  # The number of showings assumed to be unhelpful before there is any evidence.
 
 SECONDS_PER_DAY = 86_400.0
 
@@ -228,17 +222,13 @@ def traits_of(records: Sequence[Record], threads: Sequence[int]) -> Traits:
 
 # -- rivals: of two states of one thing the later one counts -------------------------------------
 
-LOOKED_AT = 20
-"""The number of best candidates that are compared."""
-ALIKE = 0.65
-"""The cosine from which short notes are about the same thing."""
+LOOKED_AT = 20  # The number of best candidates that are compared.
+ALIKE = 0.65  # The cosine from which short notes are about the same thing.
 STATEMENT_CHARS = 200
 """A longer text makes several statements, so its similarity says little about any of them."""
-NEARLY = 0.8
-"""The share of the older one's score that the newer one needs: it must answer the question too."""
+NEARLY = 0.8  # The share of the older one's score that the newer one needs: it must answer the question too.
 
-INHIBITION = 0.15
-"""The share of its stability that a memory loses when one that contradicts it is promoted …"""
+INHIBITION = 0.15  # The share of its stability that a memory loses when one that contradicts it is promoted …
 INHIBITED_EVERY = timedelta(days=1)
 INHIBITED_AT_MOST = 10
 """… at most this often by one rival, and this often in all."""
@@ -277,8 +267,7 @@ def is_inhibited(times: int, last: datetime | None, now: datetime) -> bool:
 
 # -- reranking: the second judgement counts as much as the relevance found so far -----------------
 
-RERANKED = 30
-"""The number of best candidates that the reranker judges: reading them takes the time."""
+RERANKED = 30  # The number of best candidates that the reranker judges: reading them takes the time.
 
 
 def reranked(scores: Floats, order: Sequence[int], judged: Floats) -> Floats:
@@ -299,8 +288,7 @@ def reranked(scores: Floats, order: Sequence[int], judged: Floats) -> Floats:
 TOPICAL, SESSION, TEMPORAL = 0.4, 0.25, 0.2
 """The weight of each part of a context, among those that are known."""
 
-SAME_CODEBASE, SAME_FILE = 0.6, 0.4
-"""The match outside the same session, which is 1."""
+SAME_CODEBASE, SAME_FILE = 0.6, 0.4  # The match outside the same session, which is 1.
 
 NEAR_DAYS, NEAR = (1.0, 7.0), (0.5, 0.25)
 HOURS_APART, SAME_HOURS = (3.0, 6.0), (0.3, 0.15)
@@ -379,8 +367,7 @@ class Context:
         return near + at_hour + np.where(theirs == ours, SAME_WEEKDAY, half)
 
 
-NOWHERE = Context()
-"""An empty context."""
+NOWHERE = Context()  # An empty context.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

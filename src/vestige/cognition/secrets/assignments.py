@@ -21,11 +21,9 @@ from vestige.cognition.secrets.values import (
 )
 from vestige.cognition.text.word_lists import sections, words
 
-Found = tuple[str, int, int, str]
-"""(kind, start, end, reason)"""
+Found = tuple[str, int, int, str]  # (kind, start, end, reason)
 
-DEEPEST = 2
-"""The limit of nested names that are followed in one long string (`pwd=pwd=pwd=…`)."""
+DEEPEST = 2  # The limit of nested names that are followed in one long string (`pwd=pwd=pwd=…`).
 _LISTS = sections("vestige.cognition.secrets", "assignments")
 NAME_HINTS = tuple(" ".join(_LISTS["name_hints"]).split())
 _WORD = re.compile(

@@ -18,8 +18,7 @@ from vestige.cognition.secrets.values import (
 )
 from vestige.cognition.text.word_lists import sections
 
-_ARGUMENT = re.compile(r"[a-z_]{1,20}=")
-"""The next argument of a call."""
+_ARGUMENT = re.compile(r"[a-z_]{1,20}=")  # The next argument of a call.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -221,8 +221,7 @@ def random_beside_words(text: str) -> Iterator[Found]:
 
 # -- Private keys in a text: whole, cut, or flattened to one line.
 
-MOST = 16_000
-"""The longest key; the end of a block is not looked for beyond it."""
+MOST = 16_000  # The longest key; the end of a block is not looked for beyond it.
 LEAST_BODY = 24
 _BEGIN = re.compile(r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _END = re.compile(r"-{4,5} ?END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
@@ -333,8 +332,7 @@ def _has_check_digit(digits: str) -> bool:
 
 # -- all detectors together
 
-SHOWN = 4
-"""The number of characters shown at either end of a long random secret, to identify it."""
+SHOWN = 4  # The number of characters shown at either end of a long random secret, to identify it.
 LONG = 20
 DETECTORS: tuple[tuple[Callable[[str], Iterator[Found]], tuple[str, ...]], ...] = (
     (addresses, ("://",)),

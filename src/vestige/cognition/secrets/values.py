@@ -5,8 +5,7 @@ import re
 from vestige.cognition.secrets.entropy import WORDY, classes, irregular, looks_random, wordiness
 from vestige.cognition.text.word_lists import sections, words
 
-LOOKED_AT = 100
-"""The number of characters checked for a placeholder, which is short."""
+LOOKED_AT = 100  # The number of characters checked for a placeholder, which is short.
 _LISTS = sections("vestige.cognition.secrets", "values")
 _STATES = words(_LISTS["states"])
 """Words that describe a password without giving it."""
@@ -77,11 +76,8 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_password(value: str, *, quoted: bool, named: bool) -> bool:
-    """Whether this is a password: what a person types.
-
-    `named`: its name is in capitals, as in a file of environment variables, where even a plain word is a
-    password.
-    """
+    """Whether this is a password: what a person types. `named`: its name is in capitals, as in a file of
+    environment variables, where even a plain word is a password."""
     if not 5 <= len(value) <= 256 or is_placeholder(value) or (not quoted and _CALL.match(value)):
         return False
     if (any(map(str.isspace, value)) and not (quoted and named)) or _IDEOGRAPH.search(value):

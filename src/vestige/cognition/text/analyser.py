@@ -136,14 +136,12 @@ def _step_5(word: str) -> str:
 
 # -- normal forms and terms
 
-ANALYSER_VERSION = 2
-"""Raised whenever `memory_terms` gives other terms for a memory than before."""
+ANALYSER_VERSION = 2  # Raised whenever `memory_terms` gives other terms for a memory than before.
 
 MAX_TERM_CHARS = 64
 _DIGEST_CHARS = 16
 
-SHORT_CHARS = 2_000
-"""Up to this length the fingerprint of a text is cached."""
+SHORT_CHARS = 2_000  # Up to this length the fingerprint of a text is cached.
 
 STOP_WORDS = frozenset(
     word.replace("'", "") for word in words(sections("vestige.cognition.text", "stop_words")[""])
@@ -195,11 +193,8 @@ _PLAIN = _CharacterMap()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryWord:
-    """A word of a query: its characters `start`..`end` as written, and its terms.
-
-    `stop`: the word is too common to search by. Words are in order; two may share a character (½ is a 1 and a
-    2).
-    """
+    """A word of a query: its characters `start`..`end` as written, and its terms. `stop`: the word is too
+    common to search by. Words are in order; two may share a character (½ is a 1 and a 2)."""
 
     start: int
     end: int
@@ -223,11 +218,8 @@ def terms(text: str) -> list[str]:
 
 
 def query_words(text: str) -> list[QueryWord]:
-    """The words of a query with their positions.
-
-    `word*` has the term `word*`, which matches every term with that prefix, and so has a single character of
-    a script without spaces, because the index holds pairs.
-    """
+    """The words of a query with their positions. `word*` has the term `word*`, which matches every term with
+    that prefix, and so has a single character of a script without spaces, because the index holds pairs."""
     plain = normal(text)
     places = _places(text, plain)
     return [
@@ -400,10 +392,8 @@ def _humps(word: str) -> list[str]:
 
 
 def _term(chunk: str) -> str:
-    """A chunk as one term: no case, no joints, no English ending, no more than MAX_TERM_CHARS.
-
-    Between two digits a joint becomes `_`, so that 3.11 is not 311.
-    """
+    """A chunk as one term: no case, no joints, no English ending, no more than MAX_TERM_CHARS. Between two
+    digits a joint becomes `_`, so that 3.11 is not 311."""
     word = _joined(chunk)
     # Porter's rules would eat the s of two-letter words such as `os` and `as`.
     if len(word) > 2 and word.isascii() and word.isalpha():

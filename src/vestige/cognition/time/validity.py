@@ -136,8 +136,7 @@ def _is_note(words: Sequence[Word]) -> bool:
 
 # -- windows ------------------------------------------------------------------------------------
 
-MAX_CHARS = 300
-"""A longer text makes several statements."""
+MAX_CHARS = 300  # A longer text makes several statements.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
