@@ -11,15 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from vestige.cognition.gate.relation import comes_after, stated_at
-from vestige.cognition.graph.kinds import (
-    COMPLEMENTARY,
-    LEARNED,
-    PRUNE_BELOW,
-    SEMANTIC,
-    SHARED_CONCEPTS,
-    TEMPORAL,
-    reinforced,
-)
+from vestige.cognition.graph import kinds
 from vestige.cognition.text.form import is_threaded
 from vestige.cognition.text.likeness import Words, overlap
 from vestige.cognition.text.vocabulary import Vocabulary
@@ -44,7 +36,7 @@ SALIENT = (
 )
 """Evidence that a memory mattered."""
 
-LINK_KINDS = frozenset({SHARED_CONCEPTS, TEMPORAL, SEMANTIC, COMPLEMENTARY})
+LINK_KINDS = frozenset({kinds.SHARED_CONCEPTS, kinds.TEMPORAL, kinds.SEMANTIC, kinds.COMPLEMENTARY})
 """The kinds of link that dreams make."""
 COMMON_TAGS = 2
 TEMPORAL_HOURS, TEMPORAL_SIMILARITY = 24.0, 0.6
@@ -104,11 +96,11 @@ def word_similarity(one: Memory, other: Memory, words: tuple[Words, Words]) -> f
 def kind_of(one: Memory, other: Memory, similarity: float) -> str:
     """The kind of link between two memories with this similarity."""
     if len(set(one.tags) & set(other.tags)) >= COMMON_TAGS:
-        return SHARED_CONCEPTS
+        return kinds.SHARED_CONCEPTS
     apart = abs(stated_at(one) - stated_at(other))
     if apart <= timedelta(hours=TEMPORAL_HOURS) and similarity > TEMPORAL_SIMILARITY:
-        return TEMPORAL
-    return SEMANTIC if similarity > SEMANTIC_SIMILARITY else COMPLEMENTARY
+        return kinds.TEMPORAL
+    return kinds.SEMANTIC if similarity > SEMANTIC_SIMILARITY else kinds.COMPLEMENTARY
 
 
 def propose(
@@ -157,10 +149,10 @@ def _related(one: Memory, other: Memory, vocabulary: Vocabulary) -> bool:
 def stronger(edges: Iterable[Edge], replayed: AbstractSet[str]) -> list[Edge]:
     """The learned links between memories that were replayed together, each with its new weight."""
     return [
-        replace(edge, weight=reinforced(edge.weight))
+        replace(edge, weight=kinds.reinforced(edge.weight))
         for edge in edges
-        if edge.kind in LEARNED
-        and PRUNE_BELOW <= edge.weight < 1.0
+        if edge.kind in kinds.LEARNED
+        and kinds.PRUNE_BELOW <= edge.weight < 1.0
         and {edge.source_id, edge.target_id} <= replayed
     ]
 
@@ -170,8 +162,8 @@ def faint(edges: Iterable[Edge], pinned: AbstractSet[str]) -> list[Edge]:
     return [
         edge
         for edge in edges
-        if edge.kind in LEARNED
-        and edge.weight < PRUNE_BELOW
+        if edge.kind in kinds.LEARNED
+        and edge.weight < kinds.PRUNE_BELOW
         and pinned.isdisjoint((edge.source_id, edge.target_id))
     ]
 

@@ -15,15 +15,8 @@ from typing import Literal
 
 from vestige.cognition.english.polarity import contrasted, denied, find_denial, is_negator
 from vestige.cognition.english.words import PREPOSITIONS, TEMPORAL, Word, speaker, subject, verb_at, words_of
+from vestige.cognition.gate import change_words
 from vestige.cognition.gate.attributes import find_change
-from vestige.cognition.gate.change_words import (
-    ends_state,
-    is_later,
-    rejected,
-    reports_change,
-    retracts,
-    without_preamble,
-)
 
 # -- statements, and whether two are about the same thing --------------------------------------------
 
@@ -168,7 +161,7 @@ def find_conflict(new: str, old: str, *, close: bool = False) -> StatementConfli
     ours, theirs = statement(new), statement(old)
     if max(len(ours.words), len(theirs.words)) > LONGEST or ours.content_keys.isdisjoint(theirs.content_keys):
         return None
-    retracted = retracts(new, old)
+    retracted = change_words.retracts(new, old)
     for one, other in _statements(new, old, close and retracted):
         conflict = _between(one, other, retracted, close)
         if conflict and conflict.decisive:
@@ -190,7 +183,7 @@ def _leaves_nothing_out(new: str, old: str, contradicted: Statement) -> bool:
 def _statements(new: str, old: str, spread: bool) -> Iterator[tuple[Statement, Statement]]:
     """Pairs to compare: the whole texts, and the sentences of each that the other does not contain. `spread`:
     a retraction may extend over several sentences of the new text."""
-    whole, bare, known = statement(new), statement(without_preamble(new)), statement(old)
+    whole, bare, known = statement(new), statement(change_words.without_preamble(new)), statement(old)
     left, right = bare.sentences(), known.sentences()
     if len(left) <= 1 and len(right) <= 1:
         if len(bare.words) < len(whole.words):
@@ -223,8 +216,8 @@ def _between(ours: Statement, theirs: Statement, retracted: bool, close: bool) -
 
 def _contrast(ours: Statement, theirs: Statement, retracted: bool) -> StatementConflict | None:
     """The new text rejects what the old one says: "not X but Y"."""
-    places = rejected(ours.words)
-    rejects, also = ({one.words[at].key for at in rejected(one.words)} for one in (ours, theirs))
+    places = change_words.rejected(ours.words)
+    rejects, also = ({one.words[at].key for at in change_words.rejected(one.words)} for one in (ours, theirs))
     if rejects & also:
         return None  # they reject the same, however far the words of it reach
     known = theirs.content_keys - also
@@ -343,7 +336,7 @@ def _takes_back(ours: Statement, theirs: Statement, near: bool) -> bool:
 
 def _became(ours: Statement, theirs: Statement, near: bool) -> str | None:
     """The later state of the old statement's subject, if the new one reports it."""
-    if near and not any(denied(theirs.words)) and is_later(ours.text, theirs.text):
+    if near and not any(denied(theirs.words)) and change_words.is_later(ours.text, theirs.text):
         # The actor may be another: "the tap is leaking", "the plumber fixed the tap".
         about = _keys(subject(theirs.words))
         if (about and about <= set(ours.keys)) or about_same(ours, theirs):
@@ -351,9 +344,9 @@ def _became(ours: Statement, theirs: Statement, near: bool) -> str | None:
     contained = all(any(one.says(word) for one in ours.words) for word in theirs.words if word.is_content)
     if contained or not about_same(ours, theirs):
         return None
-    if ends_state(ours.words, theirs.words, near=near):
+    if change_words.ends_state(ours.words, theirs.words, near=near):
         return "reports a step that ends it"
-    return "reports a change" if near and reports_change(ours.text, theirs.text) else None
+    return "reports a change" if near and change_words.reports_change(ours.text, theirs.text) else None
 
 
 def _keys(words: Sequence[Word]) -> set[str]:

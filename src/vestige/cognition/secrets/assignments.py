@@ -6,19 +6,8 @@ A word for secrets is looked for first; the text after it is matched from there,
 import re
 from collections.abc import Iterator
 
+from vestige.cognition.secrets import values
 from vestige.cognition.secrets.entropy import classes, irregular
-from vestige.cognition.secrets.values import (
-    is_key,
-    is_mixed_password,
-    is_passphrase,
-    is_password,
-    is_phrase,
-    is_placeholder,
-    is_plain_password,
-    is_spaced_password,
-    is_strong_password,
-    is_token,
-)
 from vestige.cognition.text.word_lists import sections, words
 
 Found = tuple[str, int, int, str]  # (kind, start, end, reason)
@@ -189,17 +178,17 @@ def _is_secret(text: str, word: re.Match[str], after: re.Match[str], span: tuple
     if after["gap"] is not None and not flag:
         return _follows(text, str(group), span)
     if group == "login" or _only_random(text, word):
-        mixed = word.group() == "clave" and is_mixed_password(value)
-        return (is_key(value, least=16) or mixed) and group != "login"
+        mixed = word.group() == "clave" and values.is_mixed_password(value)
+        return (values.is_key(value, least=16) or mixed) and group != "login"
     named = flag or (
         text[word.start() : word.end()].isupper() and not after["tail"].islower() and not after["verb"]
     )
-    if group == "secret" and (is_strong_password(value) or is_mixed_password(value)):
+    if group == "secret" and (values.is_strong_password(value) or values.is_mixed_password(value)):
         return True
     quoted = after["plain"] is None
     if group != "password" and not (group == "secret" and named and after["sign"] == "=" and not flag):
-        return len(value) >= (16 if group == "session" else 8) and is_token(value, quoted=quoted)
-    if is_password(value, quoted=quoted, named=named) or is_key(value):
+        return len(value) >= (16 if group == "session" else 8) and values.is_token(value, quoted=quoted)
+    if values.is_password(value, quoted=quoted, named=named) or values.is_key(value):
         return True
     return group == "password" and _is_spoken(text, word, after, span)
 
@@ -215,29 +204,27 @@ def _follows(text: str, group: str, span: tuple[int, int]) -> bool:
     value = text[slice(*span)]
     if value.isalpha() and value.islower():
         return False  # a plain word, as most are that follow
-    if group == "password":
-        ends = _ENDS.match(text, span[1]) is not None
-        camel = ends and classes(value) == 2 and not value.istitle() and is_plain_password(value)
-        return is_strong_password(value) or is_mixed_password(value) or is_key(value) or camel
     ends = _ENDS.match(text, span[1]) is not None
-    return is_key(value) or (
-        group == "secret" and (is_mixed_password(value) or (ends and is_strong_password(value)))
-    )
+    strong, mixed = values.is_strong_password(value), values.is_mixed_password(value)
+    if group == "password":
+        camel = ends and classes(value) == 2 and not value.istitle() and values.is_plain_password(value)
+        return strong or mixed or values.is_key(value) or camel
+    return values.is_key(value) or (group == "secret" and (mixed or (ends and strong)))
 
 
 def _is_spoken(text: str, word: re.Match[str], after: re.Match[str], span: tuple[int, int]) -> bool:
     """Whether a password of plain words is given."""
     value = text[slice(*span)]
-    if is_placeholder(value) or _WORD.search(value.lower()):
+    if values.is_placeholder(value) or _WORD.search(value.lower()):
         return False
     quoted, sign = after["plain"] is None, after["sign"] or ""
     if any(map(str.isspace, value)):
         return quoted and _is_phrase(word.group(), after, value)
-    if is_phrase(value):
+    if values.is_phrase(value):
         return value.count("-") >= 3
     if value.isdigit():
         return 6 <= len(value) <= 20 and len(irregular(value)) > 4
-    if not is_plain_password(value):
+    if not values.is_plain_password(value):
         return False
     if quoted:
         return len(value) >= 6 and sign not in (",", "(")
@@ -251,13 +238,13 @@ def _is_spoken(text: str, word: re.Match[str], after: re.Match[str], span: tuple
 
 def _is_phrase(name: str, after: re.Match[str], value: str) -> bool:
     """Whether several words in quotes are a password."""
-    if "phrase" in name and is_phrase(value):
+    if "phrase" in name and values.is_phrase(value):
         return True
     if after["sign"] not in ("=", ":", "=>"):
         return False
-    if is_spaced_password(value):
+    if values.is_spaced_password(value):
         return True
     if name == "psk" and after["sign"] == "=":
         return len(value) >= 8  # as wpa_supplicant has it
     # A longer name, such as `passwordHint`, is about a password.
-    return name != "pass" and not after["tail"] and is_passphrase(value)
+    return name != "pass" and not after["tail"] and values.is_passphrase(value)
