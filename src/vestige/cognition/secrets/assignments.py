@@ -8,27 +8,22 @@ from collections.abc import Iterator
 
 from vestige.cognition.secrets import values
 from vestige.cognition.secrets.entropy import classes, irregular
-from vestige.cognition.text.word_lists import sections, words
+from vestige.cognition.text.word_lists import pattern, sections, words
 
 Found = tuple[str, int, int, str]  # (kind, start, end, reason)
 
 DEEPEST = 2  # The limit of nested names that are followed in one long string (`pwd=pwd=pwd=…`).
 _LISTS = sections("vestige.cognition.secrets", "assignments")
 NAME_HINTS = tuple(" ".join(_LISTS["name_hints"]).split())
-_WORD = re.compile(
-    r"""(?P<password>pass(?:[-_ ]?(?:words?|wd|phrases?|codes?)|w(?:ort|örter)|(?![a-z]))|pwd|pw(?![a-z])
-        |kennwort|mots?\ de\ passe|contrase(?:ñ|n|ny)as?|senha|wachtwoord|mdp|psk|parola|has[lł]o
-        |l[öo]senord(?:et)?|heslo|salasana|adgangskoden?|jelszó|[şs]ifre(?:si)?|lozinka|geslo|kata\ sandi
-        |mật\ khẩu|парол[ьяи]|κωδικός|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|סיסמה
-        |كلمة\ (?:المرور|السر)|पासवर्ड|palavra-passe|slaptažodis)
-      |(?P<session>phpsessid|jsessionid|sessionid(?==)|sess(?:ion)?[-_ ]?(?:key|cookie)|connect\.sid
-        |csrf[-_]?token)
-      |(?P<key>keys?|schl[uü]ssel|clave|cl[ée](?=\s)|seed|(?<=activation)[ _-]codes?)
-      |(?P<token>tokens?|jeton|bearer|app[-_]?id(?![a-z])|\bpat\b(?=\s?[:=]|\sis)|(?<![a-z])auth(?![a-z]))
-      |(?P<login>login(?=\s))
-      |(?P<secret>secrets?|credentials?|creds|authorization|zugangsdaten|identifiants|geheimnis)""",
-    re.VERBOSE,
-)
+_KINDS = {
+    "password": "password",
+    "session": "session id",
+    "key": "key",
+    "token": "token",
+    "login": "token",
+    "secret": "secret",
+}
+_WORD = re.compile("|".join(f"(?P<{group}>{'|'.join(_LISTS[group])})" for group in _KINDS))
 _WHICH_KEY = tuple(" ".join(_LISTS["which_key"]).split())
 """Words one of which must come before `key`: other keys give no access."""
 _OTHER_KEY = words(_LISTS["other_key"])
@@ -41,14 +36,7 @@ _COMPOUND = re.compile(
     r"(?:^|[^a-z])(?:pg|db|my|sql|wifi|user|admin|root|mail|smtp|ftp|ssh|key|store|new|old|bind|require)$",
     re.I,
 )
-_TAIL = re.compile(
-    r"[-_]?(?:types?|names?|ids?|urls?|uris?|files?|paths?|counts?|limits?|len(?:gth)?|expir\w*|ttl|fields?"
-    r"|polic\w+|prompts?|refs?|arn|versions?|hash\w*|hints?|labels?|placeholders?|managers?|stores?"
-    r"|providers?|headers?|prefix|size|usage|budget|iz\w+|less|mode|at|form|input|strength|regex|pattern"
-    r"|rotation\w*|scopes?|endpoint|enabled|required|reset\w*|age|format|algorithm|alg|cost|server|service"
-    r"|client|class)$",
-    re.IGNORECASE,
-)
+_TAIL = pattern(_LISTS["name_endings"])
 """Endings of a name that does not name the secret itself."""
 _PHRASE = r"""(?:\s(?:for|to|of|on|in|at|from|zum|zur|für|fürs|vom|des|der|du|de|d['’]|pour|para|del|della?
     |la|le|das|von|al|sur|van|voor|da|do|di|per|dla|till|от|для|к|that|which|you|we|I|he|she|they|used|here)
@@ -85,14 +73,6 @@ _ENDS = re.compile(r"[\"'`]?[.,;!)]{0,3}(?:\s{0,4}(?:$|\n)|(?<=[.,;!)])\s)|[。�
 _ALONE = re.compile(r"(?:^|\n)[\w.-]{0,60}$")
 _TEST = re.compile(r"[Tt]est(?:[A-Z_/]|s/)")
 _FLAG = re.compile(r"(?<!\w)--?(?:[a-z]+-){0,3}$", re.IGNORECASE)
-_KINDS = {
-    "password": "password",
-    "session": "session id",
-    "key": "key",
-    "token": "token",
-    "login": "token",
-    "secret": "secret",
-}
 
 
 def assignments(text: str) -> Iterator[Found]:
