@@ -109,8 +109,8 @@ def state(accessibility: float) -> MemoryState:
 def encode(at: datetime, curve: float = formulas.W20) -> Strength:
     """The strength of a new memory: its creation counts as a first Good."""
     fresh = Strength(
-        stability=float(formulas.initial_stability(Grade.GOOD)),
-        difficulty=float(formulas.initial_difficulty(Grade.GOOD)),
+        stability=formulas.initial_stability(Grade.GOOD),
+        difficulty=formulas.initial_difficulty(Grade.GOOD),
         decay_from=at,
         due_at=at,
         last_accessed=at,
@@ -198,14 +198,14 @@ def _demoted(strength: Strength, at: datetime) -> Strength:
 
 def _graded(strength: Strength, grade: Grade, at: datetime) -> Strength:
     """The FSRS part of a review. An Again counts as a lapse if something learned could be lost."""
-    stability = formulas.next_stability_scalar(
+    stability = formulas.next_stability(
         strength.stability, strength.difficulty, retrieval_of(strength, at), grade, faded_days(strength, at)
     )
     lapsed = grade == Grade.AGAIN and strength.learning_state != LearningState.NEW
     return replace(
         strength,
         stability=stability,
-        difficulty=formulas.next_difficulty_scalar(strength.difficulty, grade),
+        difficulty=formulas.next_difficulty(strength.difficulty, grade),
         learning_state=LearningState.RELEARNING if lapsed else strength.learning_state,
         reps=strength.reps + 1,
         lapses=strength.lapses + lapsed,
@@ -257,7 +257,7 @@ def _lifted(strength: Strength, at: datetime, step: float) -> datetime:
     moment is worse off."""
     curve = strength.curve
     now = formulas.retrievability_scalar(faded_days(strength, at), strength.stability, curve)
-    younger = at - _DAY * formulas.elapsed_at_scalar(now + step, strength.stability, curve)
+    younger = at - _DAY * formulas.elapsed_at(now + step, strength.stability, curve=curve)
     return max(strength.decay_from, younger)
 
 
@@ -294,7 +294,7 @@ def _settled(strength: Strength, at: datetime) -> Strength:
     """With the derived fields: when it is due, and its retention now."""
     return replace(
         strength,
-        due_at=_later(strength.decay_from, formulas.interval_days_scalar(strength.stability, strength.curve)),
+        due_at=_later(strength.decay_from, formulas.interval_days(strength.stability, curve=strength.curve)),
         retention=retention_of(strength, at),
         retention_at=at,
     )
