@@ -52,7 +52,6 @@ class NeverCancelled:
     """The signal of a call that cannot be cancelled."""
 
     def is_set(self) -> bool:
-        """Always false."""
         return False
 
 

@@ -13,7 +13,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import datetime
 from typing import Any, get_origin
 
-from vestige.core.models import EVERYTHING, Access, Memory, covers
+from vestige.core.models import EVERYTHING, Access, Memory
 
 logger = logging.getLogger(__name__)
 
@@ -26,12 +26,6 @@ class EventScope:
 
     scope: str
     domains: tuple[str, ...] = ()
-
-    def reached_by(self, access: Access) -> bool:
-        """Whether this access includes it; an access limited to domains includes no scope as such."""
-        if access.scopes is not None and not any(covers(scope, self.scope) for scope in access.scopes):
-            return False
-        return access.domains is None or not set(access.domains).isdisjoint(self.domains)
 
 
 def places_of(*memories: Memory) -> tuple[EventScope, ...]:
@@ -57,10 +51,11 @@ class Happening:
             object.__setattr__(self, "scope", *scopes)
 
     def within(self, access: Access) -> bool:
-        """Whether the access includes all of it. An event of the whole store needs access to everything."""
+        """Whether the access includes all of it. An event of the whole store needs access to everything. An
+        access limited to domains includes no scope as such."""
         if access == EVERYTHING:
             return True
-        return bool(self.places) and all(place.reached_by(access) for place in self.places or ())
+        return bool(self.places) and all(access.includes(one.scope, one.domains) for one in self.places or ())
 
     def details(self) -> dict[str, Any]:
         """The fields that listeners receive, by name."""

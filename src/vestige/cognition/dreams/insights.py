@@ -20,6 +20,7 @@ from vestige.cognition.text.analyser import fingerprint, query_words, text_hash
 from vestige.cognition.text.form import Form, features
 from vestige.cognition.text.likeness import overlap
 from vestige.cognition.text.vocabulary import Vocabulary, is_rare, opening
+from vestige.core.events import preview
 from vestige.core.models import Memory
 
 MOST_INSIGHTS = 10  # The limit for one dream.
@@ -258,9 +259,7 @@ def _novelty(members: Sequence[Memory], material: DreamMaterial) -> float:
 
 
 def _cited(memory: Memory) -> str:
-    line = " ".join(memory.content.split())
-    short = line if len(line) <= QUOTE_CHARS else line[: QUOTE_CHARS - 1] + "…"
-    return f"“{short}” [{memory.id}]"
+    return f"“{preview(memory.content, QUOTE_CHARS)}” [{memory.id}]"
 
 
 def _others(members: Sequence[Memory]) -> str:

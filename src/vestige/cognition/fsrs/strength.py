@@ -280,16 +280,6 @@ def _promoted(strength: Strength, at: datetime) -> Strength:
     )
 
 
-def _captured(strength: Strength, amount: float) -> Strength:
-    """After an important event close in time."""
-    return _stabilised(strength, amount, STORAGE_GAIN_CAPTURED * amount)
-
-
-def _replayed(strength: Strength, amount: float) -> Strength:
-    """After a replay in a dream."""
-    return _stabilised(strength, REPLAY_STEP * amount, STORAGE_GAIN_REPLAYED * amount)
-
-
 def _settled(strength: Strength, at: datetime) -> Strength:
     """With the derived fields: when it is due, and its retention now."""
     return replace(
@@ -324,8 +314,12 @@ _EFFECTS: Mapping[Evidence, Effect] = {
     Evidence.USEFUL: lambda strength, at, _: _useful(strength, at),
     Evidence.EXPOSED: lambda strength, at, amount: _exposed(strength, at, amount),
     Evidence.IMPORTANT: lambda strength, _, amount: _stabilised(strength, amount),
-    Evidence.CAPTURED: lambda strength, _, amount: _captured(strength, amount),
-    Evidence.REPLAYED: lambda strength, _, amount: _replayed(strength, amount),
+    Evidence.CAPTURED: lambda strength, _, amount: _stabilised(
+        strength, amount, STORAGE_GAIN_CAPTURED * amount
+    ),
+    Evidence.REPLAYED: lambda strength, _, amount: _stabilised(
+        strength, REPLAY_STEP * amount, STORAGE_GAIN_REPLAYED * amount
+    ),
     Evidence.INHIBITED: lambda strength, _, amount: _stabilised(strength, -amount),
 }
 """The effect of each kind of evidence, except encoding, which begins a memory."""
@@ -363,6 +357,7 @@ def keeping(retentions: Sequence[float], retrievals: Sequence[float]) -> Keeping
     """The summary of one retention and one chance of recall per memory."""
     values = np.asarray(retentions, dtype=np.float64)
     recall = float(np.mean(retrievals)) if values.size else None
+    advice = next(text for least, text in ADVICE if (recall or 0.0) >= least)
     counts, _ = np.histogram(np.clip(values, 0.0, 1.0), bins=EDGES)
     return Keeping(
         average=float(values.mean()) if values.size else 0.0,
@@ -370,9 +365,5 @@ def keeping(retentions: Sequence[float], retrievals: Sequence[float]) -> Keeping
         distribution=dict(zip(BUCKETS, counts.tolist(), strict=True)),
         below_weak=int((values < WEAK).sum()),
         below_half=int((values < HALF).sum()),
-        advice="Nothing is remembered yet." if recall is None else _advice(recall),
+        advice="Nothing is remembered yet." if recall is None else advice,
     )
-
-
-def _advice(recall: float) -> str:
-    return next(text for least, text in ADVICE if recall >= least)

@@ -271,7 +271,8 @@ def _limits(words: Sequence[Word], other: Statement, apart: set[str]) -> bool:
     """Whether only one statement says where, when or of what: then the two may be about different things."""
     against = contrasted(words)
     return any(
-        word.kind in ("name", "quantity") or _follows_preposition(words, at)
+        word.kind in ("name", "quantity")
+        or any(one.text in PREPOSITIONS for one in words[max(0, at - 2) : at])
         for at, word in enumerate(words)
         if word.is_content
         and at not in against
@@ -294,10 +295,6 @@ def _is_occasion(words: Sequence[Word], at: int) -> bool:
 _SEASONS = frozenset("spring summer autumn fall winter weekend".split())
 _REASONS = frozenset("after because since when so".split())
 """Words before a reason."""
-
-
-def _follows_preposition(words: Sequence[Word], at: int) -> bool:
-    return any(word.text in PREPOSITIONS for word in words[max(0, at - 2) : at])
 
 
 def _change(ours: Statement, theirs: Statement, retracted: bool) -> StatementConflict | None:

@@ -224,21 +224,19 @@ def _beside(proposal: GateInput, near: Sequence[Rival]) -> Decision:
     """A new memory, marked against what it disagrees with and linked to what it is close to."""
     if not near:
         return Create(similarity=proposal.nearest, reason="Nothing like it is known.")
-    conflicts = {rival.memory_id: _conflict(proposal, rival) for rival in near}
-    against = [rival for rival in near if _disagrees(conflicts[rival.memory_id])]
+    conflicts = [(rival, _conflict(proposal, rival)) for rival in near]
+    against = [(rival, one) for rival, one in conflicts if one is not None and one.kind != "slot"]
     close = tuple(rival.memory_id for rival in near if rival.similarity >= CLOSE)
     if against:
-        conflict = conflicts[against[0].memory_id]
-        assert conflict is not None  # that is what `against` holds
+        rival, conflict = against[0]
+        why = f"{conflict.kind}: {conflict.detail}"
         return Create(
-            similarity=against[0].similarity,
+            similarity=rival.similarity,
             conflict=conflict,
-            contradicts=tuple(rival.memory_id for rival in against),
-            reason=f"Disagrees with what is known ({conflict.kind}: {conflict.detail}); "
-            f"{_why_beside(against[0])}.",
+            contradicts=tuple(other.memory_id for other, _ in against),
+            reason=f"Disagrees with what is known ({why}); {_why_beside(rival)}.",
         )
-    best = near[0]
-    slot = conflicts[best.memory_id]
+    best, slot = conflicts[0]
     if slot:
         # "Ada likes tea" and "Ada likes coffee" can both be true.
         return Create(
@@ -254,10 +252,6 @@ def _beside(proposal: GateInput, near: Sequence[Rival]) -> Decision:
             reason=f"New, but close to {len(close)} memories it could be merged with.",
         )
     return Create(similarity=best.similarity, related=close[:1], reason="New, close to what is known.")
-
-
-def _disagrees(conflict: StatementConflict | None) -> bool:
-    return conflict is not None and conflict.kind != "slot"
 
 
 def _why_beside(rival: Rival) -> str:

@@ -22,6 +22,7 @@ from vestige.cognition.english.polarity import counterpart, find_denial
 from vestige.cognition.english.words import BE, Word, verb_at, words_of
 from vestige.cognition.gate.attributes import ValueChange, find_change
 from vestige.cognition.gate.change_words import is_later, retracts
+from vestige.cognition.text.analyser import compatible
 
 # -- word alignment: by stem, or by the model's token states -------------------------------------
 
@@ -103,12 +104,9 @@ def could_restate(new: str, old: str, similarity: float) -> bool:
 @lru_cache(maxsize=64)
 def _ruled_out(new: str, old: str) -> bool:
     ours, theirs = words_of(new), words_of(old)
-    if (
-        max(len(ours), len(theirs)) > LONGEST
-        or retracts(new, old)
-        or is_later(new, old)
-        or is_later(old, new)
-    ):
+    if max(len(ours), len(theirs)) > LONGEST or retracts(new, old):
+        return True
+    if is_later(new, old) or is_later(old, new):
         return True
     lengths = sorted((_content_count(ours), _content_count(theirs)))
     if lengths[0] == 0 or lengths[0] < COVERED / 2 * lengths[1]:
@@ -264,8 +262,6 @@ def _irreplaceable(word: Word, words: Sequence[Word], like: float, least_name: f
 
 # -- texts without typography ---------------------------------------------------------------------
 
-# Everything but exponents, indices and fractions, which must not melt into the number beside them.
-_COMPATIBLE = re.compile("[^\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209f\u2150-\u215f\u2189]+")
 _ALIKE = str.maketrans(
     {**dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"), "’": "'", "‘": "'", "ʼ": "'"}
 )
@@ -300,8 +296,8 @@ def bare(text: str) -> str:
 
 def _ascii_signs(text: str) -> str:
     """The text in its compatibility form, with plain dashes and apostrophes and nothing invisible."""
-    plain = _COMPATIBLE.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text).casefold()
-    return "".join(sign for sign in plain.translate(_ALIKE) if unicodedata.category(sign) != "Cf")
+    plain = compatible(text).casefold().translate(_ALIKE)
+    return "".join(sign for sign in plain if unicodedata.category(sign) != "Cf")
 
 
 def _word(written: str) -> str:

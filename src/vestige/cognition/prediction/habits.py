@@ -197,19 +197,18 @@ def habit_body(habit: Habit) -> dict[str, Any]:
 def habit_from(body: Mapping[str, Any], to: Collection[str] | None = None) -> Habit:
     """A habit from JSON; with `to`, only its ties to these memories."""
     together = body["together"]
-    names = together if to is None else [name for name in to if name in together]
+    kept = together if to is None else {name: together[name] for name in to if name in together}
     return Habit(
-        ties={name: _tie_from(*together[name]) for name in names},
+        ties={
+            name: Tie(base=base, credit=credit, at=datetime.fromisoformat(at))
+            for name, (base, credit, at) in kept.items()
+        },
         hours={int(hour): number for hour, number in body["hours"].items()},
         terms=dict(body["terms"]),
         shown=body["shown"],
         last=datetime.fromisoformat(body["last"]) if body["last"] else None,
         credit=body["credit"],
     )
-
-
-def _tie_from(base: float, credit: float, at: str) -> Tie:
-    return Tie(base=base, credit=credit, at=datetime.fromisoformat(at))
 
 
 def search_body(search: Search) -> dict[str, Any]:

@@ -5,7 +5,7 @@ the cost grows with the number of postings, not with the size of the store.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 
 import numpy as np
@@ -113,10 +113,10 @@ def score(postings: Postings, collection: Collection, also: Integers) -> Scores:
     slots = np.zeros(len(collection.lengths), dtype=np.int64)
     slots[rows] = np.arange(len(rows))
     own_lengths = collection.lengths[rows].astype(np.float64)
-    windows = _at(near, slots[near.rows])
+    alone, windows = (replace(some, rows=slots[some.rows]) for some in (postings, near))
     return Scores(
         rows=rows,
-        own=_level(_at(postings, slots[postings.rows]), own_lengths, collection.memories, collection.total),
+        own=_level(alone, own_lengths, collection.memories, collection.total),
         window=_level(
             windows,
             own_lengths
@@ -196,10 +196,6 @@ def _with_neighbours(postings: Postings, collection: Collection) -> Postings:
         counts=postings.counts[entries],
         weights=postings.weights,
     )
-
-
-def _at(postings: Postings, rows: Integers) -> Postings:
-    return Postings(terms=postings.terms, rows=rows, counts=postings.counts, weights=postings.weights)
 
 
 def _length_at(collection: Collection, rows: Integers) -> Integers:

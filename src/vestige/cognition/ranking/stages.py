@@ -8,6 +8,7 @@ Each stage records its effect in `steps`, which `explain` shows.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from math import nan
 
 import numpy as np
@@ -17,6 +18,7 @@ from vestige.cognition.evidence.codebase import codebase_at, codebase_of, files_
 from vestige.cognition.fsrs import strength
 from vestige.cognition.text.analyser import terms
 from vestige.cognition.text.form import Form, features
+from vestige.cognition.time.calendar import WEEKDAYS
 from vestige.core.candidates import CandidatePool, Floats, Integers, Traits
 from vestige.core.models import Memory, Record
 
@@ -77,10 +79,9 @@ class Ranking:
 
     def lowered_by(self, stage: str) -> frozenset[str]:
         """The candidates whose score a stage has lowered; none if it did not run."""
-        steps = [scores for _, scores in self.steps]
-        for at, (name, scores) in enumerate(self.steps):
-            if name == stage and at:
-                return frozenset(self.ids[one] for one in np.flatnonzero(scores < steps[at - 1]))
+        for (_, before), (name, after) in pairwise(self.steps):
+            if name == stage:
+                return frozenset(self.ids[one] for one in np.flatnonzero(after < before))
         return frozenset()
 
 
@@ -295,8 +296,7 @@ HOURS_APART, SAME_HOURS = (3.0, 6.0), (0.3, 0.15)
 SAME_WEEKDAY, SAME_HALF_OF_WEEK = 0.2, 0.1
 """The weights of nearness in time, the time of day and the day of the week."""
 
-DAY_SECONDS, HOUR_SECONDS, DAY_HOURS = 86_400.0, 3_600.0, 24.0
-_WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+HOUR_SECONDS, DAY_HOURS = 3_600.0, 24.0
 _WEEKEND = 5
 _FIRST_WEEKDAY = 3  # 1 January 1970 was a Thursday
 
@@ -319,7 +319,8 @@ class Context:
 
     def matches(self, memories: Sequence[Memory]) -> Floats:
         """How well each memory's context matches, 0 to 1; 0 if nothing is known of both."""
-        parts = np.stack([self._topical(memories), self._placed(memories), self._temporal(memories)])
+        placed = np.array([self._place(memory) for memory in memories], dtype=np.float64)
+        parts = np.stack([self._topical(memories), placed, self._temporal(memories)])
         weights = np.array([[TOPICAL], [SESSION], [TEMPORAL]]) * ~np.isnan(parts)
         known = weights.sum(axis=0)
         total = (weights * np.nan_to_num(parts)).sum(axis=0)
@@ -333,9 +334,6 @@ class Context:
             return np.full(len(memories), np.nan)
         tagged = [_keys(memory.tags) for memory in memories]
         return np.array([len(wanted & tags) / len(wanted) if tags else np.nan for tags in tagged])
-
-    def _placed(self, memories: Sequence[Memory]) -> Floats:
-        return np.array([self._place(memory) for memory in memories], dtype=np.float64)
 
     def _place(self, memory: Memory) -> float:
         """1 in the same session; else by codebase and file; NaN if nothing can be compared."""
@@ -359,8 +357,8 @@ class Context:
             return np.full(len(memories), np.nan)
         then = np.array([_learned(memory).timestamp() for memory in memories], dtype=np.float64)
         now = self.moment.timestamp()
-        hours = np.abs(then - now) % DAY_SECONDS / HOUR_SECONDS
-        near = _stepped(np.abs(then - now) / DAY_SECONDS, NEAR_DAYS, NEAR)
+        hours = np.abs(then - now) % SECONDS_PER_DAY / HOUR_SECONDS
+        near = _stepped(np.abs(then - now) / SECONDS_PER_DAY, NEAR_DAYS, NEAR)
         at_hour = _stepped(np.minimum(hours, DAY_HOURS - hours), HOURS_APART, SAME_HOURS)
         theirs, ours = _weekday(then), _weekday(np.array([now]))
         half = np.where((theirs < _WEEKEND) == (ours < _WEEKEND), SAME_HALF_OF_WEEK, 0.0)
@@ -382,6 +380,7 @@ class Hints:
 def hints(memory: Memory) -> Hints:
     """The context hints of a memory."""
     at = _learned(memory).astimezone(UTC)
+    part_of_day = ("night", "morning", "afternoon", "evening")[at.hour // 6]
     codebase = codebase_of(memory)
     places = (
         f"session {memory.session_id}" if memory.session_id else None,
@@ -390,7 +389,7 @@ def hints(memory: Memory) -> Hints:
         f"scope {memory.scope}" if codebase_at(memory.scope) else None,
     )
     return Hints(
-        temporal=f"{_WEEK[at.weekday()]} {_part_of_day(at.hour)}, {at:%Y-%m-%d} (UTC)",
+        temporal=f"{WEEKDAYS[at.weekday()]} {part_of_day}, {at:%Y-%m-%d} (UTC)",
         topical=", ".join(memory.tags) or None,
         session=", ".join(filter(None, places)) or None,
     )
@@ -412,8 +411,4 @@ def _stepped(distance: Floats, within: tuple[float, float], worth: tuple[float, 
 
 
 def _weekday(seconds: Floats) -> NDArray[np.int64]:
-    return ((seconds // DAY_SECONDS).astype(np.int64) + _FIRST_WEEKDAY) % len(_WEEK)
-
-
-def _part_of_day(hour: int) -> str:
-    return ("night", "morning", "afternoon", "evening")[hour // 6]
+    return ((seconds // SECONDS_PER_DAY).astype(np.int64) + _FIRST_WEEKDAY) % len(WEEKDAYS)

@@ -113,12 +113,8 @@ def odd_beside_words(text: str) -> Iterator[Found]:
             value = found.group().rstrip(".,:")
             clear = _TELLS_CLEARLY.match(word.group()) is not None
             if is_odd_password(value) or (clear and _is_made_up(value)):
-                yield (
-                    "password",
-                    found.start(),
-                    found.start() + len(value),
-                    f"stands beside `{word.group().casefold()}`",
-                )
+                reason = f"stands beside `{word.group().casefold()}`"
+                yield "password", found.start(), found.start() + len(value), reason
 
 
 def _is_made_up(value: str) -> bool:
@@ -135,10 +131,6 @@ def _line_before(text: str, at: int) -> str:
     return lines[-2] if leads else lines[-1]
 
 
-def _line_after(text: str, at: int) -> str:
-    return text[at : at + BEFORE].partition("\n")[0]
-
-
 def random_beside_words(text: str) -> Iterator[Found]:
     """Strings that look random, on a line with a word for secrets."""
     for found in _TOKEN.finditer(text):
@@ -146,14 +138,15 @@ def random_beside_words(text: str) -> Iterator[Found]:
         plain = classes(value) < 3 or _NAME.match(value)
         if not looks_random(value, least=20) or (plain and not _LOWER.match(value)):
             continue
-        beside = _line_before(text, found.start()), _line_after(text, found.end())
+        beside = (
+            _line_before(text, found.start()),
+            text[found.end() : found.end() + BEFORE].partition("\n")[0],
+        )
         says = _SAYS_CLEARLY if plain else _IS_PHRASE
         named = any(says.search(part) for part in beside) and not any(_UNSAYS.search(part) for part in beside)
         if named and not is_placeholder(value):
             yield "secret", *found.span(), "looks random beside a word for secrets"
 
-
-# -- find
 
 # -- Private keys in a text: whole, cut, or flattened to one line.
 
@@ -344,13 +337,10 @@ def _shaped(text: str, shape: Shape) -> Iterator[Found]:
         groups = found.groupdict()
         value = groups.get("secret") or found.group()
         drawn = groups.get("drawn") or value
-        if not is_placeholder(drawn) and _is_drawn(drawn, shape):
+        random = is_drawn(drawn, least=4) if shape.distinctive else looks_random(drawn, least=10)
+        if random and not is_placeholder(drawn):
             start, end = found.span("secret" if groups.get("secret") else 0)
             yield shape.kind, start, end, f"has the shape of a {shape.kind}"
-
-
-def _is_drawn(value: str, shape: Shape) -> bool:
-    return is_drawn(value, least=4) if shape.distinctive else looks_random(value, least=10)
 
 
 def _inside(found: Found, spans: list[tuple[int, int]]) -> bool:

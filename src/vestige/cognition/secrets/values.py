@@ -102,12 +102,9 @@ def is_passphrase(value: str) -> bool:
         return False
     sentence = words[0].istitle() and not any(map(str.istitle, words[1:]))
     plain = [word.casefold() for word in words]
-    described = (_STATES | _REMARKS) & set(plain) or any(_says_state(word) for word in (plain[0], plain[-1]))
+    ends = (len(word) > 5 and _STATE_ENDS.search(word) for word in (plain[0], plain[-1]))
+    described = (_STATES | _REMARKS) & set(plain) or any(ends)
     return not sentence and not described and all(word.replace("-", "").isalpha() for word in words)
-
-
-def _says_state(word: str) -> bool:
-    return len(word) > 5 and _STATE_ENDS.search(word) is not None
 
 
 def opens_remark(value: str) -> bool:
