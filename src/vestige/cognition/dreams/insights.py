@@ -123,26 +123,16 @@ def _of_groups(material: DreamMaterial) -> Iterator[Insight]:
         members = sorted(
             (material.memories[name] for name in group), key=lambda one: (stated_at(one), one.id)
         )
-        for kin in _by_scope(members):
-            insight = _of_group(kin, members, material)
+        # An insight is read in one scope, so its sources all belong to it.
+        for scope in sorted({one.scope for one in members}):
+            distinct: dict[str, Memory] = {}  # repeating the same text makes no pattern
+            for one in members:
+                if one.scope == scope:
+                    distinct.setdefault(fingerprint(one.content), one)
+            kin = list(distinct.values())
+            insight = _of_group(kin, members, material) if len(kin) > 1 else None
             if insight is not None:
                 yield insight
-
-
-def _by_scope(members: Sequence[Memory]) -> Iterator[Sequence[Memory]]:
-    """Groups by scope: an insight is read in one scope, so its sources all belong to it."""
-    for scope in sorted({one.scope for one in members}):
-        kin = _distinct_texts([one for one in members if one.scope == scope])
-        if len(kin) > 1:
-            yield kin
-
-
-def _distinct_texts(members: Sequence[Memory]) -> list[Memory]:
-    """The first memory of each text: repeating the same text makes no pattern."""
-    first: dict[str, Memory] = {}
-    for one in members:
-        first.setdefault(fingerprint(one.content), one)
-    return list(first.values())
 
 
 def _of_group(members: Sequence[Memory], alike: Sequence[Memory], material: DreamMaterial) -> Insight | None:

@@ -112,8 +112,8 @@ class _Judge:
             case EventTrigger():
                 return Judged(holds=True, at=self.met[place]) if place in self.met else ABSENT
             case Recurring(rule=rule):
-                found = passed(rule, self.since or self.set_at, self.situation.now)
-                return Judged(holds=found.times > 0, at=found.latest, times=found.times)
+                times, latest = passed(rule, self.since or self.set_at, self.situation.now)
+                return Judged(holds=times > 0, at=latest, times=times)
             case Compound():
                 return self._compound(trigger, place)
         assert_never(trigger)

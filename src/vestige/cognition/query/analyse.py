@@ -171,14 +171,8 @@ def _distinct(found: Sequence[Literal]) -> tuple[str, ...]:
 def content_words(text: str) -> list[QueryWord]:
     """The words of a query that carry weight: modal ones do not, unless there are no others."""
     words = query_words(text)
-    return [word for word, modal in zip(words, _modal(text, words), strict=True) if not modal]
-
-
-def _modal(text: str, words: Sequence[QueryWord]) -> tuple[bool, ...]:
-    """Which words are modal; none if the query has no others."""
-    marks = tuple(_is_modal(text, word) for word in words)
-    content = any(not (mark or word.stop) for mark, word in zip(marks, words, strict=True))
-    return marks if content else (False,) * len(words)
+    kept = [word for word in words if not _is_modal(text, word)]
+    return words if all(word.stop for word in kept) else kept
 
 
 def _is_modal(text: str, word: QueryWord) -> bool:

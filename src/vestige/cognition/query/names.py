@@ -58,11 +58,6 @@ SUPPOSING = re.compile(
 """A hypothetical question: it may name things that no memory mentions."""
 
 
-def supposes(text: str) -> bool:
-    """Whether a question is hypothetical: it may name things that no memory mentions."""
-    return bool(SUPPOSING.search(text))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
     """A name of one or more words; any of them may stand for it."""
@@ -176,7 +171,7 @@ Particular = Name | Numbered | NamedDay
 def particulars(text: str) -> tuple[Particular, ...]:
     """The particulars of a query, at most MOST."""
     found: list[Particular] = [*_days(text), *_numbered(text)]
-    if not supposes(text):
+    if not SUPPOSING.search(text):
         found += _names(text)
     distinct = {one.text.casefold(): one for one in reversed(found)}
     return tuple(reversed(distinct.values()))[:MOST]
