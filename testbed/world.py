@@ -12,7 +12,7 @@ from testbed.sqlite_template import put_template
 from vestige.app.app import App, Clock, open_app
 from vestige.core.caller import Invocation
 from vestige.core.errors import VestigeError
-from vestige.core.events import Happening
+from vestige.core.events import Event
 
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 
@@ -55,7 +55,7 @@ class World:
     def __init__(self, app: App, clock: HandClock) -> None:
         self.app = app
         self.clock = clock
-        self.heard: list[Happening] = []
+        self.heard: list[Event] = []
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Run a tool as an MCP client would."""

@@ -20,9 +20,9 @@ from vestige.core.events import (
     DreamCompleted,
     DreamProgress,
     DreamStarted,
+    Event,
     EventBus,
     EventScope,
-    Happening,
     ImportanceScored,
     IntentionTriggered,
     MemoriesArchived,
@@ -38,7 +38,7 @@ from vestige.core.events import (
     RetentionDecayed,
     SearchPerformed,
     StoreMerged,
-    happening_from,
+    event_from,
     preview,
     sent_fields,
 )
@@ -46,16 +46,16 @@ from vestige.core.models import EVERYTHING, Access
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOME = EventScope(scope="/project/tea", domains=("drinks",))
-DELETED = MemoryDeleted(timestamp=NOON, places=(HOME,), id="1")
+DELETED = MemoryDeleted(timestamp=NOON, scopes=(HOME,), id="1")
 CREATED = MemoryCreated(
-    timestamp=NOON, places=(HOME,), id="2", content_preview="Tea.", node_type="fact", tags=("a", "b")
+    timestamp=NOON, scopes=(HOME,), id="2", content_preview="Tea.", node_type="fact", tags=("a", "b")
 )
 PLACES = [["/project/tea", ["drinks"]]]
 """Where both happened, as it travels."""
 
 
 def test_listeners_hear_every_event_in_order() -> None:
-    bus, first, second = EventBus(), list[Happening](), list[Happening]()
+    bus, first, second = EventBus(), list[Event](), list[Event]()
     with bus.listening(first.append), bus.listening(second.append):
         bus.emit(CREATED, DELETED)
         bus.emit(CREATED)
@@ -63,7 +63,7 @@ def test_listeners_hear_every_event_in_order() -> None:
 
 
 def test_a_listener_hears_only_while_its_block_runs() -> None:
-    bus, heard = EventBus(), list[Happening]()
+    bus, heard = EventBus(), list[Event]()
     bus.emit(DELETED)
     with bus.listening(heard.append):
         bus.emit(CREATED)
@@ -72,7 +72,7 @@ def test_a_listener_hears_only_while_its_block_runs() -> None:
 
 
 def test_a_block_that_fails_unsubscribes_its_listener() -> None:
-    bus, heard = EventBus(), list[Happening]()
+    bus, heard = EventBus(), list[Event]()
     with pytest.raises(ZeroDivisionError), bus.listening(heard.append):
         raise ZeroDivisionError
     bus.emit(DELETED)
@@ -80,9 +80,9 @@ def test_a_block_that_fails_unsubscribes_its_listener() -> None:
 
 
 def test_a_listener_that_fails_is_logged_and_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    bus, heard = EventBus(), list[Happening]()
+    bus, heard = EventBus(), list[Event]()
 
-    def fail(_happening: Happening) -> None:
+    def fail(_happening: Event) -> None:
         raise RuntimeError("broken listener")
 
     with caplog.at_level(logging.ERROR), bus.listening(fail), bus.listening(heard.append):
@@ -95,10 +95,10 @@ def test_a_listener_that_fails_is_logged_and_disturbs_nobody(caplog: pytest.LogC
 
 
 def test_a_listener_may_leave_while_it_is_being_told() -> None:
-    bus, heard = EventBus(), list[Happening]()
+    bus, heard = EventBus(), list[Event]()
     inner = bus.listening(heard.append)
 
-    def leave(_happening: Happening) -> None:
+    def leave(_happening: Event) -> None:
         inner.__exit__(None, None, None)
 
     with bus.listening(leave):
@@ -135,19 +135,19 @@ EXAMPLES: dict[object, Any] = {
 
 
 @each("kind", events.KINDS.values(), ids=events.KINDS.keys())
-def test_every_event_comes_back_from_its_journey_as_it_was(kind: type[Happening]) -> None:
+def test_every_event_comes_back_from_its_journey_as_it_was(kind: type[Event]) -> None:
     event = kind(**{field.name: EXAMPLES[field.type] for field in fields(kind) if field.init})
     carried = {**event.message(), "places": [["/project/tea", ["drinks"]], ["/", []]]}
-    assert happening_from(json.loads(json.dumps(carried))) == event
+    assert event_from(json.loads(json.dumps(carried))) == event
 
 
 @each("kind", events.KINDS.values(), ids=events.KINDS.keys())
-def test_no_event_can_be_told_without_saying_where_it_happened(kind: type[Happening]) -> None:
+def test_no_event_can_be_told_without_saying_where_it_happened(kind: type[Event]) -> None:
     told: dict[str, Any] = {field.name: EXAMPLES[field.type] for field in sent_fields(kind) if field.init}
-    with pytest.raises(TypeError, match="places"):
+    with pytest.raises(TypeError, match="scopes"):
         kind(**told)
-    event = kind(**told, places=(HOME,))
-    assert "places" not in event.message()["data"]
+    event = kind(**told, scopes=(HOME,))
+    assert "scopes" not in event.message()["data"]
     assert event.within(Access(scopes=("/project",), domains=("drinks",)))
     assert not event.within(Access(scopes=("/private",)))
 
@@ -163,19 +163,19 @@ def test_a_listener_hears_what_lies_within_its_reach_and_nothing_else() -> None:
 
 
 def test_what_happened_in_several_places_is_heard_by_who_reaches_all_of_them() -> None:
-    both = replace(DELETED, places=(HOME, EventScope(scope="/project/coffee", domains=("drinks",))))
+    both = replace(DELETED, scopes=(HOME, EventScope(scope="/project/coffee", domains=("drinks",))))
     assert both.within(Access(scopes=("/project",), domains=("drinks",)))
     assert not both.within(Access(scopes=("/project/tea",)))
 
 
 def test_what_concerns_a_scope_as_such_is_not_heard_by_who_reaches_only_domains_in_it() -> None:
-    search = replace(DELETED, places=(EventScope(scope="/project/tea"),))
+    search = replace(DELETED, scopes=(EventScope(scope="/project/tea"),))
     assert search.within(Access(scopes=("/project",)))
     assert not search.within(Access(scopes=("/project",), domains=("drinks",)))
 
 
 @pytest.mark.parametrize(
-    ("places", "scope"),
+    ("scopes", "scope"),
     [
         ((HOME,), "/project/tea"),
         ((HOME, EventScope(scope="/project/tea", domains=("food",))), "/project/tea"),
@@ -185,15 +185,15 @@ def test_what_concerns_a_scope_as_such_is_not_heard_by_who_reaches_only_domains_
     ],
 )
 def test_an_event_tells_its_scope_where_all_of_it_lies_in_one(
-    places: tuple[EventScope, ...] | None, scope: str | None
+    scopes: tuple[EventScope, ...] | None, scope: str | None
 ) -> None:
-    assert replace(DELETED, places=places).message()["data"]["scope"] == scope
+    assert replace(DELETED, scopes=scopes).message()["data"]["scope"] == scope
 
 
 def test_a_search_tells_the_scope_that_was_searched_wherever_it_found_something() -> None:
     search = SearchPerformed(
         timestamp=NOON,
-        places=(EventScope(scope="/project"), HOME),
+        scopes=(EventScope(scope="/project"), HOME),
         query="tea",
         result_count=1,
         result_ids=("2",),
@@ -203,40 +203,40 @@ def test_a_search_tells_the_scope_that_was_searched_wherever_it_found_something(
     assert search.message()["data"]["scope"] == "/project"
 
 
-@pytest.mark.parametrize("places", [None, ()])
+@pytest.mark.parametrize("scopes", [None, ()])
 def test_what_happened_everywhere_or_nowhere_is_heard_by_who_reaches_everything(
-    places: tuple[EventScope, ...] | None,
+    scopes: tuple[EventScope, ...] | None,
 ) -> None:
-    event = replace(DELETED, places=places)
+    event = replace(DELETED, scopes=scopes)
     assert event.within(EVERYTHING)
     assert not event.within(Access(scopes=("/",)))
 
 
 def test_what_an_older_version_tells_concerns_the_whole_store() -> None:
-    told = happening_from(DELETED.message())
-    assert told == replace(DELETED, places=None)
+    told = event_from(DELETED.message())
+    assert told == replace(DELETED, scopes=None)
 
 
 def test_what_a_newer_version_tells_is_understood_as_far_as_it_goes() -> None:
     told = DELETED.message()
-    assert happening_from({**told, "type": "MemoryPainted"}) is None
-    assert happening_from({"data": told["data"]}) is None
+    assert event_from({**told, "type": "MemoryPainted"}) is None
+    assert event_from({"data": told["data"]}) is None
     newer = {**told, "data": {**told["data"], "colour": "red"}, "quotes": [], "places": PLACES}
-    assert happening_from(newer) == DELETED
-    assert happening_from({**told, "data": {"timestamp": "2026-03-01T12:00:00+00:00"}}) is None
+    assert event_from(newer) == DELETED
+    assert event_from({**told, "data": {"timestamp": "2026-03-01T12:00:00+00:00"}}) is None
 
 
 def test_a_field_that_an_older_version_did_not_tell_has_its_default() -> None:
     search = SearchPerformed(
-        timestamp=NOON, places=(HOME,), query="tea", result_count=0, result_ids=(), duration_ms=1.0
+        timestamp=NOON, scopes=(HOME,), query="tea", result_count=0, result_ids=(), duration_ms=1.0
     )
     told = {**search.message(), "places": PLACES}
     del told["data"]["scope"], told["data"]["recorded"]
-    assert happening_from(told) == search
+    assert event_from(told) == search
 
 
 def test_what_happened_elsewhere_is_told_only_to_those_who_listen_everywhere() -> None:
-    bus, here, everywhere = EventBus(), list[Happening](), list[Happening]()
+    bus, here, everywhere = EventBus(), list[Event](), list[Event]()
     with bus.listening(here.append):
         assert not bus.followed
         with bus.listening(everywhere.append, everywhere=True):
@@ -254,7 +254,7 @@ def test_events_cannot_be_changed() -> None:
         DELETED.id = "3"  # type: ignore[misc]  # that it fails is what is tested
 
 
-EXPECTED: dict[type[Happening], set[str]] = {
+EXPECTED: dict[type[Event], set[str]] = {
     MemoryCreated: {"id", "content_preview", "node_type", "tags"},
     MemoryUpdated: {"id", "content_preview", "field"},
     MemoryDeleted: {"id"},
@@ -287,13 +287,13 @@ EXPECTED: dict[type[Happening], set[str]] = {
 
 
 @each("kind", EXPECTED)
-def test_an_event_has_the_fields_that_clients_know(kind: type[Happening]) -> None:
+def test_an_event_has_the_fields_that_clients_know(kind: type[Event]) -> None:
     assert {field.name for field in sent_fields(kind)} == EXPECTED[kind] | {"timestamp", "scope"}
 
 
 def test_every_event_is_expected_and_documented() -> None:
-    kinds = [one for one in vars(events).values() if isinstance(one, type) and issubclass(one, Happening)]
-    assert set(kinds) == {Happening, *EXPECTED}
+    kinds = [one for one in vars(events).values() if isinstance(one, type) and issubclass(one, Event)]
+    assert set(kinds) == {Event, *EXPECTED}
     assert all(kind.__doc__ and kind.__doc__.endswith(".") for kind in kinds)
 
 

@@ -10,8 +10,8 @@ from testbed.world import World
 from vestige.core.events import (
     KINDS,
     BackupCompleted,
+    Event,
     EventScope,
-    Happening,
     ImportanceScored,
     IntentionTriggered,
     MemoryDeleted,
@@ -81,7 +81,7 @@ ON_A_FILE = pytest.mark.parametrize("world", ["sqlite"], indirect=True)
 
 
 @pytest.fixture
-def heard(world: World) -> list[Happening]:
+def heard(world: World) -> list[Event]:
     """Everything that can happen, each event checked against where its memories are."""
     places = live(world)
     for happening in world.heard:
@@ -90,26 +90,26 @@ def heard(world: World) -> list[Happening]:
         expected = {places[one] for one in ids if one in places}
         if isinstance(happening, SearchPerformed):
             expected.add(EventScope(scope=happening.scope))
-        assert expected <= set(happening.places or ()), happening
+        assert expected <= set(happening.scopes or ()), happening
     return world.heard
 
 
 @ON_A_FILE
-def test_every_event_that_can_happen_says_where_it_did(heard: list[Happening]) -> None:
+def test_every_event_that_can_happen_says_where_it_did(heard: list[Event]) -> None:
     assert {type(one) for one in heard} == set(KINDS.values())
-    assert all(one.places for one in heard if not isinstance(one, STORE_WIDE))
-    assert all(one.places is None for one in heard if isinstance(one, STORE_WIDE))
+    assert all(one.scopes for one in heard if not isinstance(one, STORE_WIDE))
+    assert all(one.scopes is None for one in heard if isinstance(one, STORE_WIDE))
 
 
 @ON_A_FILE
-def test_what_happens_to_one_memory_or_intention_tells_its_scope(heard: list[Happening]) -> None:
+def test_what_happens_to_one_memory_or_intention_tells_its_scope(heard: list[Event]) -> None:
     about_one = [one for one in heard if "id" in one.details()]
     assert {one.scope for one in about_one} == {TEA, PRIVATE}
     assert {one.scope for one in about_one if one.within(Access(scopes=(TEA,)))} == {TEA}
 
 
 @ON_A_FILE
-def test_a_filtered_listener_hears_of_its_own_memories_and_of_no_others(heard: list[Happening]) -> None:
+def test_a_filtered_listener_hears_of_its_own_memories_and_of_no_others(heard: list[Event]) -> None:
     in_scope = [one for one in heard if one.within(Access(scopes=(TEA,)))]
     in_domain = [one for one in heard if one.within(Access(domains=("drinks",)))]
     for told in (in_scope, in_domain):
@@ -122,9 +122,9 @@ def test_a_filtered_listener_hears_of_its_own_memories_and_of_no_others(heard: l
 
 
 @ON_A_FILE
-def test_a_text_that_is_only_judged_is_heard_where_its_teller_is(heard: list[Happening]) -> None:
+def test_a_text_that_is_only_judged_is_heard_where_its_teller_is(heard: list[Event]) -> None:
     judged = [one for one in heard if isinstance(one, ImportanceScored) and one.memory_id is None]
-    assert [one.places for one in judged] == [(EventScope(scope="/"),)]
+    assert [one.scopes for one in judged] == [(EventScope(scope="/"),)]
 
 
 def test_what_a_memory_says_since_it_moved_is_not_heard_where_it_was(world: World) -> None:

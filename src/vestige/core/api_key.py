@@ -22,10 +22,8 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """An API key as the store keeps it: its hash, never its text.
-
-    `scopes` and `domains` limit its access; None is everything. It works until it is revoked or expires.
-    """
+    """An API key as the store keeps it: its hash, never its text. `scopes` and `domains` limit its access;
+    None is everything. It works until it is revoked or expires."""
 
     id: str
     hash: str

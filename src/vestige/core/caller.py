@@ -6,8 +6,7 @@ from typing import Any, Protocol
 
 from vestige.core.models import EVERYTHING, Access, covers
 
-PERMISSIONS = ("read", "write", "admin")
-"""All permissions, from least to most."""
+PERMISSIONS = ("read", "write", "admin")  # All permissions, from least to most.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +52,6 @@ class NeverCancelled:
     """The signal of a call that cannot be cancelled."""
 
     def is_set(self) -> bool:
-        """Always false."""
         return False
 
 

@@ -16,8 +16,7 @@ Flags = NDArray[np.bool_]
 Bits = NDArray[np.uint8]
 Vectors = NDArray[np.float32]
 
-NEARBY = 1_000
-"""Number of nearest memories in which words are counted."""
+NEARBY = 1_000  # Number of nearest memories in which words are counted.
 
 MOST_TOKENS = 300_000
 LONGEST_TOKENS = 2_048
@@ -32,10 +31,8 @@ OFFSETS = (0, -1, 1, -2, 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LexicalScores:
-    """BM25 scores of a memory: of its own terms, with its neighbours', and of its whole thread.
-
-    Outside any thread `window` equals `own` and `thread` is 0.
-    """
+    """BM25 scores of a memory: of its own terms, with its neighbours', and of its whole thread. Outside any
+    thread `window` equals `own` and `thread` is 0."""
 
     memory_id: str
     own: float
@@ -46,8 +43,7 @@ class LexicalScores:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermStatistics:
     """How common the terms of a query are in a store: the number of `memories` that contain each, and the
-    total number of memories and `words`. Terms too common for a search are left out.
-    """
+    total number of memories and `words`. Terms too common for a search are left out."""
 
     frequencies: Mapping[str, int]
     memories: int

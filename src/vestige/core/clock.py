@@ -42,7 +42,6 @@ class Uuid7:
         self._counter = 0
 
     def __call__(self) -> str:
-        """The next id."""
         with self._lock:
             milliseconds = int(self._now().timestamp() * 1000)
             if milliseconds > self._milliseconds:
@@ -54,13 +53,9 @@ class Uuid7:
                 if self._counter >> _COUNTER_BITS:
                     self._milliseconds += 1
                     self._counter = 0
-            return str(self._compose(self._milliseconds, self._counter, self._rng.getrandbits(_RANDOM_BITS)))
-
-    @staticmethod
-    def _compose(milliseconds: int, counter: int, noise: int) -> UUID:
-        high, low = counter >> 6, counter & 0x3F
-        value = (milliseconds & (1 << 48) - 1) << 80 | 0x7 << 76 | high << 64
-        return UUID(int=value | 0b10 << 62 | low << 56 | noise)
+            high, low = self._counter >> 6, self._counter & 0x3F
+            value = (self._milliseconds & (1 << 48) - 1) << 80 | 0x7 << 76 | high << 64
+            return str(UUID(int=value | 0b10 << 62 | low << 56 | self._rng.getrandbits(_RANDOM_BITS)))
 
 
 # -- The hybrid logical clock (Kulkarni et al. 2014): milliseconds, and a count that keeps them apart.
@@ -70,8 +65,7 @@ MILLISECOND = timedelta(milliseconds=1)
 COUNTER_BITS = 16
 LAST_MILLISECOND = 2**46 - 1
 """In the year 4199. Beyond it the clock only counts on, so that it never leaves 64 bits."""
-LAST_READING = 2**63 - 2**40
-"""No reading from elsewhere may be above it: there must be room to count on."""
+LAST_READING = 2**63 - 2**40  # No reading from elsewhere may be above it: there must be room to count on.
 
 
 def tick(previous: int, at: datetime) -> int:

@@ -5,15 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from vestige.core import models
 from vestige.core.errors import InvalidInput
-from vestige.core.models import (
-    NO_METADATA,
-    ROOT_SCOPE,
-    check_label,
-    check_metadata,
-    check_moment,
-    normal_scope,
-)
 
 LOCAL = frozenset({"running", "peer", "backup"})
 """Kinds that never leave an installation: running processes, sync peers, the last backup."""
@@ -29,22 +22,22 @@ class Document:
 
     kind: str
     id: str
-    body: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
-    scope: str = ROOT_SCOPE
+    body: Mapping[str, Any] = field(default_factory=lambda: models.NO_METADATA)
+    scope: str = models.ROOT_SCOPE
     cites: tuple[str, ...] = ()
     version: int = 1
     created_at: datetime
     updated_at: datetime
 
     def __post_init__(self) -> None:
-        check_label("kind", self.kind)
-        check_label("id", self.id)
+        models.check_label("kind", self.kind)
+        models.check_label("id", self.id)
         for name in self.cites:
-            check_label("cites", name)
-        check_metadata(self.body)
-        if self.scope != normal_scope(self.scope):
+            models.check_label("cites", name)
+        models.check_metadata(self.body)
+        if self.scope != models.normal_scope(self.scope):
             raise InvalidInput(f"The scope {self.scope!r} is not in normal form.")
         if self.version < 1:
             raise InvalidInput("The version of a document starts at 1.", details={"version": self.version})
-        check_moment("created_at", self.created_at)
-        check_moment("updated_at", self.updated_at)
+        models.check_moment("created_at", self.created_at)
+        models.check_moment("updated_at", self.updated_at)

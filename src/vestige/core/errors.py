@@ -48,6 +48,13 @@ class VestigeError(Exception):
         self.details: dict[str, Any] = dict(details or {})
         super().__init__(self.message)
 
+    def __init_subclass__(
+        cls, *, code: str | None = None, status: int | None = None, exit_code: int | None = None
+    ) -> None:
+        """The arguments of a class statement; what one leaves out is that of the class above."""
+        cls.code, cls.status = code or cls.code, status or cls.status
+        cls.exit_code = exit_code or cls.exit_code
+
     def value(self) -> dict[str, Any]:
         """The error as every transport sends it."""
         shown: dict[str, Any] = {"code": self.code, "message": self.message}
@@ -58,85 +65,52 @@ class VestigeError(Exception):
         return shown
 
 
-class InvalidInput(VestigeError):
+class InvalidInput(VestigeError, code="invalid_input", status=400, exit_code=2):
     """The request is invalid."""
 
-    code = "invalid_input"
-    status = 400
-    exit_code = 2
 
-
-class UnknownArgument(InvalidInput):
+class UnknownArgument(InvalidInput, code="unknown_argument"):
     """There is no argument with this name."""
 
-    code = "unknown_argument"
 
-
-class TooLarge(InvalidInput):
+class TooLarge(InvalidInput, code="too_large", status=413):
     """The request exceeds a size limit."""
 
-    code = "too_large"
-    status = 413
 
-
-class SecretFound(InvalidInput):
+class SecretFound(InvalidInput, code="secret_found"):
     """The text contains a secret."""
 
-    code = "secret_found"
 
-
-class NotFound(VestigeError):
+class NotFound(VestigeError, code="not_found", status=404):
     """There is no such memory."""
 
-    code = "not_found"
-    status = 404
 
-
-class Forbidden(VestigeError):
+class Forbidden(VestigeError, code="forbidden", status=403):
     """This caller has no permission for this."""
 
-    code = "forbidden"
-    status = 403
 
-
-class Conflict(VestigeError):
+class Conflict(VestigeError, code="conflict", status=409):
     """Another writer changed the memory in the meantime."""
 
-    code = "conflict"
-    status = 409
 
-
-class IdempotencyConflict(Conflict):
+class IdempotencyConflict(Conflict, code="idempotency_conflict"):
     """This idempotency key was already used for another request."""
 
-    code = "idempotency_conflict"
 
-
-class ModelMismatch(Conflict):
+class ModelMismatch(Conflict, code="model_mismatch"):
     """The store has vectors of another embedding model."""
 
-    code = "model_mismatch"
 
-
-class Cancelled(VestigeError):
+class Cancelled(VestigeError, code="cancelled", status=499):
     """The request was cancelled."""
 
-    code = "cancelled"
-    status = 499
 
-
-class DeadlineExceeded(VestigeError):
+class DeadlineExceeded(VestigeError, code="deadline_exceeded", status=504):
     """The request exceeded its time limit."""
 
-    code = "deadline_exceeded"
-    status = 504
 
-
-class MissingExtra(VestigeError):
+class MissingExtra(VestigeError, code="missing_extra", status=501):
     """An optional part of Vestige is not installed."""
-
-    code = "missing_extra"
-    status = 501
 
     @classmethod
     def named(cls, extra: str, what: str) -> "MissingExtra":
@@ -149,10 +123,8 @@ class MissingExtra(VestigeError):
 
 
 def _installing(extra: str) -> str:
-    """The command that installs an extra into this installation.
-
-    It lists the packages, because a checkout or a wheel of Vestige is not in a package index.
-    """
+    """The command that installs an extra into this installation. It lists the packages, because a checkout or
+    a wheel of Vestige is not in a package index."""
     # Imported here: programs that start within milliseconds import this module.
     import shlex
     import sys
@@ -168,77 +140,48 @@ def _installing(extra: str) -> str:
     return shlex.join([sys.executable, "-m", "pip", "install", *(packages or ["-e", f".[{extra}]"])])
 
 
-class ConfigError(VestigeError):
+class ConfigError(VestigeError, code="config", exit_code=2):
     """The settings are invalid."""
 
-    code = "config"
-    exit_code = 2
 
-
-class EmbedderError(VestigeError):
+class EmbedderError(VestigeError, code="embedder", status=503):
     """The embedding model failed."""
 
-    code = "embedder"
-    status = 503
 
-
-class ModelUnavailable(EmbedderError):
+class ModelUnavailable(EmbedderError, code="model_unavailable"):
     """The embedding model is not installed."""
 
-    code = "model_unavailable"
 
-
-class ModelDamaged(EmbedderError):
+class ModelDamaged(EmbedderError, code="model_damaged"):
     """The embedding model on disk is damaged."""
 
-    code = "model_damaged"
 
-
-class StoreError(VestigeError):
+class StoreError(VestigeError, code="store", exit_code=3):
     """The database failed."""
 
-    code = "store"
-    exit_code = 3
 
-
-class StoreBusy(StoreError):
+class StoreBusy(StoreError, code="store_busy", status=503):
     """Another process is writing and did not finish in time."""
 
-    code = "store_busy"
-    status = 503
 
-
-class StoreUnavailable(StoreError):
+class StoreUnavailable(StoreError, code="store_unavailable", status=503):
     """The database server cannot be reached."""
 
-    code = "store_unavailable"
-    status = 503
 
-
-class StoreCorrupt(StoreError):
+class StoreCorrupt(StoreError, code="store_corrupt"):
     """The database file is damaged."""
 
-    code = "store_corrupt"
 
-
-class StoreTooNew(StoreError):
+class StoreTooNew(StoreError, code="store_too_new"):
     """The database was written by a newer version of Vestige."""
 
-    code = "store_too_new"
 
-
-class StoreReadOnly(StoreError):
+class StoreReadOnly(StoreError, code="store_read_only", status=403):
     """The database cannot be written."""
 
-    code = "store_read_only"
-    status = 403
 
-
-class StoreFull(StoreError):
+class StoreFull(StoreError, code="store_full", status=507):
     """The disk is full."""
-
-    code = "store_full"
-    status = 507
 
 
 INSIDE = (StoreError, EmbedderError, ConfigError, MissingExtra)

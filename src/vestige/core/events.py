@@ -13,7 +13,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import datetime
 from typing import Any, get_origin
 
-from vestige.core.models import EVERYTHING, Access, Memory, covers
+from vestige.core.models import EVERYTHING, Access, Memory
 
 logger = logging.getLogger(__name__)
 
@@ -27,24 +27,18 @@ class EventScope:
     scope: str
     domains: tuple[str, ...] = ()
 
-    def reached_by(self, access: Access) -> bool:
-        """Whether this access includes it; an access limited to domains includes no scope as such."""
-        if access.scopes is not None and not any(covers(scope, self.scope) for scope in access.scopes):
-            return False
-        return access.domains is None or not set(access.domains).isdisjoint(self.domains)
 
-
-def places_of(*memories: Memory) -> tuple[EventScope, ...]:
+def scopes_of(*memories: Memory) -> tuple[EventScope, ...]:
     """The scopes and domains of these memories, without repeats."""
     return tuple(dict.fromkeys(EventScope(scope=one.scope, domains=one.domains) for one in memories))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Happening:
+class Event:
     """An event: what happened, when, and in which scopes."""
 
     timestamp: datetime
-    places: tuple[EventScope, ...] | None
+    scopes: tuple[EventScope, ...] | None
     """Scopes of everything it concerns; None is the whole store. They decide who receives it, and are not
     sent.
     """
@@ -52,15 +46,16 @@ class Happening:
     """The scope, if there is only one. Receivers have access to it."""
 
     def __post_init__(self) -> None:
-        scopes = {place.scope for place in self.places or ()}
-        if self.scope is None and len(scopes) == 1:
-            object.__setattr__(self, "scope", *scopes)
+        names = {one.scope for one in self.scopes or ()}
+        if self.scope is None and len(names) == 1:
+            object.__setattr__(self, "scope", *names)
 
     def within(self, access: Access) -> bool:
-        """Whether the access includes all of it. An event of the whole store needs access to everything."""
+        """Whether the access includes all of it. An event of the whole store needs access to everything. An
+        access limited to domains includes no scope as such."""
         if access == EVERYTHING:
             return True
-        return bool(self.places) and all(place.reached_by(access) for place in self.places or ())
+        return bool(self.scopes) and all(access.includes(one.scope, one.domains) for one in self.scopes or ())
 
     def details(self) -> dict[str, Any]:
         """The fields that listeners receive, by name."""
@@ -75,13 +70,13 @@ class Happening:
         return {"type": type(self).__name__, "data": data}
 
 
-def sent_fields(kind: type[Happening]) -> tuple[Field[Any], ...]:
+def sent_fields(kind: type[Event]) -> tuple[Field[Any], ...]:
     """The fields of an event that listeners receive."""
-    return tuple(one for one in fields(kind) if one.name != "places")
+    return tuple(one for one in fields(kind) if one.name != "scopes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryCreated(Happening):
+class MemoryCreated(Event):
     """A new memory was written."""
 
     id: str
@@ -91,7 +86,7 @@ class MemoryCreated(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryUpdated(Happening):
+class MemoryUpdated(Event):
     """A memory got a new revision; `field` names what changed."""
 
     id: str
@@ -100,14 +95,14 @@ class MemoryUpdated(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryDeleted(Happening):
+class MemoryDeleted(Event):
     """A memory was deleted."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryPromoted(Happening):
+class MemoryPromoted(Event):
     """A memory was rated right or helpful."""
 
     id: str
@@ -115,7 +110,7 @@ class MemoryPromoted(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryDemoted(Happening):
+class MemoryDemoted(Event):
     """A memory was rated wrong or unhelpful."""
 
     id: str
@@ -123,7 +118,7 @@ class MemoryDemoted(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchPerformed(Happening):
+class SearchPerformed(Event):
     """A search was answered."""
 
     query: str
@@ -138,7 +133,7 @@ class SearchPerformed(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionDiscovered(Happening):
+class ConnectionDiscovered(Event):
     """Two memories were linked."""
 
     source_id: str
@@ -148,7 +143,7 @@ class ConnectionDiscovered(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemorySuppressed(Happening):
+class MemorySuppressed(Event):
     """A memory was suppressed; it can be reversed until the given time."""
 
     id: str
@@ -158,7 +153,7 @@ class MemorySuppressed(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryUnsuppressed(Happening):
+class MemoryUnsuppressed(Event):
     """A suppression was reversed."""
 
     id: str
@@ -166,7 +161,7 @@ class MemoryUnsuppressed(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rac1CascadeSwept(Happening):
+class Rac1CascadeSwept(Event):
     """Final suppressions weakened their linked memories."""
 
     seeds: int
@@ -174,7 +169,7 @@ class Rac1CascadeSwept(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoriesArchived(Happening):
+class MemoriesArchived(Event):
     """Faded memories were archived."""
 
     ids: tuple[str, ...]
@@ -182,7 +177,7 @@ class MemoriesArchived(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoriesRestored(Happening):
+class MemoriesRestored(Event):
     """Memories were restored from the archive."""
 
     ids: tuple[str, ...]
@@ -190,14 +185,14 @@ class MemoriesRestored(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DreamStarted(Happening):
+class DreamStarted(Event):
     """A dream began."""
 
     memory_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DreamProgress(Happening):
+class DreamProgress(Event):
     """Progress of a dream."""
 
     phase: str
@@ -205,7 +200,7 @@ class DreamProgress(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DreamCompleted(Happening):
+class DreamCompleted(Event):
     """A dream ended; its results are stored."""
 
     memories_replayed: int
@@ -215,12 +210,12 @@ class DreamCompleted(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsolidationStarted(Happening):
+class ConsolidationStarted(Event):
     """A consolidation began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsolidationCompleted(Happening):
+class ConsolidationCompleted(Event):
     """A consolidation ended."""
 
     nodes_processed: int
@@ -230,7 +225,7 @@ class ConsolidationCompleted(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetentionDecayed(Happening):
+class RetentionDecayed(Event):
     """A memory has faded into another state."""
 
     id: str
@@ -239,7 +234,7 @@ class RetentionDecayed(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ActivationSpread(Happening):
+class ActivationSpread(Event):
     """Activation spread from a memory to its linked memories."""
 
     source_id: str
@@ -247,7 +242,7 @@ class ActivationSpread(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportanceScored(Happening):
+class ImportanceScored(Event):
     """A text was scored; `memory_id` is null if it was not stored."""
 
     memory_id: str | None
@@ -260,7 +255,7 @@ class ImportanceScored(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IntentionTriggered(Happening):
+class IntentionTriggered(Event):
     """An intention is due now."""
 
     id: str
@@ -269,7 +264,7 @@ class IntentionTriggered(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoreMerged(Happening):
+class StoreMerged(Event):
     """Memories of another store were merged into this one."""
 
     source: str
@@ -279,7 +274,7 @@ class StoreMerged(Happening):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BackupCompleted(Happening):
+class BackupCompleted(Event):
     """A backup was made and verified. `rotated`: it is one of the rotating backups."""
 
     file: str
@@ -288,18 +283,18 @@ class BackupCompleted(Happening):
     rotated: bool
 
 
-KINDS: Mapping[str, type[Happening]] = {
+KINDS: Mapping[str, type[Event]] = {
     name: kind
     for name, kind in list(globals().items())
-    if isinstance(kind, type) and issubclass(kind, Happening) and kind is not Happening
+    if isinstance(kind, type) and issubclass(kind, Event) and kind is not Event
 }
 """Every event by its type name."""
 
 
-def happening_from(message: Mapping[str, Any]) -> Happening | None:
-    """The event of a `Happening.message` with its `places`; None for a type that this version does not know.
+def event_from(message: Mapping[str, Any]) -> Event | None:
+    """The event of an `Event.message` with its `places`; None for a type that this version does not know.
 
-    Unknown fields of newer versions are ignored. A message of an older version without places concerns the
+    Unknown fields of newer versions are ignored. A message of an older version without scopes concerns the
     whole store.
     """
     kind, data = KINDS.get(message.get("type", "")), message.get("data", {})
@@ -307,10 +302,10 @@ def happening_from(message: Mapping[str, Any]) -> Happening | None:
         return None
     given = [one for one in sent_fields(kind) if one.init and one.name in data]
     stated = {one.name: _read(one.type, data[one.name]) for one in given}
-    return kind(**stated, places=_places(message.get("places")))
+    return kind(**stated, scopes=_scopes(message.get("places")))
 
 
-def _places(stated: Any) -> tuple[EventScope, ...] | None:
+def _scopes(stated: Any) -> tuple[EventScope, ...] | None:
     """Scopes from JSON: pairs of a scope and its domains."""
     if stated is None:
         return None
@@ -324,15 +319,12 @@ def _read(kind: object, value: Any) -> Any:
     return tuple(value) if get_origin(kind) is tuple else value
 
 
-Listener = Callable[[Happening], None]
+Listener = Callable[[Event], None]
 
 
 class EventBus:
-    """Sends every event to every listener, in order, on the emitting thread.
-
-    An error of a listener is logged and does not affect other listeners or the emitter: the change is already
-    committed.
-    """
+    """Sends every event to every listener, in order, on the emitting thread. An error of a listener is logged
+    and does not affect other listeners or the emitter: the change is already committed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -350,10 +342,8 @@ class EventBus:
 
     @contextmanager
     def listening(self, listener: Listener, *, everywhere: bool = False) -> Iterator[None]:
-        """Subscribe while the block runs: to events of this process, or `everywhere` on this store.
-
-        Reactions listen to this process only: other processes have their own reactions.
-        """
+        """Subscribe while the block runs: to events of this process, or `everywhere` on this store. Reactions
+        listen to this process only: other processes have their own reactions."""
         subscribed = (listener, everywhere)
         with self._lock:
             first = everywhere and not self.followed
@@ -368,24 +358,24 @@ class EventBus:
                 at = self._listeners.index(subscribed)
                 self._listeners = (*self._listeners[:at], *self._listeners[at + 1 :])
 
-    def emit(self, *happenings: Happening) -> None:
+    def emit(self, *events: Event) -> None:
         """Send events of this process to every listener."""
-        for happening in happenings:
+        for event in events:
             for listener, _ in self._listeners:
-                _send(listener, happening)
+                _send(listener, event)
 
-    def pass_on(self, happening: Happening) -> None:
+    def pass_on(self, event: Event) -> None:
         """Send an event of another process to listeners of events everywhere."""
         for listener, everywhere in self._listeners:
             if everywhere:
-                _send(listener, happening)
+                _send(listener, event)
 
 
-def _send(listener: Listener, happening: Happening) -> None:
+def _send(listener: Listener, event: Event) -> None:
     try:
-        listener(happening)
+        listener(event)
     except Exception:  # a listener is foreign code; the change is already committed
-        logger.exception("A listener failed on %s", type(happening).__name__)
+        logger.exception("A listener failed on %s", type(event).__name__)
 
 
 def preview(text: str, limit: int = PREVIEW_CHARS) -> str:

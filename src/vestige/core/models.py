@@ -253,7 +253,6 @@ class Memory:
         check_window(self.valid_from, self.valid_until)
 
     def valid_at(self, moment: datetime) -> bool:
-        """Whether this was true at `moment`."""
         begun = self.valid_from is None or self.valid_from <= moment
         return begun and (self.valid_until is None or moment < self.valid_until)
 
@@ -351,14 +350,16 @@ class Access:
     domains: tuple[str, ...] | None = None
 
     def allows(self, memory: Memory) -> bool:
-        """Whether this access includes `memory`."""
-        if self.scopes is not None and not any(covers(s, memory.scope) for s in self.scopes):
+        return self.includes(memory.scope, memory.domains)
+
+    def includes(self, scope: str, domains: tuple[str, ...]) -> bool:
+        """Whether this access includes a scope and one of the domains in it."""
+        if self.scopes is not None and not any(covers(one, scope) for one in self.scopes):
             return False
-        return self.domains is None or bool(set(self.domains) & set(memory.domains))
+        return self.domains is None or not set(self.domains).isdisjoint(domains)
 
 
-EVERYTHING = Access()
-"""The access of the local user: the CLI and a stdio server on the user's own machine."""
+EVERYTHING = Access()  # The access of the local user: the CLI and a stdio server on the user's own machine.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -404,8 +405,7 @@ class Filter:
     now: datetime | None = None
 
 
-ANYTHING = Filter(archived=None)
-"""Every memory, including archived ones."""
+ANYTHING = Filter(archived=None)  # Every memory, including archived ones.
 
 
 class Order(enum.StrEnum):

@@ -280,7 +280,7 @@ def _announce(call: Call, came_up: Sequence[Intention], now: datetime) -> None:
         *(
             IntentionTriggered(
                 timestamp=now,
-                places=(EventScope(scope=one.scope),),
+                scopes=(EventScope(scope=one.scope),),
                 id=one.id,
                 description=preview(one.description),
                 priority=one.priority_at(now).name.casefold(),

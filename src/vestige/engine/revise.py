@@ -15,8 +15,8 @@ from vestige.core.events import (
     MemoryCreated,
     MemoryDeleted,
     MemoryUpdated,
-    places_of,
     preview,
+    scopes_of,
 )
 from vestige.core.models import Edge, Evidence, Memory, Record
 from vestige.engine.context import Call
@@ -30,7 +30,7 @@ def created_event(memory: Memory, at: datetime) -> MemoryCreated:
     """The event of a new memory."""
     return MemoryCreated(
         timestamp=at,
-        places=places_of(memory),
+        scopes=scopes_of(memory),
         id=memory.id,
         content_preview=preview(memory.content),
         node_type=memory.node_type,
@@ -41,12 +41,12 @@ def created_event(memory: Memory, at: datetime) -> MemoryCreated:
 def updated_event(memory: Memory, at: datetime, names: Iterable[str]) -> MemoryUpdated:
     """The event that these fields of a memory have changed.
 
-    It is sent to the places where the memory is now: a listener with access only to the former ones does not
+    It is sent to the scopes where the memory is now: a listener with access only to the former ones does not
     see the new text.
     """
     return MemoryUpdated(
         timestamp=at,
-        places=places_of(memory),
+        scopes=scopes_of(memory),
         id=memory.id,
         content_preview=preview(memory.content),
         field=", ".join(names),
@@ -55,7 +55,7 @@ def updated_event(memory: Memory, at: datetime, names: Iterable[str]) -> MemoryU
 
 def deleted_event(memory: Memory, at: datetime) -> MemoryDeleted:
     """The event that a memory was deleted from its scope and domains."""
-    return MemoryDeleted(timestamp=at, places=places_of(memory), id=memory.id)
+    return MemoryDeleted(timestamp=at, scopes=scopes_of(memory), id=memory.id)
 
 
 def connected_event(edge: Edge, ends: Mapping[str, Memory]) -> ConnectionDiscovered:
@@ -63,7 +63,7 @@ def connected_event(edge: Edge, ends: Mapping[str, Memory]) -> ConnectionDiscove
     there = [ends[end] for end in (edge.source_id, edge.target_id) if end in ends]
     return ConnectionDiscovered(
         timestamp=edge.created_at,
-        places=places_of(*there) if len(there) == 2 else None,
+        scopes=scopes_of(*there) if len(there) == 2 else None,
         source_id=edge.source_id,
         target_id=edge.target_id,
         connection_type=edge.kind,

@@ -252,7 +252,7 @@ def _settings() -> str:
 
 def _events() -> str:
     classes = [kind for kind in vars(events).values() if isinstance(kind, type)]
-    kinds = [kind for kind in classes if _is_happening(kind)]
+    kinds = [kind for kind in classes if _is_event(kind)]
     parts = [
         "# Events",
         "## Live events\n\nSent to listeners after a commit, as `{type, data}`; a slow listener may miss "
@@ -268,8 +268,8 @@ def _events() -> str:
     return _joined(parts)
 
 
-def _is_happening(kind: type) -> TypeGuard[type[events.Happening]]:
-    return issubclass(kind, events.Happening) and kind is not events.Happening
+def _is_event(kind: type) -> TypeGuard[type[events.Event]]:
+    return issubclass(kind, events.Event) and kind is not events.Event
 
 
 def _log_kinds() -> str:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from testbed.effort import effort
 from testbed.failures import each
 from vestige.cognition.fsrs import formulas
+from vestige.cognition.fsrs.formulas import Grade
 from vestige.cognition.fsrs.strength import (
     EXPOSURE_EVERY,
     MAX_STORAGE,
@@ -161,12 +162,11 @@ def test_suppression_alone_makes_a_faded_memory_unavailable() -> None:
 def test_a_successful_review_stabilises_refreshes_and_counts(evidence: Evidence) -> None:
     before, now = encode(START), START + 3 * DAY
     reviewed = after(before, evidence, now)
-    grade = {"hard": 2, "easy": 4}.get(evidence, 3)
-    chance = formulas.retrievability(3.0, before.stability)
-    assert reviewed.stability == float(
-        formulas.next_stability(before.stability, before.difficulty, chance, grade, 3.0)
-    )
-    assert reviewed.difficulty == float(formulas.next_difficulty(before.difficulty, grade))
+    grade = {"hard": Grade.HARD, "easy": Grade.EASY}.get(evidence, Grade.GOOD)
+    chance = float(formulas.retrievability(3.0, before.stability))
+    stability = formulas.next_stability(before.stability, before.difficulty, chance, grade, 3.0)
+    assert reviewed.stability == stability
+    assert reviewed.difficulty == formulas.next_difficulty(before.difficulty, grade)
     assert reviewed.learning_state is LearningState.REVIEW
     assert (reviewed.reps, reviewed.lapses, reviewed.storage) == (1, 0, 1.1)
     assert reviewed.decay_from == reviewed.last_accessed == now

@@ -10,7 +10,7 @@ from typing import Any
 
 from testbed.world import World, open_world
 from vestige.app.app import open_server
-from vestige.core.events import Happening, MemoryCreated, SearchPerformed
+from vestige.core.events import Event, MemoryCreated, SearchPerformed
 from vestige.engine.context import Call
 from vestige.engine.reactions.autopilot import CHORES, REACTIONS, Autopilot, Chore, on
 from vestige.store.inmemory import InMemoryStore
@@ -28,7 +28,7 @@ def piloted(autopilot: Autopilot) -> Iterator[Autopilot]:
 
 
 def test_each_reaction_hears_its_own_events_and_no_others(world: World) -> None:
-    heard: list[tuple[str, Happening]] = []
+    heard: list[tuple[str, Event]] = []
 
     def on_created(_call: Call, happening: MemoryCreated) -> None:
         heard.append(("created", happening))

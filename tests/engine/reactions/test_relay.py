@@ -18,9 +18,9 @@ from tests.store.support.sqlite_files import open_at
 from vestige.core.events import (
     PREVIEW_CHARS,
     ConnectionDiscovered,
+    Event,
     EventBus,
     EventScope,
-    Happening,
     ImportanceScored,
     IntentionTriggered,
     MemoryCreated,
@@ -34,12 +34,12 @@ from vestige.store.contract.store import MemoryStore
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOME = EventScope(scope="/project/tea", domains=("drinks",))
 SCOPE = EventScope(scope="/project/tea")
-DELETED = MemoryDeleted(timestamp=NOON, places=(SCOPE,), id="1")
+DELETED = MemoryDeleted(timestamp=NOON, scopes=(SCOPE,), id="1")
 CREATED = MemoryCreated(
-    timestamp=NOON, places=(HOME,), id="a", content_preview="Tea.", node_type="fact", tags=("x",)
+    timestamp=NOON, scopes=(HOME,), id="a", content_preview="Tea.", node_type="fact", tags=("x",)
 )
 SEARCH = SearchPerformed(
-    timestamp=NOON, places=(SCOPE, HOME), query="tea", result_count=1, result_ids=("a",), duration_ms=1.0
+    timestamp=NOON, scopes=(SCOPE, HOME), query="tea", result_count=1, result_ids=("a",), duration_ms=1.0
 )
 LONG = 30.0
 """A limit no passing test reaches."""
@@ -50,8 +50,8 @@ class Process:
 
     def __init__(self, store: MemoryStore, name: str, *, others: bool = True) -> None:
         self.bus = EventBus()
-        self.here: list[Happening] = []
-        self.everywhere: list[Happening] = []
+        self.here: list[Event] = []
+        self.everywhere: list[Event] = []
         self.others = others
         self.relay = Relay(store, self.bus, process=name, others=lambda: self.others)
 
@@ -149,7 +149,7 @@ def test_a_search_that_leaves_no_trace_is_not_written_down(
 def test_what_belongs_to_no_memory_is_written_down_cut_or_not_at_all(one: Process, two: Process) -> None:
     scored = ImportanceScored(
         timestamp=NOON,
-        places=(SCOPE,),
+        scopes=(SCOPE,),
         memory_id=None,
         content_preview="Not stored.",
         composite_score=0.5,
@@ -168,7 +168,7 @@ def test_what_belongs_to_no_memory_is_written_down_cut_or_not_at_all(one: Proces
 
 def test_the_text_of_an_intention_is_not_written_down(store: MemoryStore, one: Process, two: Process) -> None:
     due = IntentionTriggered(
-        timestamp=NOON, places=(SCOPE,), id="i", description="Call the clinic.", priority="high"
+        timestamp=NOON, scopes=(SCOPE,), id="i", description="Call the clinic.", priority="high"
     )
     one.bus.emit(due)
     exchange(one, two)
@@ -179,7 +179,7 @@ def test_the_text_of_an_intention_is_not_written_down(store: MemoryStore, one: P
 def test_of_a_deleted_memory_the_others_are_told_the_scope_only(
     store: MemoryStore, one: Process, two: Process
 ) -> None:
-    one.bus.emit(replace(DELETED, places=(HOME,)))
+    one.bus.emit(replace(DELETED, scopes=(HOME,)))
     exchange(one, two)
     assert two.everywhere == [DELETED]
     assert "drinks" not in store.notices(0)[0].message
@@ -190,7 +190,7 @@ def test_the_domains_of_a_memory_that_another_process_deleted_meanwhile_are_not_
 ) -> None:
     add(store, a_memory("a"), a_memory("b"))
     linked = ConnectionDiscovered(
-        timestamp=NOON, places=(HOME,), source_id="b", target_id="a", connection_type="semantic", weight=0.5
+        timestamp=NOON, scopes=(HOME,), source_id="b", target_id="a", connection_type="semantic", weight=0.5
     )
     one.bus.emit(linked)
     exchange(one, two)
@@ -231,7 +231,7 @@ def test_what_is_not_understood_is_passed_over(store: MemoryStore, two: Process)
     placeless = json.dumps({**DELETED.message(), "places": ["/project"]})
     store.notify("newer", [*strange, undated, placeless, json.dumps(DELETED.message())])
     two.relay.receive()
-    assert two.everywhere == [replace(DELETED, places=None)]
+    assert two.everywhere == [replace(DELETED, scopes=None)]
 
 
 def test_a_store_that_others_keep_busy_gets_the_news_the_next_time(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def elsewhere(world: World) -> Callable[[], None]:
     def learn() -> None:
         search = SearchPerformed(
             timestamp=world.clock.now,
-            places=(),
+            scopes=(),
             query=f"umbrella{next(numbers)}",
             result_count=0,
             result_ids=(),

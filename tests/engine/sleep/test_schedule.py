@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from testbed.world import HandClock, World, open_world
-from vestige.core.events import ConsolidationStarted, Happening
+from vestige.core.events import ConsolidationStarted, Event
 from vestige.core.models import EVERYTHING, Access
 from vestige.engine.context import Call
 from vestige.engine.sleep.runs import KEPT, history_row
@@ -137,7 +137,7 @@ def test_two_that_want_to_sleep_at_once_do_not_disturb_each_other(tmp_path: Path
         tell(world)
         call = call_of(world)
 
-        def run_too(happening: Happening) -> None:
+        def run_too(happening: Event) -> None:
             if isinstance(happening, ConsolidationStarted):
                 run(call)
 

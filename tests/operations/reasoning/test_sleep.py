@@ -17,7 +17,7 @@ from vestige.core.events import (
     DreamCompleted,
     DreamProgress,
     DreamStarted,
-    Happening,
+    Event,
 )
 from vestige.core.models import EVERYTHING, Access, Edge
 from vestige.engine.context import Call
@@ -256,7 +256,7 @@ def test_a_dream_reports_how_far_it_is(world: World) -> None:
 def test_what_changes_while_it_dreams_is_left_out(world: World) -> None:
     ids = told(world)
 
-    def meddle(happening: Happening) -> None:
+    def meddle(happening: Event) -> None:
         if isinstance(happening, DreamProgress) and happening.phase == "commit":
             world.call("memory", action="delete", id=ids[0])
             world.call("memory", action="edit", id=ids[1], content="Something else altogether.")
@@ -273,7 +273,7 @@ def test_a_cancelled_dream_keeps_nothing_and_lets_the_next_one_run(world: World)
     told(world)
     before = everything(world)
 
-    def stop(happening: Happening) -> None:
+    def stop(happening: Event) -> None:
         stopped.append(isinstance(happening, DreamProgress))
 
     stopped: list[bool] = []
@@ -286,13 +286,13 @@ def test_a_cancelled_dream_keeps_nothing_and_lets_the_next_one_run(world: World)
 
 
 @pytest.mark.parametrize(("tool", "begun"), [("dream", DreamStarted), ("consolidate", ConsolidationStarted)])
-def test_only_one_runs_at_a_time_in_any_process(tmp_path: Path, tool: str, begun: type[Happening]) -> None:
+def test_only_one_runs_at_a_time_in_any_process(tmp_path: Path, tool: str, begun: type[Event]) -> None:
     clock = HandClock()
     errors: list[dict[str, Any]] = []
     with open_world(tmp_path, clock=clock) as world, open_world(tmp_path, clock=clock) as other:
         told(world)
 
-        def try_too(happening: Happening) -> None:
+        def try_too(happening: Event) -> None:
             if isinstance(happening, begun):
                 errors.append(other.refused(tool))
 
@@ -331,7 +331,7 @@ def test_a_run_that_takes_long_but_gets_on_keeps_the_next_one_waiting(world: Wor
     told(world)
     errors: list[dict[str, Any]] = []
 
-    def drag_on(happening: Happening) -> None:
+    def drag_on(happening: Event) -> None:
         if isinstance(happening, DreamProgress):  # four phases of one step
             world.clock.advance(hours=0.1)
         if isinstance(happening, DreamCompleted):
@@ -352,7 +352,7 @@ def test_a_run_that_did_not_get_on_for_long_is_told_that_another_has_begun(world
     told(world)
     others: list[dict[str, Any]] = []
 
-    def hang(happening: Happening) -> None:
+    def hang(happening: Event) -> None:
         if isinstance(happening, DreamProgress) and happening.phase == "insight" and not others:
             world.clock.advance(hours=0.2)
             others.append({})  # the other one dreams too

@@ -9,7 +9,7 @@ import pytest
 from testbed.world import World
 from tests.operations.access.access_world import Answer, asked
 from vestige.core.caller import LOCAL_USER, PERMISSIONS, Caller
-from vestige.core.events import ConsolidationStarted, DreamProgress, DreamStarted, EventScope, Happening
+from vestige.core.events import ConsolidationStarted, DreamProgress, DreamStarted, Event, EventScope
 from vestige.core.models import EVERYTHING, Access
 from vestige.engine.context import Call
 from vestige.engine.sleep.runs import alone
@@ -31,7 +31,7 @@ def limited_to(*scopes: str) -> Caller:
     return Caller(name=scopes[0], permissions=frozenset(PERMISSIONS), access=Access(scopes=scopes))
 
 
-MEANWHILE: Mapping[str, tuple[type[Happening], str]] = {
+MEANWHILE: Mapping[str, tuple[type[Event], str]] = {
     "dream": (DreamStarted, "dreamId"),
     "consolidate": (ConsolidationStarted, "nodesProcessed"),
 }
@@ -73,7 +73,7 @@ def test_who_reaches_a_part_keeps_only_those_of_that_part_from_sleeping(
             world.remember(f"Lamp {number} of {scope} is lit.", scope=scope, force_create=True)
     others: list[Answer] = []
 
-    def meanwhile(happening: Happening) -> None:
+    def meanwhile(happening: Event) -> None:
         if isinstance(happening, begins) and not others:
             others.append({})  # the other one begins too
             others.append(asked(world, operation, arguments, second))
@@ -105,7 +105,7 @@ def dreamt(world: World, caller: Caller) -> Answer:
     return asked(world, DREAM, {"scope": "/"}, caller)
 
 
-def commits(happening: Happening) -> bool:
+def commits(happening: Event) -> bool:
     """Whether a dream has read everything and is about to keep what it found."""
     return isinstance(happening, DreamProgress) and happening.phase == "commit"
 
@@ -127,7 +127,7 @@ def test_a_dream_of_a_part_is_not_lost_when_a_dream_of_everything_was_kept_first
     told(world)
     others: list[Answer] = []
 
-    def meanwhile(happening: Happening) -> None:
+    def meanwhile(happening: Event) -> None:
         if commits(happening) and not others:
             others.append({})
             others.append(dreamt(world, LOCAL_USER))
@@ -143,7 +143,7 @@ def test_a_dream_of_everything_is_not_lost_when_a_dream_of_a_part_was_kept_first
     has_read, go_on, parts = threading.Event(), threading.Event(), list[Answer]()
     dreamer = threading.Thread(target=lambda: parts.append(dreamt(world, limited_to(A))))
 
-    def meanwhile(happening: Happening) -> None:
+    def meanwhile(happening: Event) -> None:
         if not commits(happening):
             return
         if threading.current_thread() is dreamer:
@@ -165,7 +165,7 @@ def hanging(world: World, caller: Caller, meanwhile: Callable[[], object]) -> An
     """A dream that does not get on for twelve minutes, in which something else is done."""
     hung: list[bool] = []
 
-    def hang(happening: Happening) -> None:
+    def hang(happening: Event) -> None:
         if isinstance(happening, DreamProgress) and happening.phase == "insight" and not hung:
             hung.append(True)
             world.clock.advance(hours=0.2)
@@ -196,8 +196,8 @@ def test_runs_of_other_parts_that_come_and_go_leave_a_run_its_right(world: World
             world.remember(f"Lamp {number} of {scope} is lit.", scope=scope, force_create=True)
     answers: list[Answer] = []
 
-    def meanwhile(happening: Happening) -> None:
-        if isinstance(happening, DreamProgress) and happening.places == (EventScope(scope=A),):
+    def meanwhile(happening: Event) -> None:
+        if isinstance(happening, DreamProgress) and happening.scopes == (EventScope(scope=A),):
             world.clock.advance(hours=0.1)  # more than half of what a lease lasts
             answers.extend(dreamt(world, limited_to(scope)) for scope in (B, C, A))
 
@@ -212,7 +212,7 @@ def test_runs_of_other_parts_that_come_and_go_leave_a_run_its_right(world: World
 def test_a_lease_is_written_down_when_a_minute_has_passed_and_not_at_every_step(world: World) -> None:
     told(world)
 
-    def meanwhile(happening: Happening) -> None:
+    def meanwhile(happening: Event) -> None:
         if isinstance(happening, DreamStarted):
             world.clock.advance(hours=0.1)
 

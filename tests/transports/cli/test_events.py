@@ -26,14 +26,14 @@ def test_an_unknown_type_is_refused_before_anything_is_opened(given: str, hint: 
 
 def test_an_event_is_a_line_with_what_there_is_to_say() -> None:
     promoted = MemoryPromoted(
-        timestamp=NOON, places=(EventScope(scope="/tea"),), id="m", new_retention=0.912345
+        timestamp=NOON, scopes=(EventScope(scope="/tea"),), id="m", new_retention=0.912345
     )
     assert in_a_line(promoted) == (
         "2026-03-01 12:00:00  MemoryPromoted          scope=/tea  id=m  new_retention=0.9123"
     )
     search = SearchPerformed(
         timestamp=NOON,
-        places=(EventScope(scope="/"),),
+        scopes=(EventScope(scope="/"),),
         query="tea\nor coffee",
         result_count=2,
         result_ids=("a", "b"),
@@ -44,6 +44,6 @@ def test_an_event_is_a_line_with_what_there_is_to_say() -> None:
         "result_ids=a, b  duration_ms=1  recorded=True"
     )
     assert (
-        in_a_line(ConsolidationStarted(timestamp=NOON, places=None))
+        in_a_line(ConsolidationStarted(timestamp=NOON, scopes=None))
         == "2026-03-01 12:00:00  ConsolidationStarted"
     )

@@ -18,7 +18,7 @@ from testbed.world import open_world
 from tests.conftest import store_of
 from tests.transports.cli.harness import ENVIRONMENT
 from tests.transports.mcp.harness import sdk_process
-from vestige.core.events import Happening
+from vestige.core.events import Event
 
 pytestmark = pytest.mark.slow
 
@@ -170,7 +170,7 @@ def test_a_reader_that_goes_away_ends_a_follower_though_nothing_happens(tmp_path
 def test_an_event_of_another_process_reaches_who_listens_everywhere_and_nothing_reacts_to_it(
     tmp_path: Path,
 ) -> None:
-    everywhere: queue.SimpleQueue[Happening] = queue.SimpleQueue()
+    everywhere: queue.SimpleQueue[Event] = queue.SimpleQueue()
     with open_world(tmp_path) as world:
         app = world.app
         app.autopilot.start()

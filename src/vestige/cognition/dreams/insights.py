@@ -20,27 +20,23 @@ from vestige.cognition.text.analyser import fingerprint, query_words, text_hash
 from vestige.cognition.text.form import Form, features
 from vestige.cognition.text.likeness import overlap
 from vestige.cognition.text.vocabulary import Vocabulary, is_rare, opening
+from vestige.core.events import preview
 from vestige.core.models import Memory
 
-MOST_INSIGHTS = 10
-"""The limit for one dream."""
+MOST_INSIGHTS = 10  # The limit for one dream.
 LEAST_NOVELTY = 0.3
 MOST_CONFIDENCE = 0.95
 TREND_DAYS = 30
 """A topic that recurs over more days than this is a trend."""
-SEVERAL = 3
-"""The number of memories, and of days, that make a pattern."""
-COMMON_SHARE = 2 / 3
-"""The share of the sources that must contain a word for it to be their topic."""
+SEVERAL = 3  # The number of memories, and of days, that make a pattern.
+COMMON_SHARE = 2 / 3  # The share of the sources that must contain a word for it to be their topic.
 LEAST_WORDS, TOPIC_WORDS = 2, 3
 """The number of common words that name a topic, and how many of them are named."""
-QUOTED = 3
-"""The number of sources that are quoted; the others are only cited."""
+QUOTED = 3  # The number of sources that are quoted; the others are only cited.
 QUOTE_CHARS = 80
 ANSWERED = 0.6
 """The similarity from which a statement may answer a question."""
-SAME_SOURCES = 0.6
-"""The share of common sources from which an insight of the same kind says nothing new."""
+SAME_SOURCES = 0.6  # The share of common sources from which an insight of the same kind says nothing new.
 
 
 class InsightKind(enum.StrEnum):
@@ -127,26 +123,16 @@ def _of_groups(material: DreamMaterial) -> Iterator[Insight]:
         members = sorted(
             (material.memories[name] for name in group), key=lambda one: (stated_at(one), one.id)
         )
-        for kin in _by_scope(members):
-            insight = _of_group(kin, members, material)
+        # An insight is read in one scope, so its sources all belong to it.
+        for scope in sorted({one.scope for one in members}):
+            distinct: dict[str, Memory] = {}  # repeating the same text makes no pattern
+            for one in members:
+                if one.scope == scope:
+                    distinct.setdefault(fingerprint(one.content), one)
+            kin = list(distinct.values())
+            insight = _of_group(kin, members, material) if len(kin) > 1 else None
             if insight is not None:
                 yield insight
-
-
-def _by_scope(members: Sequence[Memory]) -> Iterator[Sequence[Memory]]:
-    """Groups by scope: an insight is read in one scope, so its sources all belong to it."""
-    for scope in sorted({one.scope for one in members}):
-        kin = _distinct_texts([one for one in members if one.scope == scope])
-        if len(kin) > 1:
-            yield kin
-
-
-def _distinct_texts(members: Sequence[Memory]) -> list[Memory]:
-    """The first memory of each text: repeating the same text makes no pattern."""
-    first: dict[str, Memory] = {}
-    for one in members:
-        first.setdefault(fingerprint(one.content), one)
-    return list(first.values())
 
 
 def _of_group(members: Sequence[Memory], alike: Sequence[Memory], material: DreamMaterial) -> Insight | None:
@@ -263,9 +249,7 @@ def _novelty(members: Sequence[Memory], material: DreamMaterial) -> float:
 
 
 def _cited(memory: Memory) -> str:
-    line = " ".join(memory.content.split())
-    short = line if len(line) <= QUOTE_CHARS else line[: QUOTE_CHARS - 1] + "…"
-    return f"“{short}” [{memory.id}]"
+    return f"“{preview(memory.content, QUOTE_CHARS)}” [{memory.id}]"
 
 
 def _others(members: Sequence[Memory]) -> str:

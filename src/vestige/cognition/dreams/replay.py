@@ -11,26 +11,16 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from vestige.cognition.gate.relation import comes_after, stated_at
-from vestige.cognition.graph.kinds import (
-    COMPLEMENTARY,
-    LEARNED,
-    PRUNE_BELOW,
-    SEMANTIC,
-    SHARED_CONCEPTS,
-    TEMPORAL,
-    reinforced,
-)
+from vestige.cognition.graph import kinds
 from vestige.cognition.text.form import is_threaded
 from vestige.cognition.text.likeness import Words, overlap
 from vestige.cognition.text.vocabulary import Vocabulary
 from vestige.core.models import Edge, Evidence, Memory
 
-LEAST_MEMORIES = 5
-"""With fewer memories there is nothing to cross-reference."""
+LEAST_MEMORIES = 5  # With fewer memories there is nothing to cross-reference.
 SALIENT_SHARE = 0.7
 """The share of the replay for memories that mattered recently; the rest is spread over all ages."""
-RUN = 5
-"""The number of old memories replayed together, in the order in which they were stored."""
+RUN = 5  # The number of old memories replayed together, in the order in which they were stored.
 GOLDEN = 0.6180339887498949
 """Steps of this length fall into the largest gap that earlier steps left, so that dreams cover everything."""
 
@@ -46,27 +36,23 @@ SALIENT = (
 )
 """Evidence that a memory mattered."""
 
-LINK_KINDS = frozenset({SHARED_CONCEPTS, TEMPORAL, SEMANTIC, COMPLEMENTARY})
+LINK_KINDS = frozenset({kinds.SHARED_CONCEPTS, kinds.TEMPORAL, kinds.SEMANTIC, kinds.COMPLEMENTARY})
 """The kinds of link that dreams make."""
 COMMON_TAGS = 2
 TEMPORAL_HOURS, TEMPORAL_SIMILARITY = 24.0, 0.6
 SEMANTIC_SIMILARITY = 0.8
 
-LINKS_EACH = 3
-"""The limit of new links of one memory in one dream …"""
+LINKS_EACH = 3  # The limit of new links of one memory in one dream …
 MOST_LINKS = 12
 """… and of links from dreams in all: a hub that is linked to everything carries no information."""
 STRENGTHENED_EVERY = timedelta(days=1)
 """The least time between two replays that strengthen a memory and its links."""
-OLD_AMOUNT = 0.5
-"""The effect of a replay on a memory that is only old, relative to one that mattered."""
-CONFLICT_SIMILARITY = 0.6
-"""The similarity from which two notes are checked for a contradiction."""
+OLD_AMOUNT = 0.5  # The effect of a replay on a memory that is only old, relative to one that mattered.
+CONFLICT_SIMILARITY = 0.6  # The similarity from which two notes are checked for a contradiction.
 TAGS_SHARE = 0.4
 """The weight of common tags against common words, without vectors, where both memories have tags."""
 
-Pair = tuple[str, str]
-"""Two memories by id, in alphabetical order."""
+Pair = tuple[str, str]  # Two memories by id, in alphabetical order.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +71,7 @@ def pair(one: str, other: str) -> Pair:
 
 def runs(memories: int, wanted: int, turn: int) -> list[tuple[int, int]]:
     """Runs to replay in a list of memories sorted by age, as (start, length); different runs at every turn.
-
-    They are spread evenly and do not overlap.
-    """
+    They are spread evenly and do not overlap."""
     if wanted <= 0 or memories <= 0:
         return []
     if wanted >= memories:
@@ -112,11 +96,11 @@ def word_similarity(one: Memory, other: Memory, words: tuple[Words, Words]) -> f
 def kind_of(one: Memory, other: Memory, similarity: float) -> str:
     """The kind of link between two memories with this similarity."""
     if len(set(one.tags) & set(other.tags)) >= COMMON_TAGS:
-        return SHARED_CONCEPTS
+        return kinds.SHARED_CONCEPTS
     apart = abs(stated_at(one) - stated_at(other))
     if apart <= timedelta(hours=TEMPORAL_HOURS) and similarity > TEMPORAL_SIMILARITY:
-        return TEMPORAL
-    return SEMANTIC if similarity > SEMANTIC_SIMILARITY else COMPLEMENTARY
+        return kinds.TEMPORAL
+    return kinds.SEMANTIC if similarity > SEMANTIC_SIMILARITY else kinds.COMPLEMENTARY
 
 
 def propose(
@@ -165,10 +149,10 @@ def _related(one: Memory, other: Memory, vocabulary: Vocabulary) -> bool:
 def stronger(edges: Iterable[Edge], replayed: AbstractSet[str]) -> list[Edge]:
     """The learned links between memories that were replayed together, each with its new weight."""
     return [
-        replace(edge, weight=reinforced(edge.weight))
+        replace(edge, weight=kinds.reinforced(edge.weight))
         for edge in edges
-        if edge.kind in LEARNED
-        and PRUNE_BELOW <= edge.weight < 1.0
+        if edge.kind in kinds.LEARNED
+        and kinds.PRUNE_BELOW <= edge.weight < 1.0
         and {edge.source_id, edge.target_id} <= replayed
     ]
 
@@ -178,8 +162,8 @@ def faint(edges: Iterable[Edge], pinned: AbstractSet[str]) -> list[Edge]:
     return [
         edge
         for edge in edges
-        if edge.kind in LEARNED
-        and edge.weight < PRUNE_BELOW
+        if edge.kind in kinds.LEARNED
+        and edge.weight < kinds.PRUNE_BELOW
         and pinned.isdisjoint((edge.source_id, edge.target_id))
     ]
 

@@ -7,8 +7,8 @@ becomes a flashbulb memory (Brown & Kulik 1977); arousal at encoding makes memor
 import enum
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from vestige.cognition.english.polarity import NEGATORS
 from vestige.cognition.text.word_lists import sections
@@ -55,13 +55,10 @@ URGENT_PHRASES = tuple(_LISTS["urgent_phrases"])
 
 # -- emotion of a text --------------------------------------------------------------------------
 
-READ_CHARS = 2_000
-"""Only the beginning of a text is read: a long one is a document."""
+READ_CHARS = 2_000  # Only the beginning of a text is read: a long one is a document.
 
-CALM = 0.05
-"""The arousal of a text without any sign of emotion."""
-FELT_FROM = 0.2
-"""Below this arousal a text is neutral."""
+CALM = 0.05  # The arousal of a text without any sign of emotion.
+FELT_FROM = 0.2  # Below this arousal a text is neutral.
 
 BESIDE_SHARES = (1.0, 0.25, 0.125)
 """The weights of the strongest word, the second and the third: a text is about as arousing as its strongest
@@ -70,8 +67,7 @@ word, whatever its length."""
 NEGATION_WINDOW = 3
 NEGATED_VALENCE = -0.7
 """“Not happy” is unpleasant, but less than “sad” …"""
-NEGATED_AROUSAL = 0.5
-"""… and “no panic” calmer than “panic”, though not calm."""
+NEGATED_AROUSAL = 0.5  # … and “no panic” calmer than “panic”, though not calm.
 
 URGENCY_STEP, MAX_URGENCY = 0.3, 0.6
 EXCLAMATION_STEP, MAX_EXCLAMATION = 0.05, 0.15
@@ -96,21 +92,14 @@ class Affect:
     signs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Felt:
-    """A word of the lexicon in its context."""
-
-    word: str
-    valence: float
-    arousal: float
-    feeling: Feeling
-
-
 def affect(text: str) -> Affect:
     """The emotion of a text by the lexicon, negation, degree, urgent phrases and punctuation."""
     read = text[:READ_CHARS].replace("’", "'")
     words = _WORD.findall(read)
-    felt = sorted(_felt([word.lower() for word in words]), key=lambda one: -one.arousal)
+    plain = [word.lower() for word in words]
+    used = [(word, _used(plain, at, LEXICON[word])) for at, word in enumerate(plain) if word in LEXICON]
+    used.sort(key=lambda one: -one[1].arousal)
+    felt = [one for _, one in used]
     urgent = _URGENT.findall(read.lower())
     shouted = [word for word in words if len(word) > 2 and word.isupper() and word.lower() in LEXICON]
     arousal = (
@@ -124,7 +113,7 @@ def affect(text: str) -> Affect:
         valence=_valence(felt),
         arousal=arousal,
         feeling=_prevailing(felt, len(urgent)) if arousal >= FELT_FROM else Feeling.NEUTRAL,
-        signs=tuple(dict.fromkeys((*(one.word for one in felt[: len(BESIDE_SHARES)]), *urgent))),
+        signs=tuple(dict.fromkeys((*(word for word, _ in used[: len(BESIDE_SHARES)]), *urgent))),
     )
 
 
@@ -134,39 +123,30 @@ def is_flashbulb(novelty: float, arousal: float) -> bool:
 
 
 def flashbulb_factor(arousal: float) -> float:
-    """The factor for the stability of a flashbulb memory."""
     return 1.0 + FLASHBULB_GAIN * arousal
 
 
-def _felt(words: Sequence[str]) -> Iterator[_Felt]:
-    for at, word in enumerate(words):
-        entry = LEXICON.get(word)
-        if entry is not None:
-            yield _used(words, at, entry)
-
-
-def _used(words: Sequence[str], at: int, entry: EmotionWord) -> _Felt:
+def _used(words: Sequence[str], at: int, entry: EmotionWord) -> EmotionWord:
     """A word of the lexicon, adjusted by the words before it."""
     before = words[max(0, at - NEGATION_WINDOW) : at]
     arousal = min(1.0, entry.arousal * DEGREES.get(before[-1] if before else "", 1.0))
     if not any(word in NEGATORS or word.endswith(("n't", "cannot")) for word in before):
-        return _Felt(word=words[at], valence=entry.valence, arousal=arousal, feeling=entry.feeling)
+        return replace(entry, arousal=arousal)
     # A denied joy is a disappointment; any other denied feeling leaves little.
-    return _Felt(
-        word=words[at],
+    return EmotionWord(
         valence=entry.valence * NEGATED_VALENCE,
         arousal=arousal * NEGATED_AROUSAL,
         feeling=Feeling.FRUSTRATION if entry.feeling is Feeling.JOY else Feeling.NEUTRAL,
     )
 
 
-def _valence(felt: Sequence[_Felt]) -> float:
+def _valence(felt: Sequence[EmotionWord]) -> float:
     """The mean valence of the words, weighted by arousal."""
     total = sum(one.arousal for one in felt)
     return sum(one.valence * one.arousal for one in felt) / total if total else 0.0
 
 
-def _prevailing(felt: Sequence[_Felt], urgent: int) -> Feeling:
+def _prevailing(felt: Sequence[EmotionWord], urgent: int) -> Feeling:
     """The feeling with the highest total arousal; ties go to the strongest word."""
     weights: dict[Feeling, float] = defaultdict(float)
     for one in felt:

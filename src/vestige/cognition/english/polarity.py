@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from vestige.cognition.english.words import BE, Word, root
 from vestige.cognition.text.analyser import STOP_WORDS
@@ -19,10 +20,9 @@ def _table(classes: Iterable[str]) -> dict[str, frozenset[str]]:
     opposed: dict[str, set[str]] = {}
     for line in classes:
         left, right = ([form for word in side.split() for form in _forms(word)] for side in line.split("/"))
-        for one in left:
-            opposed.setdefault(one, set()).update(right)
-        for one in right:
-            opposed.setdefault(one, set()).update(left)
+        for one, other in product(left, right):
+            opposed.setdefault(one, set()).add(other)
+            opposed.setdefault(other, set()).add(one)
     return {word: frozenset(others - {word}) for word, others in opposed.items()}
 
 
@@ -112,10 +112,8 @@ def is_negator(words: Sequence[Word], at: int) -> bool:
 
 
 def denied(words: Sequence[Word], by: frozenset[str] | None = None) -> list[bool]:
-    """For each word, whether an odd number of negations before it in its clause applies to it.
-
-    `by` limits the negations that count.
-    """
+    """For each word, whether an odd number of negations before it in its clause applies to it. `by` limits
+    the negations that count."""
     flags: list[bool] = []
     clause, odd = -1, False
     for at, word in enumerate(words):
@@ -125,9 +123,8 @@ def denied(words: Sequence[Word], by: frozenset[str] | None = None) -> list[bool
         if is_negator(words, at) and (by is None or word.text in by):
             odd = not odd
             if by is None and _forbids(words, at):
-                reached = [place for place in range(at) if words[place].clause == clause]
-                for place in reached:
-                    flags[place] = not flags[place]
+                for place in range(at):
+                    flags[place] ^= words[place].clause == clause
     return flags
 
 
@@ -176,7 +173,10 @@ def find_denial(new: Sequence[Word], old: Sequence[Word]) -> Denial | None:
     ours = {word.key: flag for word, flag in zip(new, new_flags, strict=True) if word.is_content}
     theirs = {word.key: flag for word, flag in zip(old, old_flags, strict=True) if word.is_content}
     shared = ours.keys() & theirs.keys()
-    more, less = (_negations(words) for words in (new, old))
+    more, less = (
+        sum(is_negator(words, at) for at in range(len(words))) + bool(contrasted(words))
+        for words in (new, old)
+    )
     newly = any(ours[key] and not theirs[key] for key in shared)
     formerly = any(theirs[key] and not ours[key] for key in shared)
     # With as many negations on both sides it takes a swap: a scope is only a guess.
@@ -191,10 +191,6 @@ def _turned_down(words: Sequence[Word]) -> list[bool]:
     """For each word, whether it is denied or contrasted."""
     against = contrasted(words)
     return [flag or at in against for at, flag in enumerate(denied(words))]
-
-
-def _negations(words: Sequence[Word]) -> int:
-    return sum(is_negator(words, at) for at in range(len(words))) + bool(contrasted(words))
 
 
 def _opposites(new: Sequence[Word], old: Sequence[Word]) -> Iterator[tuple[int, int]]:

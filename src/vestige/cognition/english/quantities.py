@@ -12,10 +12,8 @@ from vestige.cognition.text.word_lists import sections
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """The characters `start`..`end` of a text that state an amount, a version or a time.
-
-    Two with the same `key` are equal; two with the same `unit` can be compared.
-    """
+    """The characters `start`..`end` of a text that state an amount, a version or a time. Two with the same
+    `key` are equal; two with the same `unit` can be compared."""
 
     start: int
     end: int

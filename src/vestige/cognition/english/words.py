@@ -29,8 +29,7 @@ def root(word: str) -> str:
 
 # -- words --------------------------------------------------------------------------------------
 
-TEMPORAL = frozenset(("date", "day", "month", "year", "time"))
-"""Units of quantities that are times."""
+TEMPORAL = frozenset(("date", "day", "month", "year", "time"))  # Units of quantities that are times.
 Kind = Literal["function", "word", "name", "quantity"]
 
 
@@ -197,10 +196,8 @@ PLACES = frozenset(
     "in on at under behind beside near next above below inside outside between against".split()
 )
 """Prepositions that begin the place of a thing."""
-PLACED = _stems("go hang lie belong sit stand live")
-"""Verbs that say where a thing is."""
-PLACING = _stems(*_CLASSES["placing"])
-"""Verbs that put their object in one place: "we track bugs in Jira"."""
+PLACED = _stems("go hang lie belong sit stand live")  # Verbs that say where a thing is.
+PLACING = _stems(*_CLASSES["placing"])  # Verbs that put their object in one place: "we track bugs in Jira".
 SETTINGS = _stems(*_CLASSES["settings"])
 """Participles after "is" that take one value: called, set to, planned for, written in."""
 MANY_DONE = _stems(*_CLASSES["many_done"])
@@ -213,8 +210,7 @@ MANY_VALUED = _stems(*_CLASSES["many_valued"])
 PAST_EVENTS = words(_CLASSES["past_events"])
 """Past forms: events that may happen again with other values."""
 
-LABELS = words(_CLASSES["labels"])
-"""Nouns after which a number is a name, not a value that changed."""
+LABELS = words(_CLASSES["labels"])  # Nouns after which a number is a name, not a value that changed.
 PLATFORMS = frozenset("android ios linux windows macos safari firefox chrome edge web".split())
 """Platforms, of which a thing mostly runs on several."""
 ADJECTIVES = words(_CLASSES["adjectives"])

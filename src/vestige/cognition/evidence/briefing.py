@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vestige.cognition.text.form import estimate_tokens
+from vestige.core.events import preview
 from vestige.core.models import Memory
 
 GIST_CHARS = 150
@@ -79,7 +80,7 @@ def compose(head: Sequence[str], sections: Sequence[BriefingSection], token_budg
 def line_of(memory: Memory) -> str:
     """A memory on one line with its provenance: date, text, author, source and id."""
     at = memory.occurred_at or memory.created_at
-    origin = ", ".join(_clipped(name, LABEL_CHARS) for name in (memory.author, memory.source) if name)
+    origin = ", ".join(preview(name, LABEL_CHARS) for name in (memory.author, memory.source) if name)
     shown = f"{gist(memory.content)} ({origin})" if origin else gist(memory.content)
     return f"- ({at:%b %d, %Y}) {shown} [{memory.id}]"
 
@@ -91,9 +92,4 @@ def gist(text: str, limit: int = GIST_CHARS) -> str:
     first = text.split("\n", 1)[0] if text.startswith("#") else _BLANK_LINE.split(text, maxsplit=1)[0]
     line = " ".join(_MARKS.sub("", first).split())
     end = next((m.end() for m in _SENTENCE_END.finditer(line) if m.end() >= SHORTEST_SENTENCE), len(line))
-    return _clipped(line[:end], limit)
-
-
-def _clipped(text: str, limit: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    return preview(line[:end], limit)

@@ -21,26 +21,19 @@ Vectors = NDArray[np.float32]
 Pair = tuple[int, int]
 """Two texts by index, the earlier one first."""
 
-LIKELY = 0.9
-"""The similarity from which a new memory may repeat an existing one."""
-NEIGHBOURS = 5
-"""The number of nearest texts that each text is compared with."""
-MOST_MEMBERS = 20
-"""The limit of memories merged at once."""
-BLOCK_COSINES = 4_000_000
-"""The number of cosines computed at once: 16 MB."""
-ROUNDING = 1e-6
-"""The rounding error of the cosine of a vector with itself, in single precision."""
+LIKELY = 0.9  # The similarity from which a new memory may repeat an existing one.
+NEIGHBOURS = 5  # The number of nearest texts that each text is compared with.
+MOST_MEMBERS = 20  # The limit of memories merged at once.
+BLOCK_COSINES = 4_000_000  # The number of cosines computed at once: 16 MB.
+ROUNDING = 1e-6  # The rounding error of the cosine of a vector with itself, in single precision.
 MEANING_SHARE, TAGS_SHARE, WORDS_SHARE = 0.70, 0.15, 0.15
 """The weights of the cosine, the common tags and the common words in a merge score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """Texts to compare: a unit vector each, where `known`; the words of each; and its normal form.
-
-    `words` may be empty when every vector is known.
-    """
+    """Texts to compare: a unit vector each, where `known`; the words of each; and its normal form. `words`
+    may be empty when every vector is known."""
 
     wholes: Vectors
     known: NDArray[np.bool_]

@@ -11,29 +11,17 @@ from datetime import datetime
 from itertools import combinations, pairwise
 
 from vestige.cognition.evidence.trust import origin, trust
+from vestige.cognition.gate import relation
 from vestige.cognition.gate.conflict import StatementConflict
-from vestige.cognition.gate.relation import (
-    comes_after,
-    conflict_between,
-    is_contradiction,
-    stated_at,
-    supports,
-    takes_over,
-)
 from vestige.cognition.text.analyser import terms
 from vestige.cognition.text.likeness import Words, is_alike, overlap
 from vestige.core.models import Memory, Record, Revision
 
-LONG_CHARS = 2_000
-"""A longer text makes too many statements for a conflict between two of them to be found."""
-BELONGING = 0.6
-"""The share of the primary's relevance from which a memory belongs to the evidence."""
-DISTRUSTED = 0.35
-"""Below this trust a memory's correction of another is ignored."""
-DOUBT_LEFT = 0.85
-"""The factor by which each independent source that says the same reduces the doubt."""
-RESOLVED = 0.7
-"""The confidence from which a question counts as answered."""
+LONG_CHARS = 2_000  # A longer text makes too many statements for a conflict between two of them to be found.
+BELONGING = 0.6  # The share of the primary's relevance from which a memory belongs to the evidence.
+DISTRUSTED = 0.35  # Below this trust a memory's correction of another is ignored.
+DOUBT_LEFT = 0.85  # The factor by which each independent source that says the same reduces the doubt.
+RESOLVED = 0.7  # The confidence from which a question counts as answered.
 
 
 class Role(enum.StrEnum):
@@ -91,9 +79,7 @@ class Superseded:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
     """The result of weighing the evidence. Exhibits are named by index; `roles` are those of relevant ones.
-
-    `contradictions` are between statements that both still hold, the stronger one first.
-    """
+    `contradictions` are between statements that both still hold, the stronger one first."""
 
     primary: int | None
     roles: dict[int, Role]
@@ -113,7 +99,7 @@ def exhibit(record: Record, relevance: float, moment: datetime) -> Exhibit:
 
 def weight(memory: Memory, trusted: float) -> tuple[float, datetime, str]:
     """The sort key between two memories: trust, and between equals (to a hundredth) the later one."""
-    return round(trusted, 2), stated_at(memory), memory.id
+    return round(trusted, 2), relation.stated_at(memory), memory.id
 
 
 def judge(exhibits: Sequence[Exhibit], sure: float, moment: datetime) -> Findings:
@@ -128,7 +114,7 @@ def judge(exhibits: Sequence[Exhibit], sure: float, moment: datetime) -> Finding
     standing = [
         clash
         for clash in clashes
-        if is_contradiction(clash.conflict) and clash.newer not in over and clash.older not in over
+        if relation.is_contradiction(clash.conflict) and clash.newer not in over and clash.older not in over
     ]
     primary = _primary(exhibits, superseded, standing, trusts)
     roles = _roles(exhibits, primary, over, standing, agreeing)
@@ -176,12 +162,12 @@ def _compared(exhibits: Sequence[Exhibit]) -> tuple[list[Clash], set[frozenset[i
         left, right = exhibits[one], exhibits[other]
         if not is_alike(left.words, right.words):
             continue
-        newer, older = (one, other) if comes_after(left.memory, right.memory) else (other, one)
-        conflict = conflict_between(exhibits[newer].memory, exhibits[older].memory)
+        newer, older = (one, other) if relation.comes_after(left.memory, right.memory) else (other, one)
+        conflict = relation.conflict_between(exhibits[newer].memory, exhibits[older].memory)
         if conflict is not None:
             share = overlap(left.words, right.words)
             clashes.append(Clash(newer=newer, older=older, conflict=conflict, overlap=share))
-        elif supports(exhibits[newer].memory, exhibits[older].memory):
+        elif relation.supports(exhibits[newer].memory, exhibits[older].memory):
             agreeing.add(frozenset((one, other)))
     return clashes, agreeing
 
@@ -213,7 +199,7 @@ def _superseded(
             found[at] = Superseded(older=at, by=by, detail=detail)
     for clash in clashes:
         believed = exhibits[clash.newer].current and trusts[clash.newer] >= DISTRUSTED
-        if takes_over(clash.conflict) and believed and clash.older not in found:
+        if relation.takes_over(clash.conflict) and believed and clash.older not in found:
             found[clash.older] = Superseded(older=clash.older, by=clash.newer, detail=clash.conflict.detail)
     return tuple(found[at] for at in sorted(found))
 
@@ -323,7 +309,7 @@ def _steps(
     if replaced is not None:
         detail = f" ({replaced.detail})" if replaced.detail else ""
         first = f"replaces {exhibits[replaced.older].memory.id}{detail}"
-    yield EvolutionStep(at=stated_at(states[0]), memory=states[0], change=first)
+    yield EvolutionStep(at=relation.stated_at(states[0]), memory=states[0], change=first)
     for before, after in pairwise(states):
         if after.content != before.content:
             yield EvolutionStep(at=after.updated_at, memory=after, change="revised")

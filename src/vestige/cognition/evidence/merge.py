@@ -12,8 +12,7 @@ from vestige.cognition.gate.relation import stated_at
 from vestige.cognition.text.analyser import fingerprint
 from vestige.core.models import Memory
 
-MERGED_FROM = "merged_from"
-"""The metadata key for the ids of a merged memory's parts."""
+MERGED_FROM = "merged_from"  # The metadata key for the ids of a merged memory's parts.
 
 _BLOCK = re.compile(r"\n[^\S\n]*\n\s*")
 _SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[^\sa-z])|(?<=[。！？])")
@@ -48,10 +47,8 @@ def in_order(parts: Iterable[Memory]) -> list[Memory]:
 
 
 def join(parts: Sequence[Memory], *, memory_id: str, now: datetime) -> Memory:
-    """The merged memory of its parts (`in_order`).
-
-    It is valid from when the latest part begins, so at any time either the parts are true or it is.
-    """
+    """The merged memory of its parts (`in_order`). It is valid from when the latest part begins, so at any
+    time either the parts are true or it is."""
     lead, content = parts[0], joined_text([part.content for part in parts])
     latest = max(parts, key=lambda one: (since(one), one.created_at, one.id))
     return Memory(

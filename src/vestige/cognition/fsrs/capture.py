@@ -17,22 +17,17 @@ from numpy.typing import ArrayLike
 from vestige.cognition.english.emotion import is_flashbulb
 from vestige.core.candidates import Floats
 
-TAG_LIFE = timedelta(hours=12)
-"""How long after its creation a memory can be captured."""
+TAG_LIFE = timedelta(hours=12)  # How long after its creation a memory can be captured.
 BACK, FORWARD = timedelta(hours=9), timedelta(hours=2)
 """The range of an event: to memories made before it, and to memories made after it …"""
 FADES = float(np.log(100.0))
 """… and the exponent at the end of its range, where a hundredth of the effect is left."""
 GAIN = 0.3
 """The share that an event of full strength adds to the stability of a memory made at the same moment."""
-LEAST = 0.01
-"""A smaller gain is ignored."""
-MOST = 0.5
-"""The limit of what one memory can gain by captures in all."""
-CLUSTER = 50
-"""The limit of memories captured by one event."""
-IMPORTANT = 0.7
-"""The composite importance above which a new memory is such an event."""
+LEAST = 0.01  # A smaller gain is ignored.
+MOST = 0.5  # The limit of what one memory can gain by captures in all.
+CLUSTER = 50  # The limit of memories captured by one event.
+IMPORTANT = 0.7  # The composite importance above which a new memory is such an event.
 
 
 class CaptureEvent(enum.StrEnum):
@@ -91,8 +86,7 @@ def bounded(offered: Iterable[tuple[str, float]], held: Mapping[str, float]) -> 
 
 # -- reconsolidation ----------------------------------------------------------------------------
 
-LABILE = timedelta(minutes=5)
-"""How long after its recall a memory is labile."""
+LABILE = timedelta(minutes=5)  # How long after its recall a memory is labile.
 MOST_CORRECTIONS = 10
 """The limit of corrections that count within that time: repeated editing is not practice."""
 

@@ -36,10 +36,8 @@ reviews hardly distinguish neighbours."""
 LEAST_REVIEWS = 100
 LEAST_OF_EACH = 5
 """The least number of failed, and of successful, reviews."""
-NEWEST = 1_000
-"""The number of reviews that count, newest first: people change."""
-LEAST_DAYS = 1.0
-"""A review sooner than this says nothing about forgetting over days."""
+NEWEST = 1_000  # The number of reviews that count, newest first: people change.
+LEAST_DAYS = 1.0  # A review sooner than this says nothing about forgetting over days.
 
 RECALLED: Mapping[Evidence, bool] = {
     Evidence.AGAIN: False,
@@ -51,8 +49,7 @@ RECALLED: Mapping[Evidence, bool] = {
 repeated, replayed or captured is not a review, because no one judged; nor is a vote, which judges whether the
 memory is right or wanted."""
 
-SURELY = 1e-6
-"""The bound of the probability of a review: one surprise must not outweigh all others."""
+SURELY = 1e-6  # The bound of the probability of a review: one surprise must not outweigh all others.
 GOLDEN = (5**0.5 - 1) / 2
 
 ReviewRow = tuple[datetime, float, float, float, bool]

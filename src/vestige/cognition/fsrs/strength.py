@@ -33,8 +33,7 @@ STORAGE_GAIN_EXPOSED = 0.02
 STORAGE_GAIN_CAPTURED = 0.1
 STORAGE_GAIN_REPLAYED = 0.05
 
-REPLAY_STEP = 0.05
-"""The share that a replay adds to the stability."""
+REPLAY_STEP = 0.05  # The share that a replay adds to the stability.
 
 EXPOSURE_LIFT = 0.05
 EXPOSURE_EVERY = timedelta(hours=24)
@@ -110,8 +109,8 @@ def state(accessibility: float) -> MemoryState:
 def encode(at: datetime, curve: float = formulas.W20) -> Strength:
     """The strength of a new memory: its creation counts as a first Good."""
     fresh = Strength(
-        stability=float(formulas.initial_stability(Grade.GOOD)),
-        difficulty=float(formulas.initial_difficulty(Grade.GOOD)),
+        stability=formulas.initial_stability(Grade.GOOD),
+        difficulty=formulas.initial_difficulty(Grade.GOOD),
         decay_from=at,
         due_at=at,
         last_accessed=at,
@@ -123,10 +122,8 @@ def encode(at: datetime, curve: float = formulas.W20) -> Strength:
 
 
 def after(strength: Strength, evidence: Evidence, at: datetime, amount: float = 1.0) -> Strength:
-    """The strength after one more piece of evidence. A clock that was set back does not undo time.
-
-    `amount` is the degree of evidence that has one: importance, capture, replay, inhibition.
-    """
+    """The strength after one more piece of evidence. A clock that was set back does not undo time. `amount`
+    is the degree of evidence that has one: importance, capture, replay, inhibition."""
     if not 0.0 <= amount <= 1.0:
         raise InvalidInput("The amount of an evidence is between 0 and 1.", details={"amount": amount})
     if evidence is Evidence.ENCODED:
@@ -201,14 +198,14 @@ def _demoted(strength: Strength, at: datetime) -> Strength:
 
 def _graded(strength: Strength, grade: Grade, at: datetime) -> Strength:
     """The FSRS part of a review. An Again counts as a lapse if something learned could be lost."""
-    stability = formulas.next_stability_scalar(
+    stability = formulas.next_stability(
         strength.stability, strength.difficulty, retrieval_of(strength, at), grade, faded_days(strength, at)
     )
     lapsed = grade == Grade.AGAIN and strength.learning_state != LearningState.NEW
     return replace(
         strength,
         stability=stability,
-        difficulty=formulas.next_difficulty_scalar(strength.difficulty, grade),
+        difficulty=formulas.next_difficulty(strength.difficulty, grade),
         learning_state=LearningState.RELEARNING if lapsed else strength.learning_state,
         reps=strength.reps + 1,
         lapses=strength.lapses + lapsed,
@@ -260,7 +257,7 @@ def _lifted(strength: Strength, at: datetime, step: float) -> datetime:
     moment is worse off."""
     curve = strength.curve
     now = formulas.retrievability_scalar(faded_days(strength, at), strength.stability, curve)
-    younger = at - _DAY * formulas.elapsed_at_scalar(now + step, strength.stability, curve)
+    younger = at - _DAY * formulas.elapsed_at(now + step, strength.stability, curve=curve)
     return max(strength.decay_from, younger)
 
 
@@ -272,10 +269,8 @@ def _stabilised(strength: Strength, share: float, gain: float = 0.0) -> Strength
 
 
 def _promoted(strength: Strength, at: datetime) -> Strength:
-    """After a vote for it. It lifts the level one step, where a successful review restores it.
-
-    Within a day of an earlier judgement it does no more than that.
-    """
+    """After a vote for it. It lifts the level one step, where a successful review restores it. Within a day
+    of an earlier judgement it does no more than that."""
     level = min(1.0, strength.retrieval + PROMOTE_STEP)
     voted = replace(_reviewed(strength, Grade.EASY, at), retrieval=level)
     if strength.reps == 0 or faded_days(strength, at) >= 1.0:
@@ -285,21 +280,11 @@ def _promoted(strength: Strength, at: datetime) -> Strength:
     )
 
 
-def _captured(strength: Strength, amount: float) -> Strength:
-    """After an important event close in time."""
-    return _stabilised(strength, amount, STORAGE_GAIN_CAPTURED * amount)
-
-
-def _replayed(strength: Strength, amount: float) -> Strength:
-    """After a replay in a dream."""
-    return _stabilised(strength, REPLAY_STEP * amount, STORAGE_GAIN_REPLAYED * amount)
-
-
 def _settled(strength: Strength, at: datetime) -> Strength:
     """With the derived fields: when it is due, and its retention now."""
     return replace(
         strength,
-        due_at=_later(strength.decay_from, formulas.interval_days_scalar(strength.stability, strength.curve)),
+        due_at=_later(strength.decay_from, formulas.interval_days(strength.stability, curve=strength.curve)),
         retention=retention_of(strength, at),
         retention_at=at,
     )
@@ -329,8 +314,12 @@ _EFFECTS: Mapping[Evidence, Effect] = {
     Evidence.USEFUL: lambda strength, at, _: _useful(strength, at),
     Evidence.EXPOSED: lambda strength, at, amount: _exposed(strength, at, amount),
     Evidence.IMPORTANT: lambda strength, _, amount: _stabilised(strength, amount),
-    Evidence.CAPTURED: lambda strength, _, amount: _captured(strength, amount),
-    Evidence.REPLAYED: lambda strength, _, amount: _replayed(strength, amount),
+    Evidence.CAPTURED: lambda strength, _, amount: _stabilised(
+        strength, amount, STORAGE_GAIN_CAPTURED * amount
+    ),
+    Evidence.REPLAYED: lambda strength, _, amount: _stabilised(
+        strength, REPLAY_STEP * amount, STORAGE_GAIN_REPLAYED * amount
+    ),
     Evidence.INHIBITED: lambda strength, _, amount: _stabilised(strength, -amount),
 }
 """The effect of each kind of evidence, except encoding, which begins a memory."""
@@ -353,10 +342,8 @@ ADVICE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keeping:
-    """The average retention and its distribution over the buckets; the average chance of recall; advice.
-
-    An empty store has no chance of recall.
-    """
+    """The average retention and its distribution over the buckets; the average chance of recall; advice. An
+    empty store has no chance of recall."""
 
     average: float
     recall: float | None
@@ -370,6 +357,7 @@ def keeping(retentions: Sequence[float], retrievals: Sequence[float]) -> Keeping
     """The summary of one retention and one chance of recall per memory."""
     values = np.asarray(retentions, dtype=np.float64)
     recall = float(np.mean(retrievals)) if values.size else None
+    advice = next(text for least, text in ADVICE if (recall or 0.0) >= least)
     counts, _ = np.histogram(np.clip(values, 0.0, 1.0), bins=EDGES)
     return Keeping(
         average=float(values.mean()) if values.size else 0.0,
@@ -377,9 +365,5 @@ def keeping(retentions: Sequence[float], retrievals: Sequence[float]) -> Keeping
         distribution=dict(zip(BUCKETS, counts.tolist(), strict=True)),
         below_weak=int((values < WEAK).sum()),
         below_half=int((values < HALF).sum()),
-        advice="Nothing is remembered yet." if recall is None else _advice(recall),
+        advice="Nothing is remembered yet." if recall is None else advice,
     )
-
-
-def _advice(recall: float) -> str:
-    return next(text for least, text in ADVICE if recall >= least)

@@ -17,12 +17,9 @@ WINDOW = timedelta(hours=24)
 MOST_NEIGHBOURS = 100
 INHIBITION = 0.3
 """The share of its stability that a neighbour over a link of full weight loses …"""
-MOST_INHIBITION = 0.5
-"""… and the limit of that share for any weight."""
-ASKED_WITHIN = timedelta(days=30)
-"""A memory that was found this recently is never archived."""
-ABSURD_RETENTION = 0.5
-"""Above this threshold archiving would take well-kept memories."""
+MOST_INHIBITION = 0.5  # … and the limit of that share for any weight.
+ASKED_WITHIN = timedelta(days=30)  # A memory that was found this recently is never archived.
+ABSURD_RETENTION = 0.5  # Above this threshold archiving would take well-kept memories.
 
 
 def penalty(suppression_count: int) -> float:

@@ -5,14 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-SNAPSHOTS = 5
-"""The number of latest snapshots that count …"""
-LEAST_SNAPSHOTS = 3
-"""… and the least number for a trend."""
-NEWEST = 2
-"""The number of newest snapshots that are compared with the others."""
-STEADY = 0.02
-"""A smaller change of the average counts as steady."""
+SNAPSHOTS = 5  # The number of latest snapshots that count …
+LEAST_SNAPSHOTS = 3  # … and the least number for a trend.
+NEWEST = 2  # The number of newest snapshots that are compared with the others.
+STEADY = 0.02  # A smaller change of the average counts as steady.
 
 
 class Trend(enum.StrEnum):

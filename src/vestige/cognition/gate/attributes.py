@@ -5,35 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from vestige.cognition.english import words as english
 from vestige.cognition.english.polarity import NEGATORS
-from vestige.cognition.english.words import (
-    ADJECTIVE_ENDINGS,
-    ADJECTIVES,
-    ARTICLES,
-    AUXILIARIES,
-    BE,
-    CHOSEN,
-    HAVE,
-    LABELS,
-    MANY_DONE,
-    MANY_WITH,
-    OWNERS,
-    PAST_EVENTS,
-    PLACED,
-    PLACES,
-    PLACING,
-    PLATFORMS,
-    POSSIBLE,
-    PREPOSITIONS,
-    ROLES,
-    SETTINGS,
-    SINGLE_VALUED,
-    SINGLE_WITH,
-    TEMPORAL,
-    TITLES,
-    Word,
-    verb_at,
-)
+from vestige.cognition.english.words import Word, verb_at
 
 # -- slots: whether an attribute has one value ("Ada is based in") or many ("Ada speaks") -----------
 
@@ -81,13 +55,15 @@ def takes_one(slot: Slot) -> bool:
     verb = verb_at(slot.frame)
     if verb is None:
         # "Requests time out after 30s" has a measure, whatever its verb is; "Ran 5 km" was once.
-        return slot.counted and slot.was[0].unit in MEASURES and not _is_past(slot.frame[0])
+        past = slot.frame[0].text in english.PAST_EVENTS or slot.frame[0].text.endswith("ed")
+        return slot.counted and slot.was[0].unit in MEASURES and not past
     head = slot.frame[: slot.start]
-    if (slot.start <= verb and verb != 0) or slot.frame[verb].text in PAST_EVENTS:
+    if (slot.start <= verb and verb != 0) or slot.frame[verb].text in english.PAST_EVENTS:
         return False
-    if any(word.text in POSSIBLE for word in head):
+    if any(word.text in english.POSSIBLE for word in head):
         return False
-    return _is_count(slot) or _is_usual(slot) or _is_asked_for(slot)
+    default = any(word.text == "default" for word in slot.frame)  # there is one default
+    return default or _is_count(slot) or _is_asked_for(slot)
 
 
 def _is_post_slot(slot: Slot) -> bool:
@@ -96,7 +72,7 @@ def _is_post_slot(slot: Slot) -> bool:
         return False
     verb, following = slot.frame[slot.end], slot.frame[slot.end + 1 : slot.end + 2]
     # "Ada runs the shop" is a post, "the parser runs in a thread" is where something is.
-    leads = verb.key in ROLES and not any(word.text in PREPOSITIONS for word in following)
+    leads = verb.key in english.ROLES and not any(word.text in english.PREPOSITIONS for word in following)
     return leads or slot.post
 
 
@@ -110,39 +86,30 @@ def _is_plural(word: Word) -> bool:
     return word.text.endswith("s") and not word.text.endswith(("ss", "us", "is"))
 
 
-def _is_past(word: Word) -> bool:
-    return word.text in PAST_EVENTS or word.text.endswith("ed")
-
-
 def _is_count(slot: Slot) -> bool:
     """Whether one quantity replaces another of its kind, and neither names a thing ("task 12")."""
-    names = slot.was[-1].unit in ("number", "rank") and slot.frame[slot.start - 1].text in LABELS
+    names = slot.was[-1].unit in ("number", "rank") and slot.frame[slot.start - 1].text in english.LABELS
     if not slot.counted or names:
         return False
     units = {slot.was[-1].unit, slot.becomes[-1].unit}
     return len(units) == 1 or "often" in units
 
 
-def _is_usual(slot: Slot) -> bool:
-    """Whether it is a default: there is one default."""
-    return any(word.text == "default" for word in slot.frame)
-
-
 def _is_asked_for(slot: Slot) -> bool:
     """Whether the words before the value require one: a copula, a setting, a verb of one object."""
     head = list(slot.frame[: slot.start])
-    if len(head) > 3 and head[-1].text == "of" and head[-3].text not in BE:
+    if len(head) > 3 and head[-1].text == "of" and head[-3].text not in english.BE:
         head = head[:-2]  # "the university of Vienna"
-    while head and (head[-1].text in PREPOSITIONS | OWNERS | TITLES):
+    while head and (head[-1].text in english.PREPOSITIONS | english.OWNERS | english.TITLES):
         head = head[:-1]
     if not head:
         return False
     preposition = slot.frame[len(head)].text if len(head) < slot.start else ""
-    if head[-1].text in BE:
+    if head[-1].text in english.BE:
         return _is_predicate(slot, head, preposition)
-    if len(head) > 1 and head[-2].text in AUXILIARIES - HAVE:
+    if len(head) > 1 and head[-2].text in english.AUXILIARIES - english.HAVE:
         agent = preposition in ("by", "under", "with") and head[-1].text.endswith(("d", "n", "t"))
-        return head[-1].key in SETTINGS or (agent and head[-1].key not in MANY_DONE)
+        return head[-1].key in english.SETTINGS or (agent and head[-1].key not in english.MANY_DONE)
     return _is_object(slot, head, preposition)
 
 
@@ -151,7 +118,7 @@ def _is_predicate(slot: Slot, head: Sequence[Word], preposition: str) -> bool:
     first = slot.was[0]
     if first.text.endswith("ing") and first.start == head[-1].end + 1:
         return False  # a present activity, one among others
-    placed = [run[0].text in PREPOSITIONS for run in (slot.was, slot.becomes)]
+    placed = [run[0].text in english.PREPOSITIONS for run in (slot.was, slot.becomes)]
     named = all(any(word.kind == "name" for word in run) for run in (slot.was, slot.becomes))
     counts = _has_quantity(slot.was) == _has_quantity(slot.becomes)
     if placed[0] != placed[1] or not (counts or named):
@@ -168,34 +135,33 @@ def _has_quantity(run: Sequence[Word]) -> bool:
 def _describes(run: Sequence[Word]) -> bool:
     """Whether a run is a plain adjective, of which a thing can have many: "slow", "expensive"."""
     plain = len(run) == 1 and run[0].kind == "word"
-    return plain and (run[0].text in ADJECTIVES or run[0].text.endswith(ADJECTIVE_ENDINGS))
+    return plain and (run[0].text in english.ADJECTIVES or run[0].text.endswith(english.ADJECTIVE_ENDINGS))
 
 
 def _is_object(slot: Slot, head: Sequence[Word], preposition: str) -> bool:
     last = head[-1]
-    if any(word.text in HAVE for word in head[-2:]):
+    if any(word.text in english.HAVE for word in head[-2:]):
         return False  # "has worked at" reports the past, of which there is much
-    if (last.key, preposition) in SINGLE_WITH:
+    if (last.key, preposition) in english.SINGLE_WITH:
         return True
-    if last.key in PLACED and all(run[0].text in PLACES for run in (slot.was, slot.becomes)):
+    if last.key in english.PLACED and all(run[0].text in english.PLACES for run in (slot.was, slot.becomes)):
         return True
-    if last.key in SINGLE_VALUED and last.kind == "word":
-        several = all(run[0].text in PLATFORMS for run in (slot.was, slot.becomes))
-        return not several and (last.key, preposition) not in MANY_WITH
-    if any(word.key in PLACING for word in head[-4:-1]) and preposition in ("in", "on", "at", "with", "to"):
+    if last.key in english.SINGLE_VALUED and last.kind == "word":
+        several = all(run[0].text in english.PLATFORMS for run in (slot.was, slot.becomes))
+        return not several and (last.key, preposition) not in english.MANY_WITH
+    placing = any(word.key in english.PLACING for word in head[-4:-1])
+    if placing and preposition in ("in", "on", "at", "with", "to"):
         return True
     purpose = any(word.text in ("for", "as", "to") for word in slot.frame[slot.end :])
-    return last.key in CHOSEN and purpose
+    return last.key in english.CHOSEN and purpose
 
 
 # -- value changes ------------------------------------------------------------------------------
 
-LONGEST = 150
-"""The limit of words in a statement; comparing word by word takes quadratic time."""
-LONGEST_VALUE = 4
-"""The limit of content words in a value; more is another statement."""
+LONGEST = 150  # The limit of words in a statement; comparing word by word takes quadratic time.
+LONGEST_VALUE = 4  # The limit of content words in a value; more is another statement.
 
-_LOOSE = ARTICLES | frozenset(
+_LOOSE = english.ARTICLES | frozenset(
     "now currently always must should please just really do does did be also".split()
 )
 _TIMING = frozenset("since from in on by until of at starting".split())
@@ -232,8 +198,8 @@ def find_change(new: Sequence[Word], old: Sequence[Word]) -> ValueChange | None:
 
 def _turned(words: Sequence[Word]) -> Sequence[Word]:
     """ "Ada is the lead" as "The lead is Ada"; other statements unchanged."""
-    verb = next((at for at, word in enumerate(words) if word.text in BE), len(words))
-    if verb + 1 >= len(words) or words[verb + 1].text not in OWNERS | {"the"}:
+    verb = next((at for at, word in enumerate(words) if word.text in english.BE), len(words))
+    if verb + 1 >= len(words) or words[verb + 1].text not in english.OWNERS | {"the"}:
         return ()
     return (*words[verb + 1 :], words[verb], *words[:verb])
 
@@ -264,7 +230,7 @@ def _change(new: Sequence[Word], old: Sequence[Word]) -> ValueChange | None:
         one_of_a_kind=_is_one_of_a_kind(was, old) or _is_one_of_a_kind(becomes, new),
     )
     several = sum(block[0] == "replace" for block in blocks) > 1 or _is_phrase(was) or _is_phrase(becomes)
-    several = several and not all(run[0].text in PLACES for run in (was, becomes))
+    several = several and not all(run[0].text in english.PLACES for run in (was, becomes))
     single = (slot.counted or not several) and takes_one(slot)
     verb = verb_at(left)
     before_verb = verb is not None and end <= verb
@@ -274,7 +240,7 @@ def _change(new: Sequence[Word], old: Sequence[Word]) -> ValueChange | None:
 def _frame(words: Sequence[Word], others: Sequence[Word]) -> list[Word]:
     """The words without articles and fillers, and without a time that only this text has."""
     kept = [word for word in words if word.text not in _LOOSE]
-    if any(word.unit in TEMPORAL for word in others):
+    if any(word.unit in english.TEMPORAL for word in others):
         return kept
     return [word for at, word in enumerate(kept) if not _is_time(kept, at)]
 
@@ -284,12 +250,12 @@ def _is_time(words: Sequence[Word], at: int) -> bool:
     following = words[at + 1] if at + 1 < len(words) else None
     if words[at].text == "as" and following is not None:
         return following.text == "of"
-    timed = following is not None and following.unit in TEMPORAL and words[at].text in _TIMING
-    return words[at].unit in TEMPORAL or timed
+    timed = following is not None and following.unit in english.TEMPORAL and words[at].text in _TIMING
+    return words[at].unit in english.TEMPORAL or timed
 
 
 def _is_value(run: Sequence[Word]) -> bool:
-    if any(word.text in AUXILIARIES | NEGATORS for word in run):
+    if any(word.text in english.AUXILIARIES | NEGATORS for word in run):
         return False
     return 1 <= sum(word.is_content for word in run) <= LONGEST_VALUE and len(run) <= LONGEST_VALUE + 2
 
@@ -297,13 +263,13 @@ def _is_value(run: Sequence[Word]) -> bool:
 def _is_phrase(run: Sequence[Word]) -> bool:
     """Whether a run has a preposition inside: "scared of flying" is another attribute, not a value."""
     content = [at for at, word in enumerate(run) if word.is_content]
-    return any(word.text in PREPOSITIONS for word in run[content[0] : content[-1]])
+    return any(word.text in english.PREPOSITIONS for word in run[content[0] : content[-1]])
 
 
 def _is_post(run: Sequence[Word], words: Sequence[Word]) -> bool:
     """Whether "is the" or "is our" follows a run: a post has one holder."""
-    following = words[words.index(run[-1]) + 1 :]
-    return len(following) > 1 and following[0].text in BE and following[1].text in OWNERS | {"the"}
+    following = [word.text for word in words[words.index(run[-1]) + 1 :]]
+    return len(following) > 1 and following[0] in english.BE and following[1] in english.OWNERS | {"the"}
 
 
 def _is_one_of_a_kind(run: Sequence[Word], words: Sequence[Word]) -> bool:

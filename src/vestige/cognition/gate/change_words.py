@@ -138,10 +138,8 @@ def _over(text: str) -> frozenset[str]:
 
 
 def ends_state(new: Sequence[Word], old: Sequence[Word], *, near: bool) -> bool:
-    """Whether a text reports a step that ends the state in the other: "is based in", "moved to".
-
-    `near`: the two share more than their subject.
-    """
+    """Whether a text reports a step that ends the state in the other: "is based in", "moved to". `near`: the
+    two share more than their subject."""
     if any(denied(old)):
         return False  # what is not so cannot end
     ours, theirs = {word.key for word in new}, {word.key for word in old}

@@ -15,22 +15,13 @@ from typing import Literal
 
 from vestige.cognition.english.polarity import contrasted, denied, find_denial, is_negator
 from vestige.cognition.english.words import PREPOSITIONS, TEMPORAL, Word, speaker, subject, verb_at, words_of
+from vestige.cognition.gate import change_words
 from vestige.cognition.gate.attributes import find_change
-from vestige.cognition.gate.change_words import (
-    ends_state,
-    is_later,
-    rejected,
-    reports_change,
-    retracts,
-    without_preamble,
-)
 
 # -- statements, and whether two are about the same thing --------------------------------------------
 
-NEAR = 0.25
-"""The share of common content words from which one statement can be about the other …"""
-NAMED = 0.2
-"""… and from which it can if it names the thing itself."""
+NEAR = 0.25  # The share of common content words from which one statement can be about the other …
+NAMED = 0.2  # … and from which it can if it names the thing itself.
 
 _MODIFIERS = frozenset("new current latest final whole entire first same".split())
 """Modifiers that do not make a thing another one."""
@@ -95,10 +86,8 @@ def _content(one: Statement) -> set[str]:
 
 
 def is_near(ours: Statement, theirs: Statement) -> bool:
-    """Whether two statements share enough to be about one thing: many words, or the thing by its name.
-
-    A person alone is not enough: there are many statements about one person.
-    """
+    """Whether two statements share enough to be about one thing: many words, or the thing by its name. A
+    person alone is not enough: there are many statements about one person."""
     share = in_common(ours, theirs)
     if share >= NEAR:
         return True
@@ -138,14 +127,11 @@ def is_indefinite(words: Sequence[Word]) -> bool:
 
 ConflictKind = Literal["polarity", "value", "slot", "correction", "state"]
 
-SAME_SUBJECT = 0.5
-"""The share of content words two statements must share to deny each other."""
-REJECTED_WHOLE = 0.7
-"""The share of a statement's content words that must be rejected for all of it to be."""
+SAME_SUBJECT = 0.5  # The share of content words two statements must share to deny each other.
+REJECTED_WHOLE = 0.7  # The share of a statement's content words that must be rejected for all of it to be.
 LONGEST, MOST_COMPARED = 1000, 1000
 """The limits of words in a text and of pairs of sentences: a longer text is a document."""
-LONGEST_STATE = 18
-"""The limit of content words of a statement that one announcement can be about."""
+LONGEST_STATE = 18  # The limit of content words of a statement that one announcement can be about.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,15 +155,13 @@ class StatementConflict:
 
 @lru_cache(maxsize=256)
 def find_conflict(new: str, old: str, *, close: bool = False) -> StatementConflict | None:
-    """The weightiest conflict between a new and an old statement, or None.
-
-    `close`: the two are known to be about the same thing, whatever words they share.
-    """
+    """The weightiest conflict between a new and an old statement, or None. `close`: the two are known to be
+    about the same thing, whatever words they share."""
     found: StatementConflict | None = None
     ours, theirs = statement(new), statement(old)
     if max(len(ours.words), len(theirs.words)) > LONGEST or ours.content_keys.isdisjoint(theirs.content_keys):
         return None
-    retracted = retracts(new, old)
+    retracted = change_words.retracts(new, old)
     for one, other in _statements(new, old, close and retracted):
         conflict = _between(one, other, retracted, close)
         if conflict and conflict.decisive:
@@ -189,21 +173,17 @@ def find_conflict(new: str, old: str, *, close: bool = False) -> StatementConfli
 
 
 def _leaves_nothing_out(new: str, old: str, contradicted: Statement) -> bool:
-    """Whether the new text has all the old one says beside what it contradicts.
-
-    Anything it leaves out would be hidden with the rest.
-    """
+    """Whether the new text has all the old one says beside what it contradicts. Anything it leaves out would
+    be hidden with the rest."""
     said = {word.key for word in words_of(new)}
     judged = {word.sentence for word in contradicted.words}
     return all(word.key in said for word in words_of(old) if word.is_content and word.sentence not in judged)
 
 
 def _statements(new: str, old: str, spread: bool) -> Iterator[tuple[Statement, Statement]]:
-    """Pairs to compare: the whole texts, and the sentences of each that the other does not contain.
-
-    `spread`: a retraction may extend over several sentences of the new text.
-    """
-    whole, bare, known = statement(new), statement(without_preamble(new)), statement(old)
+    """Pairs to compare: the whole texts, and the sentences of each that the other does not contain. `spread`:
+    a retraction may extend over several sentences of the new text."""
+    whole, bare, known = statement(new), statement(change_words.without_preamble(new)), statement(old)
     left, right = bare.sentences(), known.sentences()
     if len(left) <= 1 and len(right) <= 1:
         if len(bare.words) < len(whole.words):
@@ -236,8 +216,8 @@ def _between(ours: Statement, theirs: Statement, retracted: bool, close: bool) -
 
 def _contrast(ours: Statement, theirs: Statement, retracted: bool) -> StatementConflict | None:
     """The new text rejects what the old one says: "not X but Y"."""
-    places = rejected(ours.words)
-    rejects, also = ({one.words[at].key for at in rejected(one.words)} for one in (ours, theirs))
+    places = change_words.rejected(ours.words)
+    rejects, also = ({one.words[at].key for at in change_words.rejected(one.words)} for one in (ours, theirs))
     if rejects & also:
         return None  # they reject the same, however far the words of it reach
     known = theirs.content_keys - also
@@ -291,7 +271,8 @@ def _limits(words: Sequence[Word], other: Statement, apart: set[str]) -> bool:
     """Whether only one statement says where, when or of what: then the two may be about different things."""
     against = contrasted(words)
     return any(
-        word.kind in ("name", "quantity") or _follows_preposition(words, at)
+        word.kind in ("name", "quantity")
+        or any(one.text in PREPOSITIONS for one in words[max(0, at - 2) : at])
         for at, word in enumerate(words)
         if word.is_content
         and at not in against
@@ -314,10 +295,6 @@ def _is_occasion(words: Sequence[Word], at: int) -> bool:
 _SEASONS = frozenset("spring summer autumn fall winter weekend".split())
 _REASONS = frozenset("after because since when so".split())
 """Words before a reason."""
-
-
-def _follows_preposition(words: Sequence[Word], at: int) -> bool:
-    return any(word.text in PREPOSITIONS for word in words[max(0, at - 2) : at])
 
 
 def _change(ours: Statement, theirs: Statement, retracted: bool) -> StatementConflict | None:
@@ -356,7 +333,7 @@ def _takes_back(ours: Statement, theirs: Statement, near: bool) -> bool:
 
 def _became(ours: Statement, theirs: Statement, near: bool) -> str | None:
     """The later state of the old statement's subject, if the new one reports it."""
-    if near and not any(denied(theirs.words)) and is_later(ours.text, theirs.text):
+    if near and not any(denied(theirs.words)) and change_words.is_later(ours.text, theirs.text):
         # The actor may be another: "the tap is leaking", "the plumber fixed the tap".
         about = _keys(subject(theirs.words))
         if (about and about <= set(ours.keys)) or about_same(ours, theirs):
@@ -364,9 +341,9 @@ def _became(ours: Statement, theirs: Statement, near: bool) -> str | None:
     contained = all(any(one.says(word) for one in ours.words) for word in theirs.words if word.is_content)
     if contained or not about_same(ours, theirs):
         return None
-    if ends_state(ours.words, theirs.words, near=near):
+    if change_words.ends_state(ours.words, theirs.words, near=near):
         return "reports a step that ends it"
-    return "reports a change" if near and reports_change(ours.text, theirs.text) else None
+    return "reports a change" if near and change_words.reports_change(ours.text, theirs.text) else None
 
 
 def _keys(words: Sequence[Word]) -> set[str]:

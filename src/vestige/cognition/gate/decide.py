@@ -15,12 +15,9 @@ from vestige.cognition.gate.change_words import reports_change, retracts
 from vestige.cognition.gate.conflict import StatementConflict, find_conflict
 from vestige.cognition.gate.paraphrase import Likeness, restates, same_words
 
-CLOSE = 0.75
-"""The similarity from which a text is about the same thing."""
-SAME_THING = 0.6
-"""The similarity from which a reported change or correction is about this memory."""
-CORRECTABLE = 0.4
-"""The similarity from which a text can correct another."""
+CLOSE = 0.75  # The similarity from which a text is about the same thing.
+SAME_THING = 0.6  # The similarity from which a reported change or correction is about this memory.
+CORRECTABLE = 0.4  # The similarity from which a text can correct another.
 WEIGHT = {"polarity": 2, "value": 2, "correction": 1, "state": 0, "slot": 0}
 """The precedence of conflicts by kind."""
 DEMOTED_RETRIEVAL = 0.3
@@ -227,21 +224,19 @@ def _beside(proposal: GateInput, near: Sequence[Rival]) -> Decision:
     """A new memory, marked against what it disagrees with and linked to what it is close to."""
     if not near:
         return Create(similarity=proposal.nearest, reason="Nothing like it is known.")
-    conflicts = {rival.memory_id: _conflict(proposal, rival) for rival in near}
-    against = [rival for rival in near if _disagrees(conflicts[rival.memory_id])]
+    conflicts = [(rival, _conflict(proposal, rival)) for rival in near]
+    against = [(rival, one) for rival, one in conflicts if one is not None and one.kind != "slot"]
     close = tuple(rival.memory_id for rival in near if rival.similarity >= CLOSE)
     if against:
-        conflict = conflicts[against[0].memory_id]
-        assert conflict is not None  # that is what `against` holds
+        rival, conflict = against[0]
+        why = f"{conflict.kind}: {conflict.detail}"
         return Create(
-            similarity=against[0].similarity,
+            similarity=rival.similarity,
             conflict=conflict,
-            contradicts=tuple(rival.memory_id for rival in against),
-            reason=f"Disagrees with what is known ({conflict.kind}: {conflict.detail}); "
-            f"{_why_beside(against[0])}.",
+            contradicts=tuple(other.memory_id for other, _ in against),
+            reason=f"Disagrees with what is known ({why}); {_why_beside(rival)}.",
         )
-    best = near[0]
-    slot = conflicts[best.memory_id]
+    best, slot = conflicts[0]
     if slot:
         # "Ada likes tea" and "Ada likes coffee" can both be true.
         return Create(
@@ -259,10 +254,6 @@ def _beside(proposal: GateInput, near: Sequence[Rival]) -> Decision:
     return Create(similarity=best.similarity, related=close[:1], reason="New, close to what is known.")
 
 
-def _disagrees(conflict: StatementConflict | None) -> bool:
-    return conflict is not None and conflict.kind != "slot"
-
-
 def _why_beside(rival: Rival) -> str:
     if rival.later:
         return "that is true from a later time on"
@@ -272,10 +263,8 @@ def _why_beside(rival: Rival) -> str:
 
 
 def _extends(longer: str, shorter: str) -> bool:
-    """Whether the new text is the old one plus a clause that does not reverse it.
-
-    "Use tabs" inside "Do not use tabs" does not count, nor does "3" in "3,000" or a bare ": never".
-    """
+    """Whether the new text is the old one plus a clause that does not reverse it. "Use tabs" inside "Do not
+    use tabs" does not count, nor does "3" in "3,000" or a bare ": never"."""
     known = _plain(shorter)
     if not _plain(longer).startswith(known):
         return False
@@ -299,8 +288,7 @@ _CLAUSE = re.compile(
 )
 _LIMITS = frozenset("only except unless if but instead anymore never not".split())
 """Words that restrict what was said before them."""
-LEAST_CLAUSE = 2
-"""The least number of content words in a clause; a lone "never" is a change of mind."""
+LEAST_CLAUSE = 2  # The least number of content words in a clause; a lone "never" is a change of mind.
 
 
 def _contains(longer: str, shorter: str) -> bool:

@@ -22,6 +22,7 @@ from vestige.cognition.english.polarity import counterpart, find_denial
 from vestige.cognition.english.words import BE, Word, verb_at, words_of
 from vestige.cognition.gate.attributes import ValueChange, find_change
 from vestige.cognition.gate.change_words import is_later, retracts
+from vestige.cognition.text.analyser import compatible
 
 # -- word alignment: by stem, or by the model's token states -------------------------------------
 
@@ -69,30 +70,19 @@ def unmatched(
 
 # -- paraphrases --------------------------------------------------------------------------------
 
-SAME = 0.68
-"""The cosine from which a text can be a paraphrase."""
-LONGEST = 300
-"""The limit of words in a paraphrase; comparing word by word takes quadratic time."""
-LONG = 8
-"""The number of content words that make a text long."""
-ALIKE = 0.5
-"""The likeness from which two words are counterparts …"""
-SYNONYM = 0.8
-"""… two values of one attribute are the same …"""
-LONE = 0.45
-"""… the only unmatched word of each text is, wherever it stands …"""
-PREDICATE = 0.85
-"""… two predicates ("is permitted", "is allowed") are …"""
-SAME_PLACE = 0.7
-"""… two words that alone differ between the texts are …"""
-UNLIKE = 0.36
-"""… and up to which two words in the same place say different things …"""
+SAME = 0.68  # The cosine from which a text can be a paraphrase.
+LONGEST = 300  # The limit of words in a paraphrase; comparing word by word takes quadratic time.
+LONG = 8  # The number of content words that make a text long.
+ALIKE = 0.5  # The likeness from which two words are counterparts …
+SYNONYM = 0.8  # … two values of one attribute are the same …
+LONE = 0.45  # … the only unmatched word of each text is, wherever it stands …
+PREDICATE = 0.85  # … two predicates ("is permitted", "is allowed") are …
+SAME_PLACE = 0.7  # … two words that alone differ between the texts are …
+UNLIKE = 0.36  # … and up to which two words in the same place say different things …
 OTHER_SUBJECT = 0.45
 """… or, at the beginning of a sentence, are about different things: a capital does not mark a name there."""
-COVERED = 0.6
-"""The share of content words that must have a counterpart …"""
-SHORT = 3
-"""… except that in a text of this few content words all must."""
+COVERED = 0.6  # The share of content words that must have a counterpart …
+SHORT = 3  # … except that in a text of this few content words all must.
 
 _CONDITIONS = {
     "if": "if", "unless": "if", "only": "only", "except": "except", "still": "still", "yet": "still",
@@ -114,12 +104,9 @@ def could_restate(new: str, old: str, similarity: float) -> bool:
 @lru_cache(maxsize=64)
 def _ruled_out(new: str, old: str) -> bool:
     ours, theirs = words_of(new), words_of(old)
-    if (
-        max(len(ours), len(theirs)) > LONGEST
-        or retracts(new, old)
-        or is_later(new, old)
-        or is_later(old, new)
-    ):
+    if max(len(ours), len(theirs)) > LONGEST or retracts(new, old):
+        return True
+    if is_later(new, old) or is_later(old, new):
         return True
     lengths = sorted((_content_count(ours), _content_count(theirs)))
     if lengths[0] == 0 or lengths[0] < COVERED / 2 * lengths[1]:
@@ -210,10 +197,8 @@ def _conditions(words: Sequence[Word]) -> set[str]:
 
 
 def _swapped(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
-    """Whether two words have changed places: "Ada manages Bob", "Bob manages Ada".
-
-    In the passive they have not ("Bob is managed by Ada"), nor around a bare "is".
-    """
+    """Whether two words have changed places: "Ada manages Bob", "Bob manages Ada". In the passive they have
+    not ("Bob is managed by Ada"), nor around a bare "is"."""
     left, right = _roles(ours), _roles(theirs)
     if left is None or right is None or (left.verb, left.passive) != (right.verb, right.passive):
         return False
@@ -277,8 +262,6 @@ def _irreplaceable(word: Word, words: Sequence[Word], like: float, least_name: f
 
 # -- texts without typography ---------------------------------------------------------------------
 
-# Everything but exponents, indices and fractions, which must not melt into the number beside them.
-_COMPATIBLE = re.compile("[^\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209f\u2150-\u215f\u2189]+")
 _ALIKE = str.maketrans(
     {**dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"), "’": "'", "‘": "'", "ʼ": "'"}
 )
@@ -313,8 +296,8 @@ def bare(text: str) -> str:
 
 def _ascii_signs(text: str) -> str:
     """The text in its compatibility form, with plain dashes and apostrophes and nothing invisible."""
-    plain = _COMPATIBLE.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text).casefold()
-    return "".join(sign for sign in plain.translate(_ALIKE) if unicodedata.category(sign) != "Cf")
+    plain = compatible(text).casefold().translate(_ALIKE)
+    return "".join(sign for sign in plain if unicodedata.category(sign) != "Cf")
 
 
 def _word(written: str) -> str:
@@ -328,10 +311,8 @@ def _word(written: str) -> str:
 
 
 def _is_loose(word: str) -> bool:
-    """Whether a text's last character closes something that does not open in it, or is a full stop.
-
-    The dots of `cd ..` and `src/.` are words themselves.
-    """
+    """Whether a text's last character closes something that does not open in it, or is a full stop. The dots
+    of `cd ..` and `src/.` are words themselves."""
     if word[-1] in _BRACKETS:
         return _BRACKETS[word[-1]] not in word
     before = word.rstrip(".")[-1:]

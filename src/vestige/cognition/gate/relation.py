@@ -18,16 +18,11 @@ from vestige.core.models import Memory
 
 CONTAINED = 0.75
 """The share of the shorter text's content words that the longer one has if it says the same and more …"""
-LEAST_SAID = 2
-"""… and their least number."""
-SHORT_CHARS = 500
-"""A longer text is not compared with the other hits of an answer."""
-COMPARED = 10
-"""The number of best hits of an answer that are compared by their words …"""
-ALIKE = 0.5
-"""… two with this share of common content words (Jaccard) may differ in one value only …"""
-JUDGED = 5
-"""… and the number of such pairs that are judged, most alike first, at half a millisecond each."""
+LEAST_SAID = 2  # … and their least number.
+SHORT_CHARS = 500  # A longer text is not compared with the other hits of an answer.
+COMPARED = 10  # The number of best hits of an answer that are compared by their words …
+ALIKE = 0.5  # … two with this share of common content words (Jaccard) may differ in one value only …
+JUDGED = 5  # … and the number of such pairs that are judged, most alike first, at half a millisecond each.
 
 
 def stated_at(memory: Memory) -> datetime:
@@ -86,11 +81,8 @@ def supports(newer: Memory, older: Memory) -> bool:
 
 
 def contradictions_among(memories: Sequence[Memory], words: Sequence[Words]) -> Iterator[tuple[int, int]]:
-    """Pairs, by index, of the best hits of an answer that cannot both be true; `words` are their terms.
-
-    Turns of a conversation and long texts are left out, and so are statements that were true at different
-    times.
-    """
+    """Pairs, by index, of the best hits of an answer that cannot both be true; `words` are their terms. Turns
+    of a conversation and long texts are left out, and so are statements that were true at different times."""
     short = [
         at
         for at, memory in enumerate(memories[:COMPARED])

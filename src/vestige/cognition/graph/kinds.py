@@ -19,12 +19,9 @@ CONTRADICTS, SUPERSEDES, MERGES = "contradicts", "supersedes", "merges"
 REINFORCEMENT = 0.05
 """What a learned link gains by use: when a memory at its end is promoted, or both are replayed in a dream."""
 
-HALF_LIFE_DAYS = 180.0
-"""The half-life of a learned link."""
-FADE_EVERY_DAYS = 30.0
-"""The step of fading: every step is a log entry."""
-PRUNE_BELOW = 0.05
-"""The weight below which a learned link is pruned."""
+HALF_LIFE_DAYS = 180.0  # The half-life of a learned link.
+FADE_EVERY_DAYS = 30.0  # The step of fading: every step is a log entry.
+PRUNE_BELOW = 0.05  # The weight below which a learned link is pruned.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

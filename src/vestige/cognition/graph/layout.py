@@ -13,13 +13,11 @@ from vestige.core.candidates import Floats
 WIDTH, HEIGHT = 800.0, 600.0
 MARGIN = 10.0
 """The least distance of a node from the edge."""
-ROOMY = 150.0
-"""The distance of the two nearest nodes from which the drawing need not be larger."""
+ROOMY = 150.0  # The distance of the two nearest nodes from which the drawing need not be larger.
 ITERATIONS = 50
 HOTTEST = WIDTH / 10
 """The largest move of a node in the first iteration; it falls to almost 0 in the last."""
-APART = 1e-3
-"""The least distance used: nodes in one spot would have no direction to move."""
+APART = 1e-3  # The least distance used: nodes in one spot would have no direction to move.
 
 Pairs = NDArray[np.intp]
 
@@ -41,10 +39,8 @@ def layout(nodes: int, links: Sequence[tuple[int, int, float]]) -> Floats:
 
 
 def _fitted(at: Floats) -> Floats:
-    """The drawing, centred and scaled to the space available.
-
-    Nodes are not held back by the frame while they move: most of a tree would end up lined along it.
-    """
+    """The drawing, centred and scaled to the space available. Nodes are not held back by the frame while they
+    move: most of a tree would end up lined along it."""
     low, high = at.min(axis=0), at.max(axis=0)
     room = np.array([WIDTH, HEIGHT]) - 2 * MARGIN
     nearest = np.linalg.norm(at[:, None] - at[None, :], axis=2)[np.triu_indices(len(at), 1)].min()

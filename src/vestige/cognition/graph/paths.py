@@ -12,10 +12,8 @@ from math import prod
 
 from vestige.core.models import Edge
 
-HOP_KEEPS = 0.9
-"""The factor of each hop, beside the link's weight."""
-WEAKEST = 0.1
-"""A weaker link is not followed."""
+HOP_KEEPS = 0.9  # The factor of each hop, beside the link's weight.
+WEAKEST = 0.1  # A weaker link is not followed.
 MOST_HOPS = 10
 MOST_STATES = 1_000
 """The limit of partial paths that are extended: a dense graph has too many to list."""
@@ -75,10 +73,8 @@ def best_paths(edges: Iterable[Edge], start: str, end: str, *, most: int) -> lis
 
 
 def bridges(paths: Sequence[Path]) -> list[tuple[str, int, float]]:
-    """The memories between the ends: how many of the paths lead through each, and the best confidence.
-
-    Those on most paths come first, then those on the path with the highest confidence, then by id.
-    """
+    """The memories between the ends: how many of the paths lead through each, and the best confidence. Those
+    on most paths come first, then those on the path with the highest confidence, then by id."""
     through: Counter[str] = Counter()
     surest: dict[str, float] = {}
     for path in paths:

@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from vestige.cognition.graph.kinds import SILENT
 from vestige.core.models import Edge, Memory
 
-DECAY = 0.7
-"""The share of an activation that is left after one link of full weight."""
-CROSSING = 0.8
-"""The factor for a link into another domain or another branch of the scopes."""
-LEAST = 0.2
-"""Below this an activation has died out."""
+DECAY = 0.7  # The share of an activation that is left after one link of full weight.
+CROSSING = 0.8  # The factor for a link into another domain or another branch of the scopes.
+LEAST = 0.2  # Below this an activation has died out.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +28,7 @@ def received(
     active: Mapping[str, Activation], edges: Iterable[Edge], memories: Mapping[str, Memory] | None = None
 ) -> dict[str, Activation]:
     """The activation each memory receives in one step along the edges, either way; the strongest path counts.
-
-    Whether a link crosses into another field is known only if both ends are among `memories`.
-    """
+    Whether a link crosses into another field is known only if both ends are among `memories`."""
     known = memories or {}
     reached: dict[str, Activation] = {}
     for edge in sorted(edges, key=lambda one: (one.source_id, one.target_id, one.kind)):

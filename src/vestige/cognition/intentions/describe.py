@@ -3,33 +3,25 @@
 from datetime import datetime
 from typing import assert_never
 
+from vestige.cognition.intentions import triggers
 from vestige.cognition.intentions.recurrence import LAST, Daily, Interval, Monthly, Recurrence, Weekly
 from vestige.cognition.intentions.serialise import clock_text
-from vestige.cognition.intentions.triggers import (
-    Compound,
-    ContextTrigger,
-    EventTrigger,
-    Manual,
-    Recurring,
-    Time,
-    Trigger,
-)
 from vestige.cognition.time.calendar import MONTHS, WEEKDAYS
 
 
-def in_words(trigger: Trigger) -> str:
+def in_words(trigger: triggers.Trigger) -> str:
     match trigger:
-        case Manual():
+        case triggers.Manual():
             return "not by itself"
-        case Time(at=at):
+        case triggers.Time(at=at):
             return f"at {moment_text(at)}"
-        case ContextTrigger():
+        case triggers.ContextTrigger():
             return _context(trigger)
-        case EventTrigger(condition=condition):
+        case triggers.EventTrigger(condition=condition):
             return f'when it is reported that "{condition}"'
-        case Recurring(rule=rule):
+        case triggers.Recurring(rule=rule):
             return _rule(rule)
-        case Compound(mode=mode, parts=parts):
+        case triggers.Compound(mode=mode, parts=parts):
             joint = " and " if mode == "all" else " or "
             said = (in_words(part) for part in parts)
             return joint.join(f"({one})" if joint in one else one for one in said)
@@ -40,7 +32,7 @@ def moment_text(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
-def _context(context: ContextTrigger) -> str:
+def _context(context: triggers.ContextTrigger) -> str:
     parts = (
         ("in the codebase", context.codebase),
         ("in a file like", context.file_pattern),

@@ -12,11 +12,9 @@ from vestige.cognition.intentions.parse import READ_CHARS
 from vestige.cognition.time.expressions import MONTH_NUMBERS
 from vestige.core.errors import InvalidInput
 
-Groups = Mapping[str, str | None]
-"""The named groups of a matched phrase."""
+Groups = Mapping[str, str | None]  # The named groups of a matched phrase.
 
-_LEAP_YEAR = 2028
-"""Any leap year: without a year, the 29th of February does come."""
+_LEAP_YEAR = 2028  # Any leap year: without a year, the 29th of February does come.
 
 
 def _no_day(said: Groups) -> bool:

@@ -11,16 +11,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Literal
 
-from vestige.cognition.intentions.triggers import (
-    Time,
-    Trigger,
-    TriggerSituation,
-    events_met,
-    judge,
-    next_time,
-    repeats,
-    shown_in,
-)
+from vestige.cognition.intentions import triggers
 
 # -- priority -----------------------------------------------------------------------------------
 
@@ -47,12 +38,10 @@ def in_force(priority: Priority, deadline: datetime | None, now: datetime) -> Pr
 
 # -- intentions ---------------------------------------------------------------------------------
 
-REMINDERS = 5
-"""The limit of reminders of one intention."""
+REMINDERS = 5  # The limit of reminders of one intention.
 APART = timedelta(minutes=30)
 """The least time between two reminders; a look sooner than this shows the same reminder."""
-KEPT = timedelta(days=30)
-"""How long a finished or cancelled intention stays visible."""
+KEPT = timedelta(days=30)  # How long a finished or cancelled intention stays visible.
 
 NOTHING_MET: Mapping[str, datetime] = MappingProxyType({})
 
@@ -94,7 +83,7 @@ class Intention:
     updated_at: datetime
     description: str
     said: str | None = None
-    trigger: Trigger
+    trigger: triggers.Trigger
     priority: Priority = Priority.NORMAL
     deadline: datetime | None = None
     snoozed_until: datetime | None = None
@@ -116,7 +105,7 @@ class Intention:
     def stands_at(self, now: datetime) -> IntentionStatus:
         """Its status for a read without reminders: due if the clock has brought it up."""
         status = self.status_at(now)
-        due = status is IntentionStatus.ACTIVE and look(self, TriggerSituation(now=now)).shown
+        due = status is IntentionStatus.ACTIVE and look(self, triggers.TriggerSituation(now=now)).shown
         return IntentionStatus.DUE if due else status
 
     def priority_at(self, now: datetime) -> Priority:
@@ -131,7 +120,7 @@ class Intention:
         """When it comes up next by the clock; a context or an event may bring it up at any time."""
         if self.ended is not None:
             return None
-        times = [next_time(self.trigger, now), self.deadline]
+        times = [triggers.next_time(self.trigger, now), self.deadline]
         first = min((time for time in times if time is not None and time > now), default=None)
         if self.status_at(now) is not IntentionStatus.SNOOZED or self.snoozed_until is None:
             return first
@@ -143,9 +132,7 @@ class Intention:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
     """The result of a look at an intention: the intention after it was shown, and if it is not shown.
-
-    `shown`: show it now. `fresh`: it came up just now. `counted`: showing it is a new reminder.
-    """
+    `shown`: show it now. `fresh`: it came up just now. `counted`: showing it is a new reminder."""
 
     after: Intention
     unshown: Intention
@@ -154,7 +141,7 @@ class Looked:
     counted: bool = False
 
 
-def look(intention: Intention, situation: TriggerSituation) -> Looked:
+def look(intention: Intention, situation: triggers.TriggerSituation) -> Looked:
     """Whether an intention is to be shown in a situation, and what it becomes."""
     if intention.ended is not None:
         return Looked(after=intention, unshown=intention)
@@ -163,7 +150,7 @@ def look(intention: Intention, situation: TriggerSituation) -> Looked:
         return Looked(after=heard, unshown=heard)
     fired = _fired(heard, situation)
     firing = fired.firing
-    if firing is None or not shown_in(fired.trigger, situation):
+    if firing is None or not triggers.shown_in(fired.trigger, situation):
         return Looked(after=heard, unshown=heard)
     fresh = firing != heard.firing
     counted = firing.reminded_at is None or (
@@ -177,14 +164,14 @@ def look(intention: Intention, situation: TriggerSituation) -> Looked:
     return Looked(after=heard, unshown=heard, shown=just_shown)
 
 
-def _with_events(intention: Intention, situation: TriggerSituation) -> Intention:
+def _with_events(intention: Intention, situation: triggers.TriggerSituation) -> Intention:
     """The intention with the events that happened, each at its first time."""
-    happened = events_met(intention.trigger, situation.events) if situation.events else set()
+    happened = triggers.events_met(intention.trigger, situation.events) if situation.events else set()
     fresh = dict.fromkeys(sorted(happened - set(intention.met)), situation.now)
     return replace(intention, met={**intention.met, **fresh}) if fresh else intention
 
 
-def _fired(intention: Intention, situation: TriggerSituation) -> Intention:
+def _fired(intention: Intention, situation: triggers.TriggerSituation) -> Intention:
     """The intention as it has come up, again or still; unchanged while nothing brings it up."""
     now, firing = situation.now, intention.firing
     due, times = _due(intention, situation)
@@ -201,19 +188,17 @@ def _fired(intention: Intention, situation: TriggerSituation) -> Intention:
     )
 
 
-def _due(intention: Intention, situation: TriggerSituation) -> tuple[datetime | None, int]:
+def _due(intention: Intention, situation: triggers.TriggerSituation) -> tuple[datetime | None, int]:
     """The moment for which it comes up again, if any, and how often its rules came up since."""
-    deadline = None if intention.deadline is None else Time(at=intention.deadline)
+    deadline = None if intention.deadline is None else triggers.Time(at=intention.deadline)
     # What came up once and does not repeat has done so, until it is settled.
-    watched = (
-        (deadline,) if intention.firing and not repeats(intention.trigger) else (intention.trigger, deadline)
+    done = intention.firing is not None and not triggers.repeats(intention.trigger)
+    judged = (
+        triggers.judge(one, situation, since=intention.since, set_at=intention.armed_at, met=intention.met)
+        for one in (None if done else intention.trigger, deadline)
+        if one is not None
     )
-    found = [
-        judge(trigger, situation, since=intention.since, set_at=intention.armed_at, met=intention.met)
-        for trigger in watched
-        if trigger is not None
-    ]
-    holding = [one for one in found if one.holds]
+    holding = [one for one in judged if one.holds]
     if not holding:
         return None, 0
     return max(one.at or situation.now for one in holding), sum(one.times for one in holding)
@@ -224,7 +209,7 @@ def _due(intention: Intention, situation: TriggerSituation) -> tuple[datetime | 
 
 def completed(intention: Intention, now: datetime) -> Intention:
     """Done. A recurring one waits for its next time, if there is one."""
-    if repeats(intention.trigger) and next_time(intention.trigger, now) is not None:
+    if triggers.repeats(intention.trigger) and triggers.next_time(intention.trigger, now) is not None:
         return replace(intention, snoozed_until=None, since=now, met=NOTHING_MET, firing=None)
     return replace(intention, snoozed_until=None, ended=IntentionStatus.FULFILLED, closed_at=now)
 
@@ -245,7 +230,7 @@ def resumed(intention: Intention, now: datetime) -> Intention:
     return armed(replace(intention, ended=None, closed_at=None), intention.trigger, now)
 
 
-def armed(intention: Intention, trigger: Trigger, now: datetime) -> Intention:
+def armed(intention: Intention, trigger: triggers.Trigger, now: datetime) -> Intention:
     """Waiting for a trigger, whatever came up before."""
     return replace(
         intention,

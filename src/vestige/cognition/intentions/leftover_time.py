@@ -4,8 +4,7 @@ import re
 
 from vestige.cognition.time.expressions import COUNTS, MONTH_NUMBERS, WEEKDAY_NUMBERS
 
-NAMED_CHARS = 60
-"""The limit of characters of a sentence that are quoted."""
+NAMED_CHARS = 60  # The limit of characters of a sentence that are quoted.
 
 _MONTH = rf"(?:{'|'.join(sorted(MONTH_NUMBERS, key=len, reverse=True))})\b\.?"
 _UNIT = (

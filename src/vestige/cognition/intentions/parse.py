@@ -11,26 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from vestige.cognition.intentions import triggers
 from vestige.cognition.intentions.intention import Priority
 from vestige.cognition.intentions.leftover_time import begins_with_time, ends_in_time, time_like
 from vestige.cognition.intentions.parse_context import context_in
 from vestige.cognition.intentions.parse_time import deadline_in, moment_in, rule_in
-from vestige.cognition.intentions.triggers import (
-    Compound,
-    EventTrigger,
-    Manual,
-    Recurring,
-    Time,
-    Trigger,
-    repeats,
-    words_of,
-)
 from vestige.cognition.time.expressions import COUNTS
 
-READ_CHARS = 500
-"""A longer text is not a sentence."""
-CLAUSE_CHARS = 300
-"""A longer clause is not a condition."""
+READ_CHARS = 500  # A longer text is not a sentence.
+CLAUSE_CHARS = 300  # A longer clause is not a condition.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +28,7 @@ class Understood:
     understood."""
 
     description: str
-    trigger: Trigger
+    trigger: triggers.Trigger
     deadline: datetime | None = None
     priority: Priority | None = None
     words: str | None = None
@@ -79,11 +68,11 @@ def understand(text: str, now: datetime) -> Understood:
     manual."""
     priority, plain = _urgency(" ".join(text.split()))
     if len(plain) > READ_CHARS:
-        return Understood(description=text.strip(), trigger=Manual(), priority=priority)
+        return Understood(description=text.strip(), trigger=triggers.Manual(), priority=priority)
     asked = _ASKED.match(plain)
     lead = asked or _RESOLVED.match(plain)
     body = plain[lead.end() :] if lead else plain
-    begged = asked is not None or _asks(body)
+    begged = asked is not None or re.search(_ASKING, body, re.IGNORECASE) is not None
     reader = _Reader(now=now, conditions=begged, contexts=begged or lead is not None)
     read = reader.read(body, whole=begged)
     description = "" if read is None else _to_do(read.rest) or (plain if read.words == body else "")
@@ -96,8 +85,9 @@ def understand(text: str, now: datetime) -> Understood:
             words=read.words,
         )
     description = _to_do(body) if asked else text.strip() if priority is None else plain
+    unread = time_like(body)
     return Understood(
-        description=description or text.strip(), trigger=Manual(), priority=priority, unread=time_like(body)
+        description=description or text.strip(), trigger=triggers.Manual(), priority=priority, unread=unread
     )
 
 
@@ -105,7 +95,7 @@ def understand(text: str, now: datetime) -> Understood:
 class _Timing:
     """The trigger and the deadline that words of time give."""
 
-    trigger: Trigger
+    trigger: triggers.Trigger
     deadline: datetime | None = None
 
 
@@ -152,7 +142,7 @@ class _Reader:
             return _Timing(trigger=time)
         deadline = deadline_in(words, self.now)
         if deadline is not None:
-            return _Timing(trigger=Manual(), deadline=deadline)
+            return _Timing(trigger=triggers.Manual(), deadline=deadline)
         trigger = self._condition(words) if self.contexts else None
         return None if trigger is None else _Timing(trigger=trigger)
 
@@ -170,11 +160,11 @@ class _Reader:
         if at_once is not None:
             return at_once
         for one, by in ((timing, other.timing), (other.timing, timing)):
-            if one.deadline is None and by.deadline is not None and not repeats(one.trigger):
+            if one.deadline is None and by.deadline is not None and not triggers.repeats(one.trigger):
                 return _Timing(trigger=one.trigger, deadline=by.deadline)
         return None
 
-    def _condition(self, words: str) -> Trigger | None:
+    def _condition(self, words: str) -> triggers.Trigger | None:
         """A context or an event, or a time and a context: `tomorrow when I open *.py`."""
         dated = _TIME_ON_CONDITION.fullmatch(words)
         if dated is not None:
@@ -191,16 +181,16 @@ class _Reader:
                 return together
         if ends_in_time(clause):
             return None
-        event = EventTrigger(condition=clause) if self.conditions and words_of(clause) else None
-        return context_in(clause) or event
+        reported = self.conditions and triggers.words_of(clause)
+        return context_in(clause) or (triggers.EventTrigger(condition=clause) if reported else None)
 
-    def _together(self, time: str, clause: str) -> Compound | None:
+    def _together(self, time: str, clause: str) -> triggers.Compound | None:
         context = context_in(clause)
         if context is None or len(clause) > CLAUSE_CHARS or ends_in_time(clause.strip(_EDGE)):
             return None
-        timing: Recurring | Time | None = rule_in(time, self.now, usual=_WHOLE_DAY)
+        timing: triggers.Recurring | triggers.Time | None = rule_in(time, self.now, usual=_WHOLE_DAY)
         timing = timing or moment_in(time, self.now, usual=_WHOLE_DAY)
-        return None if timing is None else Compound(mode="all", parts=(timing, context))
+        return None if timing is None else triggers.Compound(mode="all", parts=(timing, context))
 
 
 def _splits(body: str, *, whole: bool) -> Iterator[tuple[str, str, bool]]:
@@ -215,10 +205,6 @@ def _splits(body: str, *, whole: bool) -> Iterator[tuple[str, str, bool]]:
             yield body[: joint.start()], body[joint.end() :], False
         if whole:
             yield body, "", True
-
-
-def _asks(body: str) -> bool:
-    return re.search(_ASKING, body, re.IGNORECASE) is not None
 
 
 def _to_do(words: str) -> str:

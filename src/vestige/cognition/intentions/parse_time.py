@@ -7,17 +7,8 @@ means nine o'clock, and a time without a date the next one to come.
 import re
 from datetime import UTC, date, datetime, time, timedelta
 
-from vestige.cognition.intentions.recurrence import (
-    DAYS_PER_WEEK,
-    LAST,
-    Daily,
-    Interval,
-    Monthly,
-    Pattern,
-    Recurrence,
-    Weekly,
-    beginning,
-)
+from vestige.cognition.intentions import recurrence
+from vestige.cognition.intentions.recurrence import DAYS_PER_WEEK
 from vestige.cognition.intentions.triggers import Recurring, Time
 from vestige.cognition.time.calendar import Period, days
 from vestige.cognition.time.expressions import (
@@ -32,8 +23,7 @@ from vestige.cognition.time.expressions import (
 
 # -- durations: `in 2 hours and 30 minutes`, `in 1.5h`, `two weeks from now` ----------------------
 
-MOST_MINUTES = 10 * 366 * 24 * 60
-"""The longest duration; anything longer is a date."""
+MOST_MINUTES = 10 * 366 * 24 * 60  # The longest duration; anything longer is a date.
 
 _MINUTES = {"s": 1 / 60, "m": 1.0, "h": 60.0, "d": 24 * 60.0, "w": 7 * 24 * 60.0}
 _AMOUNT = rf"(?:(?P<number>[0-9]{{1,5}}(?:\.[0-9]{{1,3}})?)\s*|(?P<word>{'|'.join(COUNTS)}|half\s+an?)\s+)"
@@ -97,8 +87,7 @@ def _number(found: re.Match[str]) -> float:
 
 # -- moments ------------------------------------------------------------------------------------
 
-MORNING = 9 * 60
-"""The minute of the day for a day without a clock time."""
+MORNING = 9 * 60  # The minute of the day for a day without a clock time.
 _PARTS_OF_DAY = {"morning": MORNING, "afternoon": 15 * 60, "evening": 18 * 60, "night": 20 * 60}
 NOON_HOUR = 12
 _LATE_FROM = {"afternoon": 1, "evening": 4, "night": 6}
@@ -204,10 +193,8 @@ def _on_day(phrase: str, now: datetime, usual: int) -> datetime | None:
 
 
 def _clock_split(phrase: str) -> tuple[str, tuple[int, int] | None]:
-    """A phrase without the clock time it begins or ends with, and that time.
-
-    A bare number is a clock time only after `at`.
-    """
+    """A phrase without the clock time it begins or ends with, and that time. A bare number is a clock time
+    only after `at`."""
     words = phrase.split()
     for size in range(min(4, len(words)), 0, -1):
         for part, rest in ((words[-size:], words[:-size]), (words[:size], words[size:])):
@@ -324,53 +311,53 @@ def rule_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Recurring | 
         if found is None:
             continue
         pattern = _pattern(found.groupdict(), found, now)
-        if pattern is None or (isinstance(pattern, Interval) and clock is not None):
+        if pattern is None or (isinstance(pattern, recurrence.Interval) and clock is not None):
             return None
         clock = _in_part(clock or (_clock_split(opening["start"])[1] if opening else None), rest)
         at, offset = clock or (_PARTS_OF_DAY.get((found.groupdict().get("part") or "").casefold(), usual), 0)
-        if isinstance(pattern, Interval):
+        if isinstance(pattern, recurrence.Interval):
             at, offset = 0, 0
-        rule = Recurrence(
+        rule = recurrence.Recurrence(
             pattern=pattern, start=start.at if start else now, until=until, at=at, offset=offset
         )
         # What begins at a moment that was named may come up in that very moment.
-        begun = beginning(rule, start.at - timedelta.resolution if start else now)
+        begun = recurrence.beginning(rule, start.at - timedelta.resolution if start else now)
         return None if begun is None else Recurring(rule=begun)
     return None
 
 
-def _pattern(parts: dict[str, str | None], found: re.Match[str], now: datetime) -> Pattern | None:
+def _pattern(parts: dict[str, str | None], found: re.Match[str], now: datetime) -> recurrence.Pattern | None:
     every = 2 if parts.get("other") else counted(found)[0] if parts.get("count") else 1
     unit = (parts.get("unit") or parts.get("word") or "").casefold()
     if every < 1:
         return None
     if unit[:1] == "h":
-        return Interval(minutes=60 * every)
+        return recurrence.Interval(minutes=60 * every)
     if unit[:3] == "min":
-        return Interval(minutes=every)
+        return recurrence.Interval(minutes=every)
     if unit in ("day", "daily") or parts.get("part"):
-        return Daily(every=every)
+        return recurrence.Daily(every=every)
     if parts.get("first"):
-        return Weekly(weekdays=_from_to(parts["first"] or "", parts["final"] or ""))
+        return recurrence.Weekly(weekdays=_from_to(parts["first"] or "", parts["final"] or ""))
     if unit in ("week", "weekly") or parts.get("days") or parts.get("on"):
         weekdays = _weekdays(parts.get("days") or parts.get("on"), now)
-        return Weekly(every=every, weekdays=weekdays) if weekdays else None
+        return recurrence.Weekly(every=every, weekdays=weekdays) if weekdays else None
     return _monthly(parts, every, now)
 
 
-def _monthly(parts: dict[str, str | None], every: int, now: datetime) -> Monthly | None:
+def _monthly(parts: dict[str, str | None], every: int, now: datetime) -> recurrence.Monthly | None:
     date = parts.get("date")
     if date:
         day = int("".join(filter(str.isdigit, date)))
         name = next(word for word in re.findall(r"[a-z]+", date.casefold()) if word in MONTH_NUMBERS)
-        return Monthly(day=day, months=(MONTH_NUMBERS[name],)) if 1 <= day <= 31 else None
+        return recurrence.Monthly(day=day, months=(MONTH_NUMBERS[name],)) if 1 <= day <= 31 else None
     number = parts.get("nth") or parts.get("day")
     if parts.get("last"):
-        return Monthly(every=every, day=LAST)
+        return recurrence.Monthly(every=every, day=recurrence.LAST)
     if number is None:
         # Said on the 31st, `every month` means every month.
-        return Monthly(every=every, day=now.day if now.day <= _SAFE_DAY else LAST)
-    return Monthly(every=every, day=int(number)) if 1 <= int(number) <= 31 else None
+        return recurrence.Monthly(every=every, day=now.day if now.day <= _SAFE_DAY else recurrence.LAST)
+    return recurrence.Monthly(every=every, day=int(number)) if 1 <= int(number) <= 31 else None
 
 
 def _weekdays(names: str | None, now: datetime) -> tuple[int, ...]:

@@ -11,8 +11,7 @@ from itertools import count
 DAYS_PER_WEEK = 7
 LAST = -1
 """The last day of a month."""
-CALENDAR_MONTHS = 4800
-"""After 400 years the calendar repeats: a rule without a moment by then has none."""
+CALENDAR_MONTHS = 4800  # After 400 years the calendar repeats: a rule without a moment by then has none.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,19 +61,9 @@ class Recurrence:
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passed:
-    """How often a rule came up in a period, and when last."""
-
-    times: int = 0
-    latest: datetime | None = None
-
-
 def beginning(rule: Recurrence, after: datetime) -> Recurrence | None:
-    """The rule with its first time after a moment as its start; None when it never comes up.
-
-    Every other Monday begins with the next Monday, whatever this week is.
-    """
+    """The rule with its first time after a moment as its start; None when it never comes up. Every other
+    Monday begins with the next Monday, whatever this week is."""
     if isinstance(rule.pattern, Interval):
         return None if next_after(rule, after) is None else rule
     first = next_after(replace(rule, pattern=replace(rule.pattern, every=1)), after)
@@ -90,8 +79,8 @@ def next_after(rule: Recurrence, moment: datetime) -> datetime | None:
     return None if found is None or (rule.until is not None and found >= rule.until) else found
 
 
-def passed(rule: Recurrence, after: datetime, upto: datetime) -> Passed:
-    """How often the rule came up after one moment, up to and including another."""
+def passed(rule: Recurrence, after: datetime, upto: datetime) -> tuple[int, datetime | None]:
+    """How often the rule came up after one moment, up to and including another, and when last."""
     if isinstance(rule.pattern, Interval):
         return _steps(rule, rule.pattern, after, upto)
     times, latest = 0, None
@@ -99,17 +88,19 @@ def passed(rule: Recurrence, after: datetime, upto: datetime) -> Passed:
     while found is not None and found <= upto:
         times, latest = times + 1, found
         found = next_after(rule, found)
-    return Passed(times=times, latest=latest)
+    return times, latest
 
 
-def _steps(rule: Recurrence, pattern: Interval, after: datetime, upto: datetime) -> Passed:
+def _steps(
+    rule: Recurrence, pattern: Interval, after: datetime, upto: datetime
+) -> tuple[int, datetime | None]:
     """The number of intervals, computed: a year has half a million minutes."""
     step = timedelta(minutes=pattern.minutes)
     last = (upto if rule.until is None else min(upto, rule.until - timedelta.resolution)) - rule.start
     begun = after - rule.start
     first = begun // step + 1 if begun >= timedelta(0) else 0
     times = last // step - first + 1
-    return Passed(times=times, latest=rule.start + last // step * step) if times > 0 else Passed()
+    return (times, rule.start + last // step * step) if times > 0 else (0, None)
 
 
 def _next(rule: Recurrence, moment: datetime) -> datetime | None:

@@ -4,21 +4,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, assert_never
 
+from vestige.cognition.intentions import triggers
 from vestige.cognition.intentions.intention import Firing, Intention, IntentionStatus, Priority
 from vestige.cognition.intentions.recurrence import Daily, Interval, Monthly, Pattern, Recurrence, Weekly
-from vestige.cognition.intentions.triggers import (
-    Compound,
-    ContextTrigger,
-    EventTrigger,
-    Manual,
-    Recurring,
-    Time,
-    Trigger,
-)
 from vestige.cognition.time.calendar import WEEKDAYS
 
-Form = dict[str, Any]
-"""A JSON object."""
+Form = dict[str, Any]  # A JSON object.
 
 MINUTES_PER_HOUR = 60
 _ENDS: dict[str, Literal[IntentionStatus.FULFILLED, IntentionStatus.CANCELLED]] = {
@@ -74,42 +65,42 @@ def intention_of(
     )
 
 
-def form_of(trigger: Trigger) -> Form:
+def form_of(trigger: triggers.Trigger) -> Form:
     match trigger:
-        case Manual():
+        case triggers.Manual():
             return {"type": "manual"}
-        case Time(at=at, minutes=None):
+        case triggers.Time(at=at, minutes=None):
             return {"type": "time", "at": _text(at)}
-        case Time(at=at, minutes=minutes):
+        case triggers.Time(at=at, minutes=minutes):
             return {"type": "duration", "in_minutes": minutes, "at": _text(at)}
-        case ContextTrigger(codebase=codebase, file_pattern=pattern, topic=topic):
+        case triggers.ContextTrigger(codebase=codebase, file_pattern=pattern, topic=topic):
             parts = {"codebase": codebase, "file_pattern": pattern, "topic": topic}
             return {"type": "context", **_given(parts)}
-        case EventTrigger(condition=condition):
+        case triggers.EventTrigger(condition=condition):
             return {"type": "event", "condition": condition}
-        case Recurring(rule=rule):
+        case triggers.Recurring(rule=rule):
             return {"type": "recurring", **_rule_form(rule)}
-        case Compound(mode=mode, parts=parts):
+        case triggers.Compound(mode=mode, parts=parts):
             return {"type": mode, mode: [form_of(part) for part in parts]}
     assert_never(trigger)
 
 
-def trigger_of(form: Mapping[str, Any]) -> Trigger:
+def trigger_of(form: Mapping[str, Any]) -> triggers.Trigger:
     match form["type"]:
         case "time" | "duration":
-            return Time(at=datetime.fromisoformat(form["at"]), minutes=form.get("in_minutes"))
+            return triggers.Time(at=datetime.fromisoformat(form["at"]), minutes=form.get("in_minutes"))
         case "context":
-            return ContextTrigger(**{name: value for name, value in form.items() if name != "type"})
+            return triggers.ContextTrigger(**{name: value for name, value in form.items() if name != "type"})
         case "event":
-            return EventTrigger(condition=form["condition"])
+            return triggers.EventTrigger(condition=form["condition"])
         case "recurring":
-            return Recurring(rule=_rule(form))
+            return triggers.Recurring(rule=_rule(form))
         case "all":
-            return Compound(mode="all", parts=tuple(map(trigger_of, form["all"])))
+            return triggers.Compound(mode="all", parts=tuple(map(trigger_of, form["all"])))
         case "any":
-            return Compound(mode="any", parts=tuple(map(trigger_of, form["any"])))
+            return triggers.Compound(mode="any", parts=tuple(map(trigger_of, form["any"])))
         case _:
-            return Manual()
+            return triggers.Manual()
 
 
 def _firing_form(firing: Firing) -> Form:

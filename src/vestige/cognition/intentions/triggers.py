@@ -87,10 +87,8 @@ Met = Mapping[str, datetime]
 def judge(
     trigger: Trigger, situation: TriggerSituation, *, since: datetime | None, set_at: datetime, met: Met
 ) -> Judged:
-    """Whether a trigger is met: events count from `since` on, when the intention last came up.
-
-    `met` are the events that happened since; before the first time a rule counts from `set_at` on.
-    """
+    """Whether a trigger is met: events count from `since` on, when the intention last came up. `met` are the
+    events that happened since; before the first time a rule counts from `set_at` on."""
     return _Judge(situation=situation, since=since, set_at=set_at, met=met).judge(trigger, "", enduring=False)
 
 
@@ -114,8 +112,8 @@ class _Judge:
             case EventTrigger():
                 return Judged(holds=True, at=self.met[place]) if place in self.met else ABSENT
             case Recurring(rule=rule):
-                found = passed(rule, self.since or self.set_at, self.situation.now)
-                return Judged(holds=found.times > 0, at=found.latest, times=found.times)
+                times, latest = passed(rule, self.since or self.set_at, self.situation.now)
+                return Judged(holds=times > 0, at=latest, times=times)
             case Compound():
                 return self._compound(trigger, place)
         assert_never(trigger)

@@ -22,8 +22,7 @@ CO_ACCESS, CONTEXT, TEMPORAL, HABIT = "co_access", "context", "temporal", "habit
 RELIABILITY: Mapping[str, float] = {CO_ACCESS: 0.8, CONTEXT: 0.7, TEMPORAL: 0.6, HABIT: 0.2}
 LEAST = 0.05
 """Below this confidence nothing is predicted."""
-SUGGESTED = 0.3
-"""The confidence from which a prediction is a suggestion."""
+SUGGESTED = 0.3  # The confidence from which a prediction is a suggestion.
 HABIT_HALF_LIFE_DAYS = 14.0
 HALF_SHOWN = 5.0
 """The number of times shown that makes half a habit."""

@@ -19,8 +19,7 @@ STEP = 0.1
 """The weight of two memories met together once, and the gain of every further session, up to 1."""
 DAILY_FADE = 0.99
 """The share of a weight left after a day: a weekly habit still grows, a dropped one is gone in a year."""
-LEAST_CREDIT = 0.2
-"""A pair with less credit, such as the second and the third hit, was met by chance."""
+LEAST_CREDIT = 0.2  # A pair with less credit, such as the second and the third hit, was met by chance.
 MOST_TIES = 50
 MOST_TERMS = 20
 MOST_ASKED_TERMS = 16
@@ -97,9 +96,7 @@ def after_search(
     habits: Mapping[str, Habit], search: Search, before: dict[str, float], topics: Mapping[str, Iterable[str]]
 ) -> dict[str, Habit]:
     """The habits, after a search, of its hits and of the hits of the search before it (with its credits).
-
-    `topics` are further terms of the hits, such as those of their tags.
-    """
+    `topics` are further terms of the hits, such as those of their tags."""
     credits = search.credits
     learned: dict[str, Habit] = {}
     for name in before | credits:
@@ -200,19 +197,18 @@ def habit_body(habit: Habit) -> dict[str, Any]:
 def habit_from(body: Mapping[str, Any], to: Collection[str] | None = None) -> Habit:
     """A habit from JSON; with `to`, only its ties to these memories."""
     together = body["together"]
-    names = together if to is None else [name for name in to if name in together]
+    kept = together if to is None else {name: together[name] for name in to if name in together}
     return Habit(
-        ties={name: _tie_from(*together[name]) for name in names},
+        ties={
+            name: Tie(base=base, credit=credit, at=datetime.fromisoformat(at))
+            for name, (base, credit, at) in kept.items()
+        },
         hours={int(hour): number for hour, number in body["hours"].items()},
         terms=dict(body["terms"]),
         shown=body["shown"],
         last=datetime.fromisoformat(body["last"]) if body["last"] else None,
         credit=body["credit"],
     )
-
-
-def _tie_from(base: float, credit: float, at: str) -> Tie:
-    return Tie(base=base, credit=credit, at=datetime.fromisoformat(at))
 
 
 def search_body(search: Search) -> dict[str, Any]:

@@ -18,22 +18,16 @@ WEIGHTS = {"novelty": 0.25, "arousal": 0.30, "reward": 0.25, "attention": 0.20}
 LEAST = 0.05
 UNKNOWN = 0.5
 
-IMPORTANT_FROM = 0.5
-"""The importance above which a memory is encoded more strongly."""
-BOOST_SPAN = 0.6
-"""The encoding boost ranges from 0.7 to 1.3."""
+IMPORTANT_FROM = 0.5  # The importance above which a memory is encoded more strongly.
+BOOST_SPAN = 0.6  # The encoding boost ranges from 0.7 to 1.3.
 
-HARM_WEIGHT = 2.0
-"""A vote against a memory counts more than one for it: people correct what hurt."""
-IDLE_WEIGHT = 0.1
-"""Being shown without a vote counts a little against it, since few people vote."""
+HARM_WEIGHT = 2.0  # A vote against a memory counts more than one for it: people correct what hurt.
+IDLE_WEIGHT = 0.1  # Being shown without a vote counts a little against it, since few people vote.
 
-ASKED_PULL = 0.7
-"""The weight of one recent question that the text answers word for word."""
+ASKED_PULL = 0.7  # The weight of one recent question that the text answers word for word.
 ATTENTION_HALF_LIFE = timedelta(days=1)
 
-Queries = Sequence[tuple[frozenset[str], datetime]]
-"""Recent questions: the terms of each, and its time."""
+Queries = Sequence[tuple[frozenset[str], datetime]]  # Recent questions: the terms of each, and its time.
 
 
 class ConsolidationPriority(enum.StrEnum):
@@ -140,11 +134,8 @@ def novelty(nearest: float | None) -> float:
 
 
 def outcome(memory_id: str, similarity: float, strength: Strength) -> NearbyOutcome:
-    """The outcome of a memory, from its strength.
-
-    Reviews, promotions and repetitions count for it. A lapse counts against it, and so does a level below
-    full, which is a demotion that was never reversed.
-    """
+    """The outcome of a memory, from its strength. Reviews, promotions and repetitions count for it. A lapse
+    counts against it, and so does a level below full, which is a demotion that was never reversed."""
     bad = max(float(strength.lapses), (1.0 - strength.retrieval) / DEMOTE_STEP)
     return NearbyOutcome(
         memory_id=memory_id,

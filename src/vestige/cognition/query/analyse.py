@@ -9,6 +9,7 @@ from vestige.cognition.query.literals import Literal, literals
 from vestige.cognition.query.names import SUPPOSING, Particular, particulars
 from vestige.cognition.text.analyser import QueryWord, query_terms, query_words, terms
 from vestige.cognition.text.form import name_hash
+from vestige.cognition.text.word_lists import sections
 from vestige.cognition.time.calendar import MONTHS
 
 # -- Question types (English): the kind of answer a question wants, and its intent.
@@ -89,20 +90,10 @@ class Intent(enum.StrEnum):
 
 
 # In this order: "Why did it change over time?" asks for the cause of a change.
-_PHRASES = {
-    Intent.ROOT_CAUSE: r"why|how come|root causes?|what(?:'s| is| was)? caus(?:ed|es|ing)|causes? of"
-    r"|because of|reasons? (?:for|behind|why|that)|led to|due to what",
-    Intent.TIMELINE: r"timeline|chronolog(?:y|ical|ically)|history of|over time|evol(?:ution|ved?|ving)"
-    r"|sequence of|when (?:did|was|were|has|have)|since when|used to"
-    r"|how (?:has|have|did)\b.*\bchanged?|what (?:has |have )?changed",
-    Intent.COMPARISON: r"differ(?:s|ed|ent|ence|ences|ently)?|compar(?:e|es|ed|ing|ison|isons)|versus|vs"
-    r"|changed from|(?:better|worse|faster|slower|older|newer) than|pros and cons",
-    Intent.FACT_CHECK: r"is (?:it|this|that) (?:true|correct|right|so)|did (?:i|we)|was there|were there"
-    r"|verify|confirm|double-check|should (?:i|we)|still (?:true|valid|correct|the case)",
-}
 _PATTERNS = {
-    intent: re.compile(rf"\b(?:{phrases})\b", re.IGNORECASE | re.DOTALL)
-    for intent, phrases in _PHRASES.items()
+    Intent(name): re.compile(rf"\b(?:{'|'.join(phrases)})\b", re.IGNORECASE | re.DOTALL)
+    for name, phrases in sections("vestige.cognition.query", "intents").items()
+    if phrases
 }
 # "Does Ada eat fish?" wants to be checked, whatever else it says.
 _ASKS_WHETHER = re.compile(
@@ -121,8 +112,7 @@ def intent_of(text: str) -> Intent:
 
 # -- the analysed query
 
-MAX_LITERALS = 16
-"""The limit of literals: the store looks for each separately."""
+MAX_LITERALS = 16  # The limit of literals: the store looks for each separately.
 
 # Words that say how a question is meant, not what it is about.
 _MODAL = frozenset(
@@ -181,14 +171,8 @@ def _distinct(found: Sequence[Literal]) -> tuple[str, ...]:
 def content_words(text: str) -> list[QueryWord]:
     """The words of a query that carry weight: modal ones do not, unless there are no others."""
     words = query_words(text)
-    return [word for word, modal in zip(words, _modal(text, words), strict=True) if not modal]
-
-
-def _modal(text: str, words: Sequence[QueryWord]) -> tuple[bool, ...]:
-    """Which words are modal; none if the query has no others."""
-    marks = tuple(_is_modal(text, word) for word in words)
-    content = any(not (mark or word.stop) for mark, word in zip(marks, words, strict=True))
-    return marks if content else (False,) * len(words)
+    kept = [word for word in words if not _is_modal(text, word)]
+    return words if all(word.stop for word in kept) else kept
 
 
 def _is_modal(text: str, word: QueryWord) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from vestige.cognition.text.analyser import searchable, terms
+from vestige.cognition.text.word_lists import sections
 from vestige.core.models import Memory
 
 MAX_LITERAL_CHARS = 400
@@ -43,51 +44,7 @@ class Literal:
     quoted: bool = False
 
 
-_SHAPES = tuple(
-    re.compile(shape)
-    for shape in (
-        # bob@example.com
-        r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-        # 0192f0c1-7b1e-7000-8000-0123456789ab
-        r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
-        # /etc/hosts, ~/.bashrc, ../run.sh, C:\Users
-        r"(?:~|\.{0,2})(?:/[\w.@+-]+)+/?",
-        r"[A-Za-z]:[\\/].+",
-        # src/store.py, src\store.py, and at least three parts without an ending; not and/or, not 24/7
-        r"(?=.*[A-Za-z])[\w.@-]+(?:[/\\][\w.@-]+)*[/\\][\w-]+(?:\.[A-Za-z]\w{0,9})+",
-        r"[A-Za-z_@][\w.@-]*(?:[/\\][A-Za-z_.][\w.@-]*){2,}/?",
-        # snake_case, ERR_FOO, __init__
-        r"(?=.*[^\W\d_])_*[^\W_]+(?:_+[^\W_]+)+_*",
-        r"__\w+__",
-        # store.py, vestige.cognition.text, main.c, .gitignore; not e.g., U.S., Ph.D.
-        r"[A-Za-z_][\w-]+(?:\.[A-Za-z_][\w-]+)+",
-        r"[A-Za-z_][\w-]{2,}(?:\.[A-Za-z_][\w-]+)*\.[A-Za-z]",
-        r"\.[A-Za-z][\w.-]+",
-        # std::vector
-        r"\w+(?:::\w+)+",
-        # getUserName
-        r"[a-z][a-z0-9]+(?:[A-Z][a-z0-9]*)+",
-        # gpt-4o, CVE-2024-3094, ORA-00942; not mid-2023, not 9-year-old
-        r"(?!(?:mid|pre|post|early|late|top|non)-)(?=[^0-9]*[0-9])[A-Za-z]\w*(?:-\w+)+",
-        # --no-deps
-        r"--[a-z][\w-]+",
-        # E1234, e1234, TS2345, 42P01; not 10AM, not may2023, not 24x7
-        r"(?=.{4})(?![A-Za-z]{3,}(?:19|20)[0-9]{2}$)[A-Za-z]{1,8}[0-9]{2,}[A-Za-z0-9]*",
-        r"(?=.{4})[0-9]+[A-Z]+[0-9][A-Z0-9]*",
-        r"(?=.{5})(?=(?:[a-z]*[0-9]){3})[0-9]+[a-z]+[0-9][a-z0-9]*",
-        # 48213; not 2023 and 5000, which are a year and an amount more often than an id
-        r"(?!(?:19|20)[0-9]{2}$)[0-9]{4,}(?<!00)",
-        # 0x80070005, 59b00e2
-        r"0[xX][0-9a-fA-F]+",
-        r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,64}",
-        # 3.11.4, v2, 1.2.3-rc1, 127.0.0.1:3927; not 3.5
-        r"v?[0-9]+(?:\.[0-9]+){2,}(?:[-+:][\w.]+)?",
-        r"v[0-9]+(?:\.[0-9]+)*",
-        # $HOME, #1234
-        r"\$[A-Za-z_]\w*",
-        r"#[0-9]{2,}",
-    )
-)
+_SHAPES = tuple(map(re.compile, sections("vestige.cognition.query", "literals")[""]))
 # Most words have none of these shapes.
 _PLAIN_WORD = re.compile(r"[^\W\d_][^\W\d_A-Z]*|[0-9]{1,3}")
 # Ticket #48213, v2.3.1: some write the sign, and some do not.
@@ -142,8 +99,7 @@ def _judged(text: str, start: int, end: int) -> Iterator[Literal]:
 
 # -- whether a memory holds a literal -------------------------------------------------------------
 
-COMMON = 2_000
-"""A literal that more than this many of the findable memories may hold finds none by itself."""
+COMMON = 2_000  # A literal that more than this many of the findable memories may hold finds none by itself.
 _JOINTS = re.compile(r"[-._/\\:@&]+")
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u02b9", "'"))
 
@@ -157,10 +113,8 @@ def folded(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def literal_terms(literal: str) -> frozenset[str]:
-    """The index terms a memory must have to hold a literal: those of its separate words.
-
-    Their join is not a term of a text that goes on without a space, as `main.py` does in `main.py:12`.
-    """
+    """The index terms a memory must have to hold a literal: those of its separate words. Their join is not a
+    term of a text that goes on without a space, as `main.py` does in `main.py:12`."""
     return frozenset(terms(_JOINTS.sub(" ", literal)))
 
 
@@ -176,10 +130,8 @@ def written_in(memory: Memory, literal: str) -> bool:
 
 
 def held(literals: Iterable[str], memory: Memory, known: Collection[str]) -> int:
-    """How many of the literals a memory with these index terms holds in its text or a tag, or is named by.
-
-    A number is held however it is grouped: 48,213 has the term of 48213.
-    """
+    """How many of the literals a memory with these index terms holds in its text or a tag, or is named by. A
+    number is held however it is grouped: 48,213 has the term of 48213."""
     texts: list[str] = []  # folded when first needed, and once
     count = 0
     for literal in literals:

@@ -19,16 +19,12 @@ from vestige.cognition.text.analyser import normal, searchable, terms
 from vestige.cognition.text.word_lists import sections, words
 from vestige.core.models import Memory
 
-MOST = 8
-"""The limit of particulars of one query."""
-LEAST_SHORT = 3
-"""The least number of letters of a short form of a name."""
+MOST = 8  # The limit of particulars of one query.
+LEAST_SHORT = 3  # The least number of letters of a short form of a name.
 LEAST_BEGINNING, ENDING = 5, 3
 """The least number of letters of a name that are compared, and the number at its end that may differ."""
-OPENING_CHARS = 24
-"""How far before a day a word such as "since" makes it a limit."""
-LONG_CHARS = 20_000
-"""A longer text is not parsed: it has a number or a day if the figures occur in it."""
+OPENING_CHARS = 24  # How far before a day a word such as "since" makes it a limit.
+LONG_CHARS = 20_000  # A longer text is not parsed: it has a number or a day if the figures occur in it.
 REPORTED_WITHIN = timedelta(days=8)
 """How long after a day people mention it without its date: "yesterday", "last Friday"."""
 
@@ -60,11 +56,6 @@ SUPPOSING = re.compile(
     r"\b(?:would|might|likely|considered|probably|personality|traits?|attributes?)\b", re.IGNORECASE
 )
 """A hypothetical question: it may name things that no memory mentions."""
-
-
-def supposes(text: str) -> bool:
-    """Whether a question is hypothetical: it may name things that no memory mentions."""
-    return bool(SUPPOSING.search(text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +171,7 @@ Particular = Name | Numbered | NamedDay
 def particulars(text: str) -> tuple[Particular, ...]:
     """The particulars of a query, at most MOST."""
     found: list[Particular] = [*_days(text), *_numbered(text)]
-    if not supposes(text):
+    if not SUPPOSING.search(text):
         found += _names(text)
     distinct = {one.text.casefold(): one for one in reversed(found)}
     return tuple(reversed(distinct.values()))[:MOST]

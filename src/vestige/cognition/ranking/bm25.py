@@ -5,7 +5,7 @@ the cost grows with the number of postings, not with the size of the store.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 
 import numpy as np
@@ -20,8 +20,7 @@ LEAST_IDF = 1e-6
 MOST_TERMS = 64
 MOST_PREFIXES = 16
 """The limits of terms and prefixes of a query that are looked up."""
-MOST_COUNTED = 512
-"""The limit of terms of a query whose frequency is asked for, to find the rarest."""
+MOST_COUNTED = 512  # The limit of terms of a query whose frequency is asked for, to find the rarest.
 MOST_CELLS = 8_000_000
 """Above this number of pairs of term and row the postings are sorted instead of entered into a table."""
 
@@ -114,10 +113,10 @@ def score(postings: Postings, collection: Collection, also: Integers) -> Scores:
     slots = np.zeros(len(collection.lengths), dtype=np.int64)
     slots[rows] = np.arange(len(rows))
     own_lengths = collection.lengths[rows].astype(np.float64)
-    windows = _at(near, slots[near.rows])
+    alone, windows = (replace(some, rows=slots[some.rows]) for some in (postings, near))
     return Scores(
         rows=rows,
-        own=_level(_at(postings, slots[postings.rows]), own_lengths, collection.memories, collection.total),
+        own=_level(alone, own_lengths, collection.memories, collection.total),
         window=_level(
             windows,
             own_lengths
@@ -199,10 +198,6 @@ def _with_neighbours(postings: Postings, collection: Collection) -> Postings:
     )
 
 
-def _at(postings: Postings, rows: Integers) -> Postings:
-    return Postings(terms=postings.terms, rows=rows, counts=postings.counts, weights=postings.weights)
-
-
 def _length_at(collection: Collection, rows: Integers) -> Integers:
     return np.where(rows >= 0, collection.lengths[rows], 0)
 
@@ -216,8 +211,7 @@ def _distinct(numbers: Integers, size: int) -> Integers:
 
 # -- term rarity: the weight of a query's words in late interaction and confidence ---------------
 
-BACKGROUND = 100
-"""The number of imaginary memories without the word: rarity means little among few."""
+BACKGROUND = 100  # The number of imaginary memories without the word: rarity means little among few.
 LEAST = 1e-6
 
 

@@ -23,25 +23,19 @@ States = NDArray[np.float32]
 
 REACH: Mapping[int, float] = {-1: 0.85, 1: 0.8, -2: 0.8, 2: 0.7}
 """The weight of a counterpart in a neighbour, by the neighbour's position."""
-ASKED = 0.85
-"""The weight of a counterpart inside a question …"""
-ANSWERED = 1.0
-"""… and in the question just before."""
+ASKED = 0.85  # The weight of a counterpart inside a question …
+ANSWERED = 1.0  # … and in the question just before.
 
 STOP_SHARE = 0.25
 """The weight of a stop word, as a share of that of an unknown one: who, when and where find answers …"""
-WRITTEN_STOP_SHARE = 0.1
-"""… in a conversation, but hardly in a note."""
+WRITTEN_STOP_SHARE = 0.1  # … in a conversation, but hardly in a note.
 UNKNOWN_SHARE = 0.7
 
-NOTHING = -9.0
-"""Below any estimate: the similarity of a missing token."""
+NOTHING = -9.0  # Below any estimate: the similarity of a missing token.
 
-MOST_QUERY_TOKENS = 64
-"""A longer query is compared by its heaviest tokens."""
+MOST_QUERY_TOKENS = 64  # A longer query is compared by its heaviest tokens.
 
-CHUNK_ROWS = 256
-"""The number of tokens unpacked at a time: the buffer stays in the processor's cache."""
+CHUNK_ROWS = 256  # The number of tokens unpacked at a time: the buffer stays in the processor's cache.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +75,8 @@ def weigh(
     memories: int,
     stop_share: float = STOP_SHARE,
 ) -> Floats:
-    """The weight of each of the query's tokens by the rarity of its word; they add up to 1.
-
-    `frequencies` are those of terms among `memories` memories. Tokens outside the words get next to nothing.
-    """
+    """The weight of each of the query's tokens by the rarity of its word; they add up to 1. `frequencies` are
+    those of terms among `memories` memories. Tokens outside the words get next to nothing."""
     most = idf(0, memories)
     weights = np.full(len(spans), LEAST)
     # Tokens come in the order of the text: those of a word stand together.

@@ -51,13 +51,11 @@ _NOTED = {"own": 1.0, "words": 0.15, "cosine": 1.5, "likeness": 1.05, "form": 0.
 NOTED_WORDS, FEW_TERMS, MANY_TERMS = 0.45, 3, 13
 """The weight of words in a note, for a query of MANY_TERMS terms, and in proportion for a shorter one: the
 more words a query has, the more a match says."""
-BEST_FEW = 5
-"""The number of best notes that others are compared with …"""
+BEST_FEW = 5  # The number of best notes that others are compared with …
 STATEMENT_CHARS, TEXT_CHARS = 300, 600
 """… in full if most have TEXT_CHARS characters, not at all if they have STATEMENT_CHARS: similar texts are
 about the same things, similar single statements only have similar words."""
-_ADDED = frozenset({*_SPOKEN, "likeness", "form"})
-"""Small corrections that are not part of a perfect match."""
+_ADDED = frozenset({*_SPOKEN, "likeness", "form"})  # Small corrections that are not part of a perfect match.
 _TALK_BY_WORDS = {"words": 1.0, "own_words": 0.5, "thread": 0.4}
 _TALK_BY_VECTORS = _TALK_BY_WORDS | {"cosine": 1.0}
 
@@ -83,8 +81,7 @@ WITH_WORDS: Mapping[Form, Mapping[str, float]] = {
 LITERAL_WEIGHT = 0.5
 """The bonus of holding all literals of the query, in any form: more than all differences between good hits
 …"""
-CONCRETE_WEIGHT = 1.0
-"""… and more than anything else if the query is only a literal."""
+CONCRETE_WEIGHT = 1.0  # … and more than anything else if the query is only a literal.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,18 +200,15 @@ def share_of_best(scores: Floats) -> Floats:
 # -- The confidence of an answer: the chance that the store holds what was asked for, by how well the best
 # hits match.
 
-FEW = 5
-"""The number of hits among which the best share of the query is looked for."""
-LITERAL = 0.95
-"""The least confidence in a hit that holds all literals …"""
+FEW = 5  # The number of hits among which the best share of the query is looked for.
+LITERAL = 0.95  # The least confidence in a hit that holds all literals …
 NO_LITERAL = 0.5
 NO_ID = 0.2
 NOTHING_CONCRETE = 0.02
 """… and the share left if no hit holds any: half, because a memory may paraphrase a quoted title; less than a
 precise search accepts if it is an id, because another id is another thing; almost nothing if the query is
 only that. If some literals are held, the confidence lies between in proportion."""
-WORTH_A_LOOK = 0.05
-"""A little more than any but a precise search needs."""
+WORTH_A_LOOK = 0.05  # A little more than any but a precise search needs.
 
 SIZE_WEIGHT = -0.35
 LARGE = log(500)

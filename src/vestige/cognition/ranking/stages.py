@@ -8,6 +8,7 @@ Each stage records its effect in `steps`, which `explain` shows.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from math import nan
 
 import numpy as np
@@ -17,11 +18,11 @@ from vestige.cognition.evidence.codebase import codebase_at, codebase_of, files_
 from vestige.cognition.fsrs import strength
 from vestige.cognition.text.analyser import terms
 from vestige.cognition.text.form import Form, features
+from vestige.cognition.time.calendar import WEEKDAYS
 from vestige.core.candidates import CandidatePool, Floats, Integers, Traits
 from vestige.core.models import Memory, Record
 
-IN_TIME = 0.1
-"""The gain of a memory that happened in the time asked for."""
+IN_TIME = 0.1  # The gain of a memory that happened in the time asked for.
 LATEST = 0.1
 LATEST_HALF_LIFE_DAYS = 30.0
 """The gain of the newest memory if the query asks for the latest, and its half-life in days. Nowhere else
@@ -30,16 +31,11 @@ FADED_NOTE = 0.2
 FADED_PART = 0.02
 """The loss of a fully faded memory: a note, and a part of a conversation or a text. A note drops out of use;
 a record of what was said is no worse for being old."""
-IN_CONTEXT = 0.1
-"""The gain of a memory whose context matches the caller's completely."""
-OVERTAKEN = 0.999
-"""The factor of a memory that another candidate superseded: it comes right behind it."""
-ACTIVATED = 0.05
-"""The gain of a memory that is fully activated by its links to the best ones."""
-HELPFUL = 0.03
-"""The gain of a memory that always helped."""
-DOUBTS = 2.0
-"""The number of showings assumed to be unhelpful before there is any evidence."""
+IN_CONTEXT = 0.1  # The gain of a memory whose context matches the caller's completely.
+OVERTAKEN = 0.999  # The factor of a memory that another candidate superseded: it comes right behind it.
+ACTIVATED = 0.05  # The gain of a memory that is fully activated by its links to the best ones.
+HELPFUL = 0.03  # The gain of a memory that always helped.
+DOUBTS = 2.0  # The number of showings assumed to be unhelpful before there is any evidence.
 
 SECONDS_PER_DAY = 86_400.0
 
@@ -83,10 +79,9 @@ class Ranking:
 
     def lowered_by(self, stage: str) -> frozenset[str]:
         """The candidates whose score a stage has lowered; none if it did not run."""
-        steps = [scores for _, scores in self.steps]
-        for at, (name, scores) in enumerate(self.steps):
-            if name == stage and at:
-                return frozenset(self.ids[one] for one in np.flatnonzero(scores < steps[at - 1]))
+        for (_, before), (name, after) in pairwise(self.steps):
+            if name == stage:
+                return frozenset(self.ids[one] for one in np.flatnonzero(after < before))
         return frozenset()
 
 
@@ -228,17 +223,13 @@ def traits_of(records: Sequence[Record], threads: Sequence[int]) -> Traits:
 
 # -- rivals: of two states of one thing the later one counts -------------------------------------
 
-LOOKED_AT = 20
-"""The number of best candidates that are compared."""
-ALIKE = 0.65
-"""The cosine from which short notes are about the same thing."""
+LOOKED_AT = 20  # The number of best candidates that are compared.
+ALIKE = 0.65  # The cosine from which short notes are about the same thing.
 STATEMENT_CHARS = 200
 """A longer text makes several statements, so its similarity says little about any of them."""
-NEARLY = 0.8
-"""The share of the older one's score that the newer one needs: it must answer the question too."""
+NEARLY = 0.8  # The share of the older one's score that the newer one needs: it must answer the question too.
 
-INHIBITION = 0.15
-"""The share of its stability that a memory loses when one that contradicts it is promoted …"""
+INHIBITION = 0.15  # The share of its stability that a memory loses when one that contradicts it is promoted …
 INHIBITED_EVERY = timedelta(days=1)
 INHIBITED_AT_MOST = 10
 """… at most this often by one rival, and this often in all."""
@@ -277,8 +268,7 @@ def is_inhibited(times: int, last: datetime | None, now: datetime) -> bool:
 
 # -- reranking: the second judgement counts as much as the relevance found so far -----------------
 
-RERANKED = 30
-"""The number of best candidates that the reranker judges: reading them takes the time."""
+RERANKED = 30  # The number of best candidates that the reranker judges: reading them takes the time.
 
 
 def reranked(scores: Floats, order: Sequence[int], judged: Floats) -> Floats:
@@ -299,16 +289,14 @@ def reranked(scores: Floats, order: Sequence[int], judged: Floats) -> Floats:
 TOPICAL, SESSION, TEMPORAL = 0.4, 0.25, 0.2
 """The weight of each part of a context, among those that are known."""
 
-SAME_CODEBASE, SAME_FILE = 0.6, 0.4
-"""The match outside the same session, which is 1."""
+SAME_CODEBASE, SAME_FILE = 0.6, 0.4  # The match outside the same session, which is 1.
 
 NEAR_DAYS, NEAR = (1.0, 7.0), (0.5, 0.25)
 HOURS_APART, SAME_HOURS = (3.0, 6.0), (0.3, 0.15)
 SAME_WEEKDAY, SAME_HALF_OF_WEEK = 0.2, 0.1
 """The weights of nearness in time, the time of day and the day of the week."""
 
-DAY_SECONDS, HOUR_SECONDS, DAY_HOURS = 86_400.0, 3_600.0, 24.0
-_WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+HOUR_SECONDS, DAY_HOURS = 3_600.0, 24.0
 _WEEKEND = 5
 _FIRST_WEEKDAY = 3  # 1 January 1970 was a Thursday
 
@@ -331,7 +319,8 @@ class Context:
 
     def matches(self, memories: Sequence[Memory]) -> Floats:
         """How well each memory's context matches, 0 to 1; 0 if nothing is known of both."""
-        parts = np.stack([self._topical(memories), self._placed(memories), self._temporal(memories)])
+        placed = np.array([self._place(memory) for memory in memories], dtype=np.float64)
+        parts = np.stack([self._topical(memories), placed, self._temporal(memories)])
         weights = np.array([[TOPICAL], [SESSION], [TEMPORAL]]) * ~np.isnan(parts)
         known = weights.sum(axis=0)
         total = (weights * np.nan_to_num(parts)).sum(axis=0)
@@ -345,9 +334,6 @@ class Context:
             return np.full(len(memories), np.nan)
         tagged = [_keys(memory.tags) for memory in memories]
         return np.array([len(wanted & tags) / len(wanted) if tags else np.nan for tags in tagged])
-
-    def _placed(self, memories: Sequence[Memory]) -> Floats:
-        return np.array([self._place(memory) for memory in memories], dtype=np.float64)
 
     def _place(self, memory: Memory) -> float:
         """1 in the same session; else by codebase and file; NaN if nothing can be compared."""
@@ -371,16 +357,15 @@ class Context:
             return np.full(len(memories), np.nan)
         then = np.array([_learned(memory).timestamp() for memory in memories], dtype=np.float64)
         now = self.moment.timestamp()
-        hours = np.abs(then - now) % DAY_SECONDS / HOUR_SECONDS
-        near = _stepped(np.abs(then - now) / DAY_SECONDS, NEAR_DAYS, NEAR)
+        hours = np.abs(then - now) % SECONDS_PER_DAY / HOUR_SECONDS
+        near = _stepped(np.abs(then - now) / SECONDS_PER_DAY, NEAR_DAYS, NEAR)
         at_hour = _stepped(np.minimum(hours, DAY_HOURS - hours), HOURS_APART, SAME_HOURS)
         theirs, ours = _weekday(then), _weekday(np.array([now]))
         half = np.where((theirs < _WEEKEND) == (ours < _WEEKEND), SAME_HALF_OF_WEEK, 0.0)
         return near + at_hour + np.where(theirs == ours, SAME_WEEKDAY, half)
 
 
-NOWHERE = Context()
-"""An empty context."""
+NOWHERE = Context()  # An empty context.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -395,6 +380,7 @@ class Hints:
 def hints(memory: Memory) -> Hints:
     """The context hints of a memory."""
     at = _learned(memory).astimezone(UTC)
+    part_of_day = ("night", "morning", "afternoon", "evening")[at.hour // 6]
     codebase = codebase_of(memory)
     places = (
         f"session {memory.session_id}" if memory.session_id else None,
@@ -403,7 +389,7 @@ def hints(memory: Memory) -> Hints:
         f"scope {memory.scope}" if codebase_at(memory.scope) else None,
     )
     return Hints(
-        temporal=f"{_WEEK[at.weekday()]} {_part_of_day(at.hour)}, {at:%Y-%m-%d} (UTC)",
+        temporal=f"{WEEKDAYS[at.weekday()]} {part_of_day}, {at:%Y-%m-%d} (UTC)",
         topical=", ".join(memory.tags) or None,
         session=", ".join(filter(None, places)) or None,
     )
@@ -425,8 +411,4 @@ def _stepped(distance: Floats, within: tuple[float, float], worth: tuple[float, 
 
 
 def _weekday(seconds: Floats) -> NDArray[np.int64]:
-    return ((seconds // DAY_SECONDS).astype(np.int64) + _FIRST_WEEKDAY) % len(_WEEK)
-
-
-def _part_of_day(hour: int) -> str:
-    return ("night", "morning", "afternoon", "evening")[hour // 6]
+    return ((seconds // SECONDS_PER_DAY).astype(np.int64) + _FIRST_WEEKDAY) % len(WEEKDAYS)

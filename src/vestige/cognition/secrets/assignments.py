@@ -6,42 +6,24 @@ A word for secrets is looked for first; the text after it is matched from there,
 import re
 from collections.abc import Iterator
 
+from vestige.cognition.secrets import values
 from vestige.cognition.secrets.entropy import classes, irregular
-from vestige.cognition.secrets.values import (
-    is_key,
-    is_mixed_password,
-    is_passphrase,
-    is_password,
-    is_phrase,
-    is_placeholder,
-    is_plain_password,
-    is_spaced_password,
-    is_strong_password,
-    is_token,
-)
-from vestige.cognition.text.word_lists import sections, words
+from vestige.cognition.text.word_lists import pattern, sections, words
 
-Found = tuple[str, int, int, str]
-"""(kind, start, end, reason)"""
+Found = tuple[str, int, int, str]  # (kind, start, end, reason)
 
-DEEPEST = 2
-"""The limit of nested names that are followed in one long string (`pwd=pwd=pwd=…`)."""
+DEEPEST = 2  # The limit of nested names that are followed in one long string (`pwd=pwd=pwd=…`).
 _LISTS = sections("vestige.cognition.secrets", "assignments")
 NAME_HINTS = tuple(" ".join(_LISTS["name_hints"]).split())
-_WORD = re.compile(
-    r"""(?P<password>pass(?:[-_ ]?(?:words?|wd|phrases?|codes?)|w(?:ort|örter)|(?![a-z]))|pwd|pw(?![a-z])
-        |kennwort|mots?\ de\ passe|contrase(?:ñ|n|ny)as?|senha|wachtwoord|mdp|psk|parola|has[lł]o
-        |l[öo]senord(?:et)?|heslo|salasana|adgangskoden?|jelszó|[şs]ifre(?:si)?|lozinka|geslo|kata\ sandi
-        |mật\ khẩu|парол[ьяи]|κωδικός|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|סיסמה
-        |كلمة\ (?:المرور|السر)|पासवर्ड|palavra-passe|slaptažodis)
-      |(?P<session>phpsessid|jsessionid|sessionid(?==)|sess(?:ion)?[-_ ]?(?:key|cookie)|connect\.sid
-        |csrf[-_]?token)
-      |(?P<key>keys?|schl[uü]ssel|clave|cl[ée](?=\s)|seed|(?<=activation)[ _-]codes?)
-      |(?P<token>tokens?|jeton|bearer|app[-_]?id(?![a-z])|\bpat\b(?=\s?[:=]|\sis)|(?<![a-z])auth(?![a-z]))
-      |(?P<login>login(?=\s))
-      |(?P<secret>secrets?|credentials?|creds|authorization|zugangsdaten|identifiants|geheimnis)""",
-    re.VERBOSE,
-)
+_KINDS = {
+    "password": "password",
+    "session": "session id",
+    "key": "key",
+    "token": "token",
+    "login": "token",
+    "secret": "secret",
+}
+_WORD = re.compile("|".join(f"(?P<{group}>{'|'.join(_LISTS[group])})" for group in _KINDS))
 _WHICH_KEY = tuple(" ".join(_LISTS["which_key"]).split())
 """Words one of which must come before `key`: other keys give no access."""
 _OTHER_KEY = words(_LISTS["other_key"])
@@ -54,14 +36,7 @@ _COMPOUND = re.compile(
     r"(?:^|[^a-z])(?:pg|db|my|sql|wifi|user|admin|root|mail|smtp|ftp|ssh|key|store|new|old|bind|require)$",
     re.I,
 )
-_TAIL = re.compile(
-    r"[-_]?(?:types?|names?|ids?|urls?|uris?|files?|paths?|counts?|limits?|len(?:gth)?|expir\w*|ttl|fields?"
-    r"|polic\w+|prompts?|refs?|arn|versions?|hash\w*|hints?|labels?|placeholders?|managers?|stores?"
-    r"|providers?|headers?|prefix|size|usage|budget|iz\w+|less|mode|at|form|input|strength|regex|pattern"
-    r"|rotation\w*|scopes?|endpoint|enabled|required|reset\w*|age|format|algorithm|alg|cost|server|service"
-    r"|client|class)$",
-    re.IGNORECASE,
-)
+_TAIL = pattern(_LISTS["name_endings"])
 """Endings of a name that does not name the secret itself."""
 _PHRASE = r"""(?:\s(?:for|to|of|on|in|at|from|zum|zur|für|fürs|vom|des|der|du|de|d['’]|pour|para|del|della?
     |la|le|das|von|al|sur|van|voor|da|do|di|per|dla|till|от|для|к|that|which|you|we|I|he|she|they|used|here)
@@ -98,14 +73,6 @@ _ENDS = re.compile(r"[\"'`]?[.,;!)]{0,3}(?:\s{0,4}(?:$|\n)|(?<=[.,;!)])\s)|[。�
 _ALONE = re.compile(r"(?:^|\n)[\w.-]{0,60}$")
 _TEST = re.compile(r"[Tt]est(?:[A-Z_/]|s/)")
 _FLAG = re.compile(r"(?<!\w)--?(?:[a-z]+-){0,3}$", re.IGNORECASE)
-_KINDS = {
-    "password": "password",
-    "session": "session id",
-    "key": "key",
-    "token": "token",
-    "login": "token",
-    "secret": "secret",
-}
 
 
 def assignments(text: str) -> Iterator[Found]:
@@ -191,17 +158,17 @@ def _is_secret(text: str, word: re.Match[str], after: re.Match[str], span: tuple
     if after["gap"] is not None and not flag:
         return _follows(text, str(group), span)
     if group == "login" or _only_random(text, word):
-        mixed = word.group() == "clave" and is_mixed_password(value)
-        return (is_key(value, least=16) or mixed) and group != "login"
+        mixed = word.group() == "clave" and values.is_mixed_password(value)
+        return (values.is_key(value, least=16) or mixed) and group != "login"
     named = flag or (
         text[word.start() : word.end()].isupper() and not after["tail"].islower() and not after["verb"]
     )
-    if group == "secret" and (is_strong_password(value) or is_mixed_password(value)):
+    if group == "secret" and (values.is_strong_password(value) or values.is_mixed_password(value)):
         return True
     quoted = after["plain"] is None
     if group != "password" and not (group == "secret" and named and after["sign"] == "=" and not flag):
-        return len(value) >= (16 if group == "session" else 8) and is_token(value, quoted=quoted)
-    if is_password(value, quoted=quoted, named=named) or is_key(value):
+        return len(value) >= (16 if group == "session" else 8) and values.is_token(value, quoted=quoted)
+    if values.is_password(value, quoted=quoted, named=named) or values.is_key(value):
         return True
     return group == "password" and _is_spoken(text, word, after, span)
 
@@ -217,29 +184,27 @@ def _follows(text: str, group: str, span: tuple[int, int]) -> bool:
     value = text[slice(*span)]
     if value.isalpha() and value.islower():
         return False  # a plain word, as most are that follow
-    if group == "password":
-        ends = _ENDS.match(text, span[1]) is not None
-        camel = ends and classes(value) == 2 and not value.istitle() and is_plain_password(value)
-        return is_strong_password(value) or is_mixed_password(value) or is_key(value) or camel
     ends = _ENDS.match(text, span[1]) is not None
-    return is_key(value) or (
-        group == "secret" and (is_mixed_password(value) or (ends and is_strong_password(value)))
-    )
+    strong, mixed = values.is_strong_password(value), values.is_mixed_password(value)
+    if group == "password":
+        camel = ends and classes(value) == 2 and not value.istitle() and values.is_plain_password(value)
+        return strong or mixed or values.is_key(value) or camel
+    return values.is_key(value) or (group == "secret" and (mixed or (ends and strong)))
 
 
 def _is_spoken(text: str, word: re.Match[str], after: re.Match[str], span: tuple[int, int]) -> bool:
     """Whether a password of plain words is given."""
     value = text[slice(*span)]
-    if is_placeholder(value) or _WORD.search(value.lower()):
+    if values.is_placeholder(value) or _WORD.search(value.lower()):
         return False
     quoted, sign = after["plain"] is None, after["sign"] or ""
     if any(map(str.isspace, value)):
         return quoted and _is_phrase(word.group(), after, value)
-    if is_phrase(value):
+    if values.is_phrase(value):
         return value.count("-") >= 3
     if value.isdigit():
         return 6 <= len(value) <= 20 and len(irregular(value)) > 4
-    if not is_plain_password(value):
+    if not values.is_plain_password(value):
         return False
     if quoted:
         return len(value) >= 6 and sign not in (",", "(")
@@ -253,13 +218,13 @@ def _is_spoken(text: str, word: re.Match[str], after: re.Match[str], span: tuple
 
 def _is_phrase(name: str, after: re.Match[str], value: str) -> bool:
     """Whether several words in quotes are a password."""
-    if "phrase" in name and is_phrase(value):
+    if "phrase" in name and values.is_phrase(value):
         return True
     if after["sign"] not in ("=", ":", "=>"):
         return False
-    if is_spaced_password(value):
+    if values.is_spaced_password(value):
         return True
     if name == "psk" and after["sign"] == "=":
         return len(value) >= 8  # as wpa_supplicant has it
     # A longer name, such as `passwordHint`, is about a password.
-    return name != "pass" and not after["tail"] and is_passphrase(value)
+    return name != "pass" and not after["tail"] and values.is_passphrase(value)

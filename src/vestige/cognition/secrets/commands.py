@@ -6,20 +6,12 @@ from binascii import Error
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from vestige.cognition.secrets import values
 from vestige.cognition.secrets.assignments import Found
 from vestige.cognition.secrets.entropy import looks_random
-from vestige.cognition.secrets.values import (
-    is_key,
-    is_mixed_password,
-    is_password,
-    is_placeholder,
-    is_strong_password,
-    is_token,
-)
 from vestige.cognition.text.word_lists import sections
 
-_ARGUMENT = re.compile(r"[a-z_]{1,20}=")
-"""The next argument of a call."""
+_ARGUMENT = re.compile(r"[a-z_]{1,20}=")  # The next argument of a call.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +31,12 @@ class PasswordPlace:
         if value.count("|") > 1 or _ARGUMENT.match(value):
             return False
         if self.certain:
-            return not is_placeholder(value)
-        if is_strong_password(value):
+            return not values.is_placeholder(value)
+        if values.is_strong_password(value):
             return True
         if self.mixed:
-            return is_mixed_password(value)
-        return not self.strong and is_password(value, quoted=False, named=True)
+            return values.is_mixed_password(value)
+        return not self.strong and values.is_password(value, quoted=False, named=True)
 
 
 _WORD = r"[\"']?(?P<secret>[^\s\"'`-][^\s\"'`]{3,127})"
@@ -98,7 +90,7 @@ def commands(text: str) -> Iterator[Found]:
 def queries(text: str) -> Iterator[Found]:
     """Keys in the query of a URL, which give access to its page."""
     for found in _QUERY.finditer(text):
-        if is_key(found["secret"]) or _ONCE.match(found.group()):
+        if values.is_key(found["secret"]) or _ONCE.match(found.group()):
             yield "key in a URL", *found.span("secret"), "stands in the query of a URL"
 
 
@@ -106,7 +98,7 @@ def options(text: str) -> Iterator[Found]:
     """Random strings given to a short option of a command."""
     for found in _OPTION.finditer(text):
         value = found["secret"]
-        if is_key(value) and not _HASH.match(value) and "/" not in value:
+        if values.is_key(value) and not _HASH.match(value) and "/" not in value:
             yield "key", *found.span("secret"), "is given to a command"
 
 
@@ -136,13 +128,13 @@ def addresses(text: str) -> Iterator[Found]:
         userinfo, at, host = found.group()[3:].rpartition("@")
         user, colon, password = userinfo.partition(":")
         begin = found.start() + 3
-        if at and host and is_key(user):
+        if at and host and values.is_key(user):
             yield "token in a URL", begin, begin + len(userinfo), "stands before the host of a URL"
             continue
         if not (at and colon and host and password) or "/" in user or _PORT.match(password):
             continue
         start = begin + len(user) + 1
-        if not is_placeholder(password) and password != user and len(password) > 2:
+        if not values.is_placeholder(password) and password != user and len(password) > 2:
             yield "password in a URL", start, start + len(password), "stands before the host of a URL"
 
 
@@ -151,17 +143,17 @@ def headers(text: str) -> Iterator[Found]:
     for found in _BEARER.finditer(text):
         start, end = found.span("secret")
         end -= text[start:end].endswith(".")
-        if is_token(text[start:end], quoted=False):
+        if values.is_token(text[start:end], quoted=False):
             yield "bearer token", start, end, "follows `bearer`"
     for found in _SCHEME.finditer(text):
-        if is_token(found["secret"], quoted=False):
+        if values.is_token(found["secret"], quoted=False):
             yield "authorization", *found.span("secret"), "stands in an authorization header"
     for found in _BASIC.finditer(text):
         if _is_basic(found["secret"]):
             yield "basic authentication", *found.span("secret"), "follows `basic`"
     for found in _COOKIE.finditer(text):
         for pair in _PAIR.finditer(text, *found.span("pairs")):
-            if looks_random(pair["secret"]) and not is_placeholder(pair["secret"]):
+            if looks_random(pair["secret"]) and not values.is_placeholder(pair["secret"]):
                 yield "cookie", *pair.span("secret"), "is the value of a cookie"
 
 
@@ -172,4 +164,4 @@ def _is_basic(encoded: str) -> bool:
     except (Error, UnicodeDecodeError):
         return False
     _, colon, password = decoded.partition(":")
-    return bool(colon and password) and decoded.isprintable() and not is_placeholder(password)
+    return bool(colon and password) and decoded.isprintable() and not values.is_placeholder(password)

@@ -4,13 +4,11 @@ import re
 from collections import Counter
 from math import log2
 
-LEAST = 16
-"""The least number of characters for a string to be called random by itself."""
+LEAST = 16  # The least number of characters for a string to be called random by itself.
 WORDY = 0.55
 """The share of readable words from which a string is a name. Random base62 has about .15, lower case with
 digits .3, an identifier of several words .8 and more."""
-STEPS = 6
-"""The number of neighbours in a row (abcdef, 654321) that makes a sequence."""
+STEPS = 6  # The number of neighbours in a row (abcdef, 654321) that makes a sequence.
 _RUN = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}")
 _VOWEL = re.compile(r"[aeiouyAEIOUY]")
 _CLUSTER = re.compile(r"[^aeiouyAEIOUY]{4}")

@@ -15,7 +15,7 @@ from vestige.cognition.secrets.commands import HEADER_HINTS, addresses, commands
 from vestige.cognition.secrets.entropy import classes, is_drawn, looks_random
 from vestige.cognition.secrets.provider_keys import SHAPES, Shape
 from vestige.cognition.secrets.values import is_mixed_password, is_odd_password, is_placeholder, opens_remark
-from vestige.cognition.text.word_lists import sections
+from vestige.cognition.text.word_lists import pattern, sections
 
 # -- Secrets that people write down: seed phrases, recovery codes, PINs; and random strings beside a word
 # for secrets.
@@ -25,16 +25,8 @@ _LISTS = sections("vestige.cognition.secrets", "phrases")
 PHRASE_HINTS = tuple(_LISTS["phrase_hints"])
 CODE_HINTS = tuple(" ".join(_LISTS["code_hints"]).split())
 RANDOM_HINTS = tuple(" ".join(_LISTS["random_hints"]).split())
-_SEED = re.compile(
-    r"\b(?:seed|mnemonic|(?:recovery|backup|secret|wallet|seed)\s(?:phrase|words?)"
-    r"|bip-?39|metamask|trezor)\b",
-    re.IGNORECASE,
-)
-_WORDS = re.compile(
-    r"(?:^|[:=\n\"'`(]|\bis\b|\bare\b|\bwords?\b)[\s\"'`]{0,4}"
-    r"(?P<secret>(?:\d{1,2}[.):]?\s?)?[a-z]{3,8}"
-    r"(?:[\s,]{1,3}(?:\d{1,2}[.):]?\s?)?[a-z]{3,8}){11,23})(?![a-z])"
-)
+_SEED = pattern(_LISTS["seed"])
+_WORDS = pattern(_LISTS["seed_words"], re.NOFLAG)
 _PROSE = frozenset("the and for with are was were but from has its our their which not into his her".split())
 _CODE = r"[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{3,12}){0,4}"
 _CODES = re.compile(
@@ -43,78 +35,22 @@ _CODES = re.compile(
     rf"(?P<secret>{_CODE}(?:[\s,;/|]{{1,4}}{_CODE}){{0,30}})",
     re.IGNORECASE,
 )
-_PIN = re.compile(
-    r"(?:\b(?:PIN|pin|Pin)\b|\b[Pp][Ii][Nn][ -]?[Cc]ode\b|\b[Pp]ass[ -]?code\b"
-    r"|\b(?i:door|gate|alarm|safe|lock|locker|sim|card|entry|entrance|security|garage|vault|voicemail|unlock"
-    r"|keypad|access|lockbox|building|phone|luggage)[ -](?:\w{2,10}[ -])?(?:pin|code|combination|combo)\b"
-    r"|\b[Cc]omb(?:ination|o)\s(?:to|of|for)\b"
-    r"|\b(?:T[üu]r|Tor|Alarm)code\b"
-    r"|\bcode (?:de la porte|d['’]entrée|pin)\b|\bc[oó]digo pin\b|ПИН(?:-код)?)"
-    r"[^\n\d:=]{0,30}?(?:\bis\b|:|=|\bist\b|\blautet\b|\best\b|\bes\b|\bwas\b|\bto\b)\s{0,3}[*#]?"
-    r"(?P<secret>[*#]?\d{4,8}#?|\d{1,2}(?:-\d{1,2}){2,3})(?![\w.:/-]*\d)"
-)
-_SAFE = re.compile(
-    r"(?:\b(?:door|gate|alarm|safe|lock|locker|garage|vault|voicemail|unlock|lockbox|building|atm|bank|debit"
-    r"|credit|sim|phone|ipad|iphone|tablet)"
-    r"(?:(?:[ -]card)?[ -](?:pin|code|passcode|combination|combo|pass[ -]?code)\s{1,2}"
-    r"|s?\s?:\s?(?=\S{4,9}\s{0,2}$)|(?:s|ed)?\swith\s)|\bkeypad:\s?|(?-i:\bPIN\s))"
-    r"(?P<secret>[*#]?\d{4,8}#?|\d{1,2}(?:-\d{1,2}){2,3})(?![\w.:/-]*\d)",
-    re.IGNORECASE,
-)
-_GROUPED = re.compile(
-    r"\b(?:t?otp|2fa|mfa|authenticator|secret|setup|activation)(?:[ _-](?:secret|seed|key|code|setup))?\b"
-    r"[^\n:=]{0,40}?(?:\s|[:=])\s{0,3}[\"']?"
-    r"(?P<secret>(?=[^\d\n]{0,30}\d)[A-Za-z2-7]{4}(?: [A-Za-z2-7]{4}){3,12})(?![A-Za-z0-9])",
-    re.IGNORECASE,
-)
-_LICENCE = re.compile(
-    r"\b(?:serial|licen[cs]e|activation|product|registration|cd|windows|office|steam|voucher|gift ?card)\b"
-    r"[^\n]{0,60}?(?<![\w-])(?P<secret>[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7})(?![\w-])",
-    re.IGNORECASE,
-)
-_CARD_WORDS = re.compile(
-    r"\b(?:(?:SIM|card)[ -]PIN|PUK|CVV2?|CVC2?)\b[^\n\d]{0,12}?(?P<secret>\d{3,8})(?!\d)", re.IGNORECASE
-)
-_PASSPHRASE = re.compile(
-    r"\bpass\s?phrase\b[^\n:=]{0,40}?(?:\bis\b|:|=|\bist\b|\blautet\b|\best\b|\bes\b)\s{1,3}[\"'`]?"
-    r"(?P<secret>[a-z]{3,12}(?: [a-z]{3,12}){2,7})(?=[\"'`.]?(?:\s|$))",
-    re.MULTILINE,
-)
-_APP_PASSWORD = re.compile(
-    r"(?:\bapp(?:lication)?[- ](?:specific )?password\b[^\n:=]{0,40}?(?:\bis\b|[:=]|\s)|pass(?:word)?\s?=)"
-    r"\s{0,3}[\"'`]?"
-    r"(?P<secret>[a-z]{4}(?:[ -][a-z]{4}){3}|(?-i:[a-z]{16}))(?![a-z])",
-    re.IGNORECASE,
-)
+_PIN = pattern(_LISTS["pin"], re.NOFLAG)
+_SAFE = pattern(_LISTS["safe"])
+_GROUPED = pattern(_LISTS["grouped_codes"])
+_LICENCE = pattern(_LISTS["licence_key"])
+_CARD_WORDS = pattern(_LISTS["card_codes"])
+_PASSPHRASE = pattern(_LISTS["passphrase"], re.MULTILINE)
+_APP_PASSWORD = pattern(_LISTS["app_password"])
 _TOKEN = re.compile(r"(?<![\w+/=.~-])[A-Za-z0-9+/_=.~-]{20,512}")
-_IS_PHRASE = re.compile(
-    r"(?<![^\W_])(?:secrets?|token|jeton|keys?|credentials?|passwords?|passwd|bearer|signing|apikey|schlüssel"
-    r"|clé|clave|licen[cs]e|activation|aws|salt|pepper|totp|2fa)(?![^\W_])",
-    re.IGNORECASE,
-)
-_SAYS_CLEARLY = re.compile(
-    r"(?<![^\W_])(?:api[ _-]?keys?|(?:access|auth|api|bearer|refresh|deploy|bot|personal)[ _-]?tokens?"
-    r"|client[ _-]secret|secrets?|credentials?|passwords?|passwd|apikey|private key|signing)(?![^\W_])",
-    re.IGNORECASE,
-)
+_IS_PHRASE = pattern(_LISTS["secret_words"])
+_SAYS_CLEARLY = pattern(_LISTS["clear_secret_words"])
 """Words required beside lower-case letters and digits, which could be a hash."""
 _LOWER = re.compile(r"[a-z0-9]{24,}$|[A-Z0-9]{24,}$")
-_UNSAYS = re.compile(
-    r"public|fingerprint|sha-?\d|hash|checksum|digest|integrity|commit|etag|cache|partition|idempot|ssh-"
-    r"|certificate|uuid|trace|request|correlation|s3:|arn:|primary|foreign|host ?key|site|object|page|next"
-    r"|cursor|tracking|file|path|did:|enc\[|publishable",
-    re.IGNORECASE,
-)
+_UNSAYS = pattern(_LISTS["other_words"])
 _NAME = re.compile(r"[0-9a-fA-F-]+$|[\w-]+(?:\.[\w-]+)+$|[./~]|.*/.*/.*/|https?")
-_TELLS = re.compile(
-    r"\b(?:pass(?:word|wort|code|phrase|wd)?|pw|pwd|kennwort|login|log(?:ged)? ?in|sign ?in|creds?"
-    r"|credentials|wi-?fi|wlan|vpn|unlock|decrypt|admin|root|account|konto|zugang|access|type|enter"
-    r"|ask(?:s|ed)?|prompts?|get in|mot de passe|mdp|contrase[ñn]a|clave|senha|wachtwoord)\b",
-    re.IGNORECASE,
-)
-_TELLS_CLEARLY = re.compile(
-    r"pass|pw|kennwort|creds|wi-?fi|wlan|mot de|mdp|contra|senha|wacht", re.IGNORECASE
-)
+_TELLS = pattern(_LISTS["password_words"])
+_TELLS_CLEARLY = pattern(_LISTS["clear_password_words"])
 _MADE_UP = re.compile(r"[a-z]\d{2,4}$|[a-z]\d[a-z]")
 _PIECE = re.compile(r"(?<![^\s\"'`(:])[^\s\"'`<>(),;]{8,64}(?![^\s\"'`),;.])")
 PHRASE_NEAR = 100
@@ -177,12 +113,8 @@ def odd_beside_words(text: str) -> Iterator[Found]:
             value = found.group().rstrip(".,:")
             clear = _TELLS_CLEARLY.match(word.group()) is not None
             if is_odd_password(value) or (clear and _is_made_up(value)):
-                yield (
-                    "password",
-                    found.start(),
-                    found.start() + len(value),
-                    f"stands beside `{word.group().casefold()}`",
-                )
+                reason = f"stands beside `{word.group().casefold()}`"
+                yield "password", found.start(), found.start() + len(value), reason
 
 
 def _is_made_up(value: str) -> bool:
@@ -199,10 +131,6 @@ def _line_before(text: str, at: int) -> str:
     return lines[-2] if leads else lines[-1]
 
 
-def _line_after(text: str, at: int) -> str:
-    return text[at : at + BEFORE].partition("\n")[0]
-
-
 def random_beside_words(text: str) -> Iterator[Found]:
     """Strings that look random, on a line with a word for secrets."""
     for found in _TOKEN.finditer(text):
@@ -210,19 +138,19 @@ def random_beside_words(text: str) -> Iterator[Found]:
         plain = classes(value) < 3 or _NAME.match(value)
         if not looks_random(value, least=20) or (plain and not _LOWER.match(value)):
             continue
-        beside = _line_before(text, found.start()), _line_after(text, found.end())
+        beside = (
+            _line_before(text, found.start()),
+            text[found.end() : found.end() + BEFORE].partition("\n")[0],
+        )
         says = _SAYS_CLEARLY if plain else _IS_PHRASE
         named = any(says.search(part) for part in beside) and not any(_UNSAYS.search(part) for part in beside)
         if named and not is_placeholder(value):
             yield "secret", *found.span(), "looks random beside a word for secrets"
 
 
-# -- find
-
 # -- Private keys in a text: whole, cut, or flattened to one line.
 
-MOST = 16_000
-"""The longest key; the end of a block is not looked for beyond it."""
+MOST = 16_000  # The longest key; the end of a block is not looked for beyond it.
 LEAST_BODY = 24
 _BEGIN = re.compile(r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _END = re.compile(r"-{4,5} ?END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
@@ -300,15 +228,10 @@ _TEST_NUMBERS = frozenset(
     "378282246310005 371449635398431 378734493671000 30569309025904 38520000023237 6011000990139424".split()
 )
 """Published test numbers that have more different digits."""
-_BRAND = (
-    r"\b(?:visa|master ?card|amex|american express|maestro|diners(?: club)?|discover card"
-    r"|(?:credit|debit|bank|payment|company|corporate|business) ?card|card (?:number|no|nr)"
-    r"|(?:kredit|debit|bank|firmen)karten?(?:nummer)?|carte (?:bleue|bancaire|de (?:crédit|paiement))"
-    r"|tarjeta|carta di (?:credito|debito)|cart[ãa]o)\b"
+_CARD = re.compile(
+    r"(?<![\w.-])[2-6]\d{3}(?:([ -]?)\d{4}\1\d{4}\1\d{4}|[ -]?\d{6}[ -]?\d{4,5})(?![\w-]|\.\d)"
 )
-_NUMBER = r"(?<![\w.-])[2-6]\d{3}(?:([ -]?)\d{4}\1\d{4}\1\d{4}|[ -]?\d{6}[ -]?\d{4,5})(?![\w-]|\.\d)"
-_CARD = re.compile(_NUMBER)
-_SAYS = re.compile(_BRAND, re.IGNORECASE)
+_SAYS = pattern(_LISTS["card_words"])
 NEAR = 60
 """The largest distance of the word from the number, on the same line."""
 
@@ -333,8 +256,7 @@ def _has_check_digit(digits: str) -> bool:
 
 # -- all detectors together
 
-SHOWN = 4
-"""The number of characters shown at either end of a long random secret, to identify it."""
+SHOWN = 4  # The number of characters shown at either end of a long random secret, to identify it.
 LONG = 20
 DETECTORS: tuple[tuple[Callable[[str], Iterator[Found]], tuple[str, ...]], ...] = (
     (addresses, ("://",)),
@@ -415,13 +337,10 @@ def _shaped(text: str, shape: Shape) -> Iterator[Found]:
         groups = found.groupdict()
         value = groups.get("secret") or found.group()
         drawn = groups.get("drawn") or value
-        if not is_placeholder(drawn) and _is_drawn(drawn, shape):
+        random = is_drawn(drawn, least=4) if shape.distinctive else looks_random(drawn, least=10)
+        if random and not is_placeholder(drawn):
             start, end = found.span("secret" if groups.get("secret") else 0)
             yield shape.kind, start, end, f"has the shape of a {shape.kind}"
-
-
-def _is_drawn(value: str, shape: Shape) -> bool:
-    return is_drawn(value, least=4) if shape.distinctive else looks_random(value, least=10)
 
 
 def _inside(found: Found, spans: list[tuple[int, int]]) -> bool:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from vestige.cognition.text.word_lists import sections
 
-DISTINCTIVE_CHARS = 4
-"""A prefix of this many characters does not occur by chance."""
+DISTINCTIVE_CHARS = 4  # A prefix of this many characters does not occur by chance.
 _END = r"(?![A-Za-z0-9])"
 
 

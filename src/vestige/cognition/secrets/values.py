@@ -3,45 +3,22 @@
 import re
 
 from vestige.cognition.secrets.entropy import WORDY, classes, irregular, looks_random, wordiness
-from vestige.cognition.text.word_lists import sections, words
+from vestige.cognition.text.word_lists import pattern, sections, words
 
-LOOKED_AT = 100
-"""The number of characters checked for a placeholder, which is short."""
+LOOKED_AT = 100  # The number of characters checked for a placeholder, which is short.
 _LISTS = sections("vestige.cognition.secrets", "values")
 _STATES = words(_LISTS["states"])
 """Words that describe a password without giving it."""
 _REMARKS = words(_LISTS["remarks"])
 """Function words: a phrase with one of them is a sentence about a password."""
-_STATE_ENDS = re.compile(
-    r"(?:ed|ing|able|ible|less|ful|ive|ous|ent|ary|ory|ally|ly|ised|ized|ung|iert|ado|ada|ido|ida|tion|ity)$"
-)
+_STATE_ENDS = pattern(_LISTS["state_endings"], re.NOFLAG)
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts without spaces: a sentence would look like one word."""
-_TECHNICAL = re.compile(
-    r"(?:python|py|java|es|utf|base|sha|md|aes|rsa|ecdsa|ed|http|https|ipv|oauth|web|mp|log4j|k8s|i18n|l10n|a11y"
-    r"|neo4j|s3|ec2|x86|amd|arm|win|windows|rc|alpha|beta|vue|angular|php|perl|lua|ruby|sqlite|mysql|redis"
-    r"|postgres|postgresql|bzip|gzip|gpt|llama|claude|bcrypt|argon|pbkdf|scrypt|node|npm|pg|psycopg|http|tls"
-    r"|ssl|v|version|level|step|phase|part|section|chapter|line|page|user|test|host|server|db|node|room|day|q"
-    r"|item|key|rule|case|option|type|port|stage|attempt|build|release|ubuntu|debian|centos|fedora|cuda)"
-    r"[-_.]?\d[\d.a-z]{0,4}$",
-    re.IGNORECASE,
-)
-"""Technical terms that end with a number."""
+_TECHNICAL = pattern(_LISTS["technical"])  # Technical terms that end with a number.
 _LEET = re.compile(r"\d\D|\d\d$|^\D{6,}\d$")
 _ODD = re.compile(r"[!@#$%^&*?+~][^\s]|[^\s][!#$%^&*?]$")
-_PLACEHOLDER = re.compile(
-    r"example|placeholder|your|change.?me|change.?this|dummy|sample|redacted|replace|insert|todo|fixme"
-    r"|x{4,}|\*{3,}|\.{3,}|…|•|foobar|not.?a.?real|fake|lorem|notreal|my.?(?:secret|token|password|api|key)"
-    r"|goes.?here|some.?(?:secret|token|password|key)|censored|masked|hidden|removed"
-)
-_REFERENCE = re.compile(
-    r"[$<%{[(!&*@#]?[<{(\[]|\$[A-Za-z_]|%[A-Za-z_]\w*%?|%s|\{|process\.env|os\.|env\b|getenv|secrets?\."
-    r"|vault:|ENC\[|op://|arn:|!|\w+://|@Microsoft|ref\+|file:|/run/|~/|\.{1,2}/|/\w+/|[A-Za-z]:\\|&\w|\*\w+$|"
-    r"(?:self|this|config|settings|cfg|conf|options|opts|args|params|props|req|request|ctx|context|user|data|"
-    r"env|credentials|creds|session|response|res|body|form|event|account|client|app|var|local|module|input)"
-    r"[.\[?(]",
-    re.IGNORECASE,
-)
+_PLACEHOLDER = pattern(_LISTS["placeholder"], re.NOFLAG)
+_REFERENCE = pattern(_LISTS["reference"])
 """The beginnings of values that only reference a secret."""
 _CALL = re.compile(r"[A-Za-z_][\w.:>-]*[(\[]|[A-Za-z_]+(?:\.[A-Za-z_]+)+$|[A-Za-z_]\w*->")
 _TYPES = words(_LISTS["types"])
@@ -77,11 +54,8 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_password(value: str, *, quoted: bool, named: bool) -> bool:
-    """Whether this is a password: what a person types.
-
-    `named`: its name is in capitals, as in a file of environment variables, where even a plain word is a
-    password.
-    """
+    """Whether this is a password: what a person types. `named`: its name is in capitals, as in a file of
+    environment variables, where even a plain word is a password."""
     if not 5 <= len(value) <= 256 or is_placeholder(value) or (not quoted and _CALL.match(value)):
         return False
     if (any(map(str.isspace, value)) and not (quoted and named)) or _IDEOGRAPH.search(value):
@@ -128,12 +102,9 @@ def is_passphrase(value: str) -> bool:
         return False
     sentence = words[0].istitle() and not any(map(str.istitle, words[1:]))
     plain = [word.casefold() for word in words]
-    described = (_STATES | _REMARKS) & set(plain) or any(_says_state(word) for word in (plain[0], plain[-1]))
+    ends = (len(word) > 5 and _STATE_ENDS.search(word) for word in (plain[0], plain[-1]))
+    described = (_STATES | _REMARKS) & set(plain) or any(ends)
     return not sentence and not described and all(word.replace("-", "").isalpha() for word in words)
-
-
-def _says_state(word: str) -> bool:
-    return len(word) > 5 and _STATE_ENDS.search(word) is not None
 
 
 def opens_remark(value: str) -> bool:

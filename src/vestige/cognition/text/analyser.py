@@ -7,7 +7,7 @@ needs a new ANALYSER_VERSION and a rebuilt index.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -47,7 +47,6 @@ DOUBLES = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """The stem of a lower-case English word."""
     word = _step_1c(_step_1b(_step_1a(word)))
     word = _longest_suffix(word, STEP_2, above=0)
     word = _longest_suffix(word, STEP_3, above=0)
@@ -79,13 +78,9 @@ def _ends_short(word: str) -> bool:
 
 
 def _step_1a(word: str) -> str:
-    if word.endswith("sses"):
+    if word.endswith(("sses", "ies")):
         return word[:-2]
-    if word.endswith("ies"):
-        return word[:-2]
-    if word.endswith("s") and not word.endswith("ss"):
-        return word[:-1]
-    return word
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
 
 
 def _step_1b(word: str) -> str:
@@ -136,14 +131,12 @@ def _step_5(word: str) -> str:
 
 # -- normal forms and terms
 
-ANALYSER_VERSION = 2
-"""Raised whenever `memory_terms` gives other terms for a memory than before."""
+ANALYSER_VERSION = 2  # Raised whenever `memory_terms` gives other terms for a memory than before.
 
 MAX_TERM_CHARS = 64
 _DIGEST_CHARS = 16
 
-SHORT_CHARS = 2_000
-"""Up to this length the fingerprint of a text is cached."""
+SHORT_CHARS = 2_000  # Up to this length the fingerprint of a text is cached.
 
 STOP_WORDS = frozenset(
     word.replace("'", "") for word in words(sections("vestige.cognition.text", "stop_words")[""])
@@ -195,11 +188,8 @@ _PLAIN = _CharacterMap()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryWord:
-    """A word of a query: its characters `start`..`end` as written, and its terms.
-
-    `stop`: the word is too common to search by. Words are in order; two may share a character (½ is a 1 and a
-    2).
-    """
+    """A word of a query: its characters `start`..`end` as written, and its terms. `stop`: the word is too
+    common to search by. Words are in order; two may share a character (½ is a 1 and a 2)."""
 
     start: int
     end: int
@@ -216,18 +206,12 @@ def normal(text: str) -> str:
 
 def terms(text: str) -> list[str]:
     """The index terms of a text, in order and with repeats."""
-    found: list[str] = []
-    for chunk in _CHUNK.findall(normal(text)):
-        found.extend(_terms_of(chunk))
-    return found
+    return [term for chunk in _CHUNK.findall(normal(text)) for term in _terms_of(chunk)]
 
 
 def query_words(text: str) -> list[QueryWord]:
-    """The words of a query with their positions.
-
-    `word*` has the term `word*`, which matches every term with that prefix, and so has a single character of
-    a script without spaces, because the index holds pairs.
-    """
+    """The words of a query with their positions. `word*` has the term `word*`, which matches every term with
+    that prefix, and so has a single character of a script without spaces, because the index holds pairs."""
     plain = normal(text)
     places = _places(text, plain)
     return [
@@ -281,7 +265,7 @@ def fingerprint(text: str) -> str:
 
 
 def _fingerprint(text: str) -> str:
-    plain = " ".join(_COMPATIBLE.sub(_compatible, text).casefold().split())
+    plain = " ".join(compatible(text).casefold().split())
     start, end = _inner_span(plain)
     return _digest(plain[start:end] or plain)
 
@@ -297,16 +281,13 @@ def _places(text: str, plain: str) -> Sequence[int]:
     """For each character of the normal text, and for its end, its position in the original."""
     if text.isascii():
         return range(len(text) + 1)
-    origins = [at for at, size in enumerate(_sizes(text)) for _ in range(size)]
+    # The number of characters that each character becomes when decomposed and made plain.
+    sizes = (len(unicodedata.normalize("NFKD", character).translate(_PLAIN)) for character in text)
+    origins = [at for at, size in enumerate(sizes) for _ in range(size)]
     origins.append(len(text))
     # Composition keeps the order of what it joins, so counting the parts gives their positions.
     parts = (len(unicodedata.normalize("NFD", character)) for character in plain)
     return [origins[part] for part in accumulate(parts, initial=0)]
-
-
-def _sizes(text: str) -> Iterator[int]:
-    """The number of characters that each character becomes when decomposed and made plain."""
-    return (len(unicodedata.normalize("NFKD", character).translate(_PLAIN)) for character in text)
 
 
 def _plain(character: str) -> str:
@@ -400,10 +381,8 @@ def _humps(word: str) -> list[str]:
 
 
 def _term(chunk: str) -> str:
-    """A chunk as one term: no case, no joints, no English ending, no more than MAX_TERM_CHARS.
-
-    Between two digits a joint becomes `_`, so that 3.11 is not 311.
-    """
+    """A chunk as one term: no case, no joints, no English ending, no more than MAX_TERM_CHARS. Between two
+    digits a joint becomes `_`, so that 3.11 is not 311."""
     word = _joined(chunk)
     # Porter's rules would eat the s of two-letter words such as `os` and `as`.
     if len(word) > 2 and word.isascii() and word.isalpha():
@@ -421,22 +400,12 @@ def _joined(chunk: str) -> str:
 
 # Everything but exponents, indices and fractions, which must not melt into the number beside them.
 _COMPATIBLE = re.compile("[^\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209f\u2150-\u215f\u2189]+")
-_QUOTES = {
-    '"': '"',
-    "'": "'",
-    "“": "”",
-    "„": "“",
-    "‘": "’",
-    "«": "»",
-    "»": "«",
-    "「": "」",
-    "『": "』",
-    "`": "`",
-}
+_QUOTES = dict(zip("\"'“„‘«»「『`", "\"'”“’»«」』`", strict=True))
 
 
-def _compatible(run: re.Match[str]) -> str:
-    return unicodedata.normalize("NFKC", run[0])
+def compatible(text: str) -> str:
+    """The text in its compatibility form (NFKC), except for exponents, indices and fractions."""
+    return _COMPATIBLE.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text)
 
 
 def _inner_span(text: str) -> tuple[int, int]:

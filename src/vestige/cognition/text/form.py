@@ -199,10 +199,8 @@ def estimate_tokens(text: str) -> int:
 
 
 def cut(text: str, *, max_chars: int = MAX_CHARS, overlap: int = OVERLAP_CHARS) -> list[tuple[int, int]]:
-    """The (start, end) spans of a text's pieces, in order; together they hold all but white space.
-
-    No span is longer than `max_chars` or, by estimate, than MAX_TOKENS. A blank text has no pieces.
-    """
+    """The (start, end) spans of a text's pieces, in order; together they hold all but white space. No span is
+    longer than `max_chars` or, by estimate, than MAX_TOKENS. A blank text has no pieces."""
     if not 0 <= overlap < max_chars:
         raise ValueError("the overlap must be shorter than a piece")
     if len(text) <= min(max_chars, MAX_TOKENS):

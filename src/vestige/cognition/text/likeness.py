@@ -15,14 +15,10 @@ Words = frozenset[str]
 LEAST_COMMON = 2
 LEAST_SHARE = 0.4
 """What two texts must share: this number of words, and this share of the shorter one's."""
-NEIGHBOURS = 5
-"""The number of most similar texts that each text is paired with."""
-POSTINGS = 300
-"""The limit of occurrences of its words that each text follows, from the rarest word on …"""
-MOST_OF_FIRST = 2_000
-"""… and of the first word, the latest ones, however common it is."""
-CHECKED = 50
-"""The number of candidates found that way that are compared word by word."""
+NEIGHBOURS = 5  # The number of most similar texts that each text is paired with.
+POSTINGS = 300  # The limit of occurrences of its words that each text follows, from the rarest word on …
+MOST_OF_FIRST = 2_000  # … and of the first word, the latest ones, however common it is.
+CHECKED = 50  # The number of candidates found that way that are compared word by word.
 
 
 def overlap(one: Words, other: Words) -> float:
@@ -37,10 +33,8 @@ def is_alike(one: Words, other: Words) -> bool:
 
 
 def alike_pairs(texts: Sequence[Words]) -> Iterator[list[tuple[int, int]]]:
-    """For each text in turn, its pairs with the most similar texts of all, (earlier, later) by index.
-
-    No pair comes twice. It yields one text at a time, so that the caller can report progress.
-    """
+    """For each text in turn, its pairs with the most similar texts of all, (earlier, later) by index. No pair
+    comes twice. It yields one text at a time, so that the caller can report progress."""
     postings: defaultdict[str, list[int]] = defaultdict(list)
     for at, words in enumerate(texts):
         for word in words:
@@ -101,10 +95,8 @@ def fold_duplicates(found: Sequence[str | None]) -> list[tuple[int, ...]]:
 
 
 def spread_out(found: Sequence[ComparedText], rivals: Collection[frozenset[int]] = frozenset()) -> list[int]:
-    """The order of display: among the top few, a hit much like a better one moves behind the rest.
-
-    Rivals, given as pairs of indices, stay side by side, since rivals are alike by definition.
-    """
+    """The order of display: among the top few, a hit much like a better one moves behind the rest. Rivals,
+    given as pairs of indices, stay side by side, since rivals are alike by definition."""
     kept: list[int] = []
     waiting: list[int] = []
     for at, one in enumerate(found):

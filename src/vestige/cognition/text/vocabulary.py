@@ -8,10 +8,8 @@ from vestige.cognition.text.analyser import STOP_WORDS, terms
 from vestige.cognition.text.form import speaker_and_words
 from vestige.core.models import Memory
 
-READ_CHARS = 2_000
-"""Only the beginning of a longer text is read."""
-RARE_SHARE = 0.02
-"""The share of the other memories that may contain a rare term."""
+READ_CHARS = 2_000  # Only the beginning of a longer text is read.
+RARE_SHARE = 0.02  # The share of the other memories that may contain a rare term.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,3 +27,8 @@ def sections(package: str, name: str) -> dict[str, list[str]]:
 def words(lines: Iterable[str]) -> frozenset[str]:
     """The words of some entries."""
     return frozenset(word for line in lines for word in line.split())
+
+
+def pattern(lines: Iterable[str], flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
+    """The regular expression that some entries make, one after the other."""
+    return re.compile("".join(lines), flags)

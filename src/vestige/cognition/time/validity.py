@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import Literal
 
 from vestige.cognition.english.words import ARTICLES, BE, OWNERS, PAST_EVENTS, PREPOSITIONS, Word, words_of
-from vestige.cognition.text.word_lists import sections, words
+from vestige.cognition.text.word_lists import pattern, sections, words
 from vestige.cognition.time.calendar import Period
 from vestige.cognition.time.expressions import WEEKDAY_NUMBERS, Basis, Expression, expressions
 from vestige.core.models import Memory
@@ -31,23 +31,9 @@ class Assertion:
     perfect: bool
 
 
-# If it lasts, maybe; Ada says; deadlines and wishes; every year; the first since; not back until.
-_NO_ASSERTION = re.compile(
-    r"\b(?:if|unless|whether|suppos\w+|assum\w+|provided|might|may|maybe|perhaps|possibly|probably|presumably|"
-    r"likely|would|could|should|hope\w*|thinks?|believes?|guess|wonders?|expect\w*|seems?|apparently|allegedly|"
-    r"rumou?rs?|unclear|unsure|not sure|tentativ\w+|for example|e\.g|"
-    r"says?|claims?|asks?|tells?|according to|"
-    r"deadlines?|due(?! to)|remind\w*|to-?do|finish\w*|submit\w*|deliver\w*|respond\w*|reply|rsvp|wait\w*|"
-    r"postpon\w+|delay\w*|defer\w*|moved|resched\w+|adjourn\w*|pushed|goals?|targets?|forecasts?|"
-    r"(?:is|are|needs?|has|have|wants?|plans?|planning|tr(?:y|ies)) to|"
-    r"every|each|always|usually|normally|typically|generally|often|daily|weekly|monthly|yearly|annual(?:ly)?|"
-    r"weekdays|weekends|(?:mon|tues|wednes|thurs|fri|satur|sun)days|"
-    r"first|best|worst|the (?:most|least)|highest|lowest|longest|largest|biggest|smallest|"
-    r"(?:it|it's) (?:has )?been|at least|at the (?:earliest|latest))\b|"
-    r"(?:\b(?:not|never)|n['’]t)\b.*\b(?:start|begin|open|launch|ship|arrive|return|happen|back|come)\b",
-    re.IGNORECASE,
-)
 _LISTS = sections("vestige.cognition.time", "validity")
+# If it lasts, maybe; Ada says; deadlines and wishes; every year; the first since; not back until.
+_NO_ASSERTION = pattern(_LISTS["no_assertion"])
 _ASKING = words(_LISTS["asking"])
 
 _SUBJECTS = frozenset("i we you they people".split())
@@ -136,8 +122,7 @@ def _is_note(words: Sequence[Word]) -> bool:
 
 # -- windows ------------------------------------------------------------------------------------
 
-MAX_CHARS = 300
-"""A longer text makes several statements."""
+MAX_CHARS = 300  # A longer text makes several statements.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

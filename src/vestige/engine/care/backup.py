@@ -265,7 +265,7 @@ def _record_backup(call: Call, made: MadeBackup) -> MadeBackup:
     call.engine.events.emit(
         BackupCompleted(
             timestamp=call.engine.now(),
-            places=None,
+            scopes=None,
             file=made.path.name,
             size_bytes=made.size,
             rotated=_ROTATED.fullmatch(made.path.name) is not None,

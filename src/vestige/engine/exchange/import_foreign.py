@@ -171,7 +171,7 @@ def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dr
         call.engine.events.emit(
             StoreMerged(
                 timestamp=now,
-                places=(EventScope(scope=scope),),
+                scopes=(EventScope(scope=scope),),
                 source=path.name,
                 added=memories.imported,
                 changed=0,

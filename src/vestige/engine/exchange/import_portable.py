@@ -153,7 +153,7 @@ def _absorb(
         call.engine.events.emit(
             StoreMerged(
                 timestamp=call.engine.now(),
-                places=None,
+                scopes=None,
                 source=path.name,
                 added=done.memories_added,
                 changed=done.memories_changed,

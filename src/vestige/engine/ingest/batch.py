@@ -14,7 +14,7 @@ from vestige.cognition.text.analyser import fingerprint
 from vestige.cognition.time.calendar import LATEST
 from vestige.cognition.time.validity import StatedValidity, stated_validity
 from vestige.core.errors import Forbidden, InvalidInput
-from vestige.core.events import Happening
+from vestige.core.events import Event
 from vestige.core.models import Memory, Record, covers
 from vestige.engine.context import Call, in_writable_domain
 from vestige.engine.embedding import vectors_for
@@ -127,7 +127,7 @@ class IngestBatch:
     fresh: list[tuple[str, int]] = field(default_factory=list)
     """The memories that this batch adds, with the index of their draft, if they can have rivals."""
     changes: list[Change] = field(default_factory=list)
-    happenings: list[Happening] = field(default_factory=list)
+    happenings: list[Event] = field(default_factory=list)
     results: list[Ingested] = field(default_factory=list)
 
 

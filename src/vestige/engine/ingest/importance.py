@@ -19,7 +19,7 @@ from vestige.cognition.prediction.importance import Judgement, NearbyOutcome, ju
 from vestige.cognition.text.analyser import query_terms, searchable, terms
 from vestige.core.documents import Document
 from vestige.core.errors import ModelMismatch
-from vestige.core.events import EventScope, ImportanceScored, places_of, preview
+from vestige.core.events import EventScope, ImportanceScored, preview, scopes_of
 from vestige.core.models import Evidence, Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
@@ -136,7 +136,7 @@ def record_importance(batch: IngestBatch, memory: Memory, judged: Judgement) -> 
     )
     # The evidence above is in the log already; logging the document too would repeat it.
     batch.changes.append(Put(document=document, logged=False))
-    batch.happenings.append(_scored(judged, memory.content, memory.id, batch.now, places_of(memory)))
+    batch.happenings.append(_scored(judged, memory.content, memory.id, batch.now, scopes_of(memory)))
 
 
 def encodings(call: Call, memory_ids: Sequence[str]) -> dict[str, Encoding]:
@@ -233,12 +233,12 @@ def _terms(text: str) -> frozenset[str]:
 
 
 def _scored(
-    judged: Judgement, content: str, memory_id: str | None, at: datetime, places: tuple[EventScope, ...]
+    judged: Judgement, content: str, memory_id: str | None, at: datetime, scopes: tuple[EventScope, ...]
 ) -> ImportanceScored:
     channels = {name: round(value, DIGITS) for name, value in judged.channels.values().items()}
     return ImportanceScored(
         timestamp=at,
-        places=places,
+        scopes=scopes,
         memory_id=memory_id,
         content_preview=preview(content),
         composite_score=round(judged.channels.composite, DIGITS),

@@ -14,7 +14,7 @@ from vestige.cognition.fsrs.suppression import ABSURD_RETENTION, WINDOW, collect
 from vestige.cognition.text.analyser import fingerprint
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, InvalidInput, NotFound
-from vestige.core.events import MemoriesArchived, MemoriesRestored, places_of
+from vestige.core.events import MemoriesArchived, MemoriesRestored, scopes_of
 from vestige.core.models import Filter, Memory, Order, Record
 from vestige.engine.context import Call
 from vestige.engine.revise import next_revision, retry_on_conflict
@@ -120,9 +120,9 @@ def archive(call: Call, asked: GcQuery) -> ArchiveRun:
         changes = _archive_changes([record.memory for record in taken], now, now)
         call.engine.store.commit([*changes, Put(document=document)], access=call.access)
         ids = tuple(record.memory.id for record in taken)
-        places = places_of(*(record.memory for record in taken))
+        scopes = scopes_of(*(record.memory for record in taken))
         call.engine.events.emit(
-            MemoriesArchived(timestamp=now, places=places, ids=ids, archive_id=document.id)
+            MemoriesArchived(timestamp=now, scopes=scopes, ids=ids, archive_id=document.id)
         )
         return ArchiveRun(archive_id=document.id, taken=ids, left=len(there.candidates) - len(taken))
 
@@ -218,7 +218,7 @@ def _undo_run(call: Call, run: Document) -> RestoredMemories:
     call.engine.store.commit([*_archive_changes(held, None, now), Put(document=after)], access=call.access)
     restored = tuple(memory.id for memory in held)
     call.engine.events.emit(
-        MemoriesRestored(timestamp=now, places=places_of(*held), ids=restored, archive_id=run.id)
+        MemoriesRestored(timestamp=now, scopes=scopes_of(*held), ids=restored, archive_id=run.id)
     )
     return RestoredMemories(
         archive_id=run.id, ids=restored, missing=len(ids) - len(restored), duplicates=same
@@ -244,7 +244,7 @@ def _undo_one(call: Call, memory_id: str) -> RestoredMemories:
     same = _restated_since(call, [memory], now)
     call.engine.store.commit(restore_changes(memory, now), access=call.access)
     call.engine.events.emit(
-        MemoriesRestored(timestamp=now, places=places_of(memory), ids=(memory_id,), archive_id="")
+        MemoriesRestored(timestamp=now, scopes=scopes_of(memory), ids=(memory_id,), archive_id="")
     )
     return RestoredMemories(archive_id=None, ids=(memory_id,), duplicates=same)
 

@@ -5,12 +5,12 @@ from datetime import datetime
 
 from vestige.cognition.fsrs.strength import retention_of
 from vestige.core.events import (
-    Happening,
+    Event,
     MemoriesRestored,
     MemoryDemoted,
     MemoryPromoted,
     MemoryUnsuppressed,
-    places_of,
+    scopes_of,
 )
 from vestige.core.models import Evidence, Record
 from vestige.engine.context import Call
@@ -37,7 +37,7 @@ def give_feedback(call: Call, memory_id: str, evidence: Evidence) -> FeedbackRes
     """
     engine, now = call.engine, call.engine.now()
 
-    def attempt() -> tuple[Record, list[Happening]]:
+    def attempt() -> tuple[Record, list[Event]]:
         before = load(call, memory_id)
         wanted, emitted = _make_visible(before, now) if evidence is Evidence.PROMOTED else ([], [])
         given = RecordEvidence(memory_id=memory_id, evidence=evidence, at=now)
@@ -47,24 +47,24 @@ def give_feedback(call: Call, memory_id: str, evidence: Evidence) -> FeedbackRes
     before, emitted = retry_on_conflict(call, attempt)
     engine.events.emit(*emitted)
     after = load(call, memory_id)
-    kept, here = retention_of(after.strength, now), places_of(after.memory)
+    kept, here = retention_of(after.strength, now), scopes_of(after.memory)
     if evidence is Evidence.PROMOTED:
-        engine.events.emit(MemoryPromoted(timestamp=now, places=here, id=memory_id, new_retention=kept))
+        engine.events.emit(MemoryPromoted(timestamp=now, scopes=here, id=memory_id, new_retention=kept))
     elif evidence is Evidence.DEMOTED:
-        engine.events.emit(MemoryDemoted(timestamp=now, places=here, id=memory_id, new_retention=kept))
+        engine.events.emit(MemoryDemoted(timestamp=now, scopes=here, id=memory_id, new_retention=kept))
     return FeedbackResult(
         before=before, after=after, retention_before=retention_of(before.strength, now), retention_after=kept
     )
 
 
-def _make_visible(record: Record, now: datetime) -> tuple[list[Change], list[Happening]]:
+def _make_visible(record: Record, now: datetime) -> tuple[list[Change], list[Event]]:
     """The changes and events that unsuppress and restore a memory; none if it is visible."""
-    memory, emitted, here = record.memory, list[Happening](), places_of(record.memory)
+    memory, emitted, here = record.memory, list[Event](), scopes_of(record.memory)
     lifted = lift_changes(record, now)
     if lifted:
         memory = next(change.memory for change in lifted if isinstance(change, Revise))
-        emitted.append(MemoryUnsuppressed(timestamp=now, places=here, id=memory.id, remaining_count=0))
+        emitted.append(MemoryUnsuppressed(timestamp=now, scopes=here, id=memory.id, remaining_count=0))
     back = restore_changes(memory, now)
     if back:
-        emitted.append(MemoriesRestored(timestamp=now, places=here, ids=(memory.id,), archive_id=""))
+        emitted.append(MemoriesRestored(timestamp=now, scopes=here, ids=(memory.id,), archive_id=""))
     return [*lifted, *back], emitted

@@ -8,7 +8,7 @@ from vestige.cognition.fsrs.suppression import neighbours
 from vestige.cognition.graph.kinds import LEARNED, PRUNE_BELOW, SILENT, faded, fading_days, reinforced
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, InvalidInput, NotFound
-from vestige.core.events import ActivationSpread, EventScope, MemoryPromoted, places_of
+from vestige.core.events import ActivationSpread, EventScope, MemoryPromoted, scopes_of
 from vestige.core.models import Edge, Filter
 from vestige.engine.context import Call
 from vestige.engine.recall.stage_inputs import MOST_EDGES
@@ -202,7 +202,7 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
         return
     edges = engine.store.edges([happening.id], access=call.access, heaviest=MOST_EDGES)
     near = neighbours(happening.id, edges)
-    awake, places = _visible_neighbours(call, happening.id, sorted(near, key=lambda one: (-near[one], one)))
+    awake, scopes = _visible_neighbours(call, happening.id, sorted(near, key=lambda one: (-near[one], one)))
     if not awake:
         return
     now = engine.now()
@@ -215,16 +215,16 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
     ]
     _save(call, [Link(edge=_with_weight(edge, reinforced(edge.weight), now)) for edge in used])
     engine.events.emit(
-        ActivationSpread(timestamp=now, places=places, source_id=happening.id, activated_ids=tuple(awake))
+        ActivationSpread(timestamp=now, scopes=scopes, source_id=happening.id, activated_ids=tuple(awake))
     )
 
 
 def _visible_neighbours(
     call: Call, source: str, near: Sequence[str]
 ) -> tuple[list[str], tuple[EventScope, ...]]:
-    """The neighbours of a memory that are not hidden, in the same order, and the places of all of them."""
+    """The neighbours of a memory that are not hidden, in the same order, and the scopes of all of them."""
     records = call.engine.store.get_many([source, *near], access=call.access)
     visible = Filter(include_suppressed=False)
     found = [one.memory for one in records]
     awake = [one for one in found if one.id == source or passes(one, visible, call.access)]
-    return [one.id for one in awake if one.id != source], places_of(*awake)
+    return [one.id for one in awake if one.id != source], scopes_of(*awake)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from vestige.cognition.evidence.merge import MERGED_FROM, in_order, join, plan_id, refusals, unchecked
 from vestige.cognition.graph.kinds import MERGES
 from vestige.core.errors import Conflict, InvalidInput, ModelMismatch, NotFound
-from vestige.core.events import Happening
+from vestige.core.events import Event
 from vestige.core.models import Edge, Evidence, Memory, Record, Revision
 from vestige.engine.context import Call, inaccessible_ids
 from vestige.engine.embedding import vectors_for
@@ -217,5 +217,5 @@ def _cannot_undo(merged: Memory, reason: str) -> InvalidInput:
     )
 
 
-def _updated(memory: Memory) -> Happening:
+def _updated(memory: Memory) -> Event:
     return updated_event(memory, memory.updated_at, ("valid_until", "superseded_by"))

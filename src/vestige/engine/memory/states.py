@@ -11,7 +11,7 @@ from datetime import datetime
 
 from vestige.cognition.fsrs.strength import accessibility, retention_of, state
 from vestige.core.errors import NotFound
-from vestige.core.events import RetentionDecayed, places_of
+from vestige.core.events import RetentionDecayed, scopes_of
 from vestige.core.models import Evidence, LogEvent, MemoryState, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import events_of
@@ -111,7 +111,7 @@ def _announce(call: Call, record: Record, now: datetime) -> None:
         call.engine.events.emit(
             RetentionDecayed(
                 timestamp=now,
-                places=places_of(record.memory),
+                scopes=scopes_of(record.memory),
                 id=record.memory.id,
                 old_retention=record.strength.retention,
                 new_retention=left,

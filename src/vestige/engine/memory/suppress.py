@@ -20,7 +20,7 @@ from vestige.cognition.fsrs.suppression import (
 )
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict
-from vestige.core.events import MemorySuppressed, MemoryUnsuppressed, Rac1CascadeSwept, places_of
+from vestige.core.events import MemorySuppressed, MemoryUnsuppressed, Rac1CascadeSwept, scopes_of
 from vestige.core.models import Evidence, Filter, Memory, Record, Revision
 from vestige.engine.context import Call
 from vestige.engine.memory.states import transition
@@ -72,7 +72,7 @@ def suppress(call: Call, memory_id: str) -> Suppressed:
         call.engine.events.emit(
             MemorySuppressed(
                 timestamp=now,
-                places=places_of(wanted),
+                scopes=scopes_of(wanted),
                 id=memory_id,
                 suppression_count=count,
                 estimated_cascade=met,
@@ -97,7 +97,7 @@ def unsuppress(call: Call, memory_id: str) -> Suppressed:
         call.engine.store.commit(_changes(record, wanted, REVERSED, now), access=call.access)
         left = wanted.suppression_count
         call.engine.events.emit(
-            MemoryUnsuppressed(timestamp=now, places=places_of(wanted), id=memory_id, remaining_count=left)
+            MemoryUnsuppressed(timestamp=now, scopes=scopes_of(wanted), id=memory_id, remaining_count=left)
         )
         return Suppressed(before=record, after=load(call, memory_id), changed=changed)
 
@@ -121,7 +121,7 @@ def sweep(call: Call) -> Swept:
         met += weakened or 0
     if seeds:
         call.engine.events.emit(
-            Rac1CascadeSwept(timestamp=now, places=None, seeds=seeds, neighbors_affected=met)
+            Rac1CascadeSwept(timestamp=now, scopes=None, seeds=seeds, neighbors_affected=met)
         )
     return Swept(seeds=seeds, neighbors=met)
 

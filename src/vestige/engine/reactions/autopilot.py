@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from vestige.core.errors import Cancelled, StoreBusy, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from vestige.core.events import (
-    Happening,
+    Event,
     ImportanceScored,
     MemoryCreated,
     MemoryPromoted,
@@ -280,7 +280,7 @@ CLOSE_SECONDS = 0.5
 CLOSE_PATIENCE_SECONDS = 0.2
 """How long a reaction waits for other writers then: the user waits for the command to end."""
 
-Event = TypeVar("Event", bound=Happening)
+AnyEvent = TypeVar("AnyEvent", bound=Event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,8 +291,8 @@ class Reaction:
     """
 
     name: str
-    event: type[Happening]
-    run: Callable[[Call, Happening], None]
+    event: type[Event]
+    run: Callable[[Call, Event], None]
     own: bool = False
 
 
@@ -314,10 +314,10 @@ class Chore:
     wanted: Callable[[Settings], bool] = _is_enabled
 
 
-def on(event: type[Event], reaction: Callable[[Call, Event], None], *, own: bool = False) -> Reaction:
+def on(event: type[AnyEvent], reaction: Callable[[Call, AnyEvent], None], *, own: bool = False) -> Reaction:
     """A reaction to events of one type."""
 
-    def run(call: Call, happening: Happening) -> None:
+    def run(call: Call, happening: Event) -> None:
         if isinstance(happening, event):
             reaction(call, happening)
 
@@ -419,14 +419,14 @@ class Autopilot:
         """The state of the worker."""
         return self._worker.status()
 
-    def _on_event(self, happening: Happening) -> None:
+    def _on_event(self, happening: Event) -> None:
         for reaction in self._reactions:
             if isinstance(happening, reaction.event):
                 access = EVERYTHING if reaction.own else access_of_cause()
                 run = partial(self._react, reaction, happening, access)
                 self._worker.put(ReactionJob(name=reaction.name, run=run))
 
-    def _react(self, reaction: Reaction, happening: Happening, access: Access, stop: Stop) -> None:
+    def _react(self, reaction: Reaction, happening: Event, access: Access, stop: Stop) -> None:
         patience = self._patience_seconds
         call = Call(engine=self._engine, access=access, cancelled=stop, patience_seconds=patience)
         with caused_by(access):

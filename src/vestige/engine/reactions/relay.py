@@ -15,13 +15,13 @@ from dataclasses import replace
 
 from vestige.core.errors import StoreBusy, StoreUnavailable, VestigeError
 from vestige.core.events import (
+    Event,
     EventBus,
-    Happening,
     ImportanceScored,
     IntentionTriggered,
     MemoryDeleted,
     SearchPerformed,
-    happening_from,
+    event_from,
     preview,
 )
 from vestige.store.contract.answers import MOST_NOTICES
@@ -50,7 +50,7 @@ class Relay:
         self._process = process
         self._others = others
         self._changed = threading.Condition()
-        self._waiting: deque[Happening] = deque(maxlen=MOST_NOTICES)
+        self._waiting: deque[Event] = deque(maxlen=MOST_NOTICES)
         self._receiving = threading.RLock()
         self._received = 0
         self._failing = False
@@ -123,7 +123,7 @@ class Relay:
                 if arrived:
                     self.receive()
 
-    def _keep(self, happening: Happening) -> None:
+    def _keep(self, happening: Event) -> None:
         with self._changed:
             self._waiting.append(happening)
             self._changed.notify_all()
@@ -137,7 +137,7 @@ class Relay:
 
     def _pass_on(self, message: str) -> None:
         try:
-            happening = happening_from(json.loads(message))
+            happening = event_from(json.loads(message))
         except (ValueError, TypeError, AttributeError):  # a newer version may send other forms
             logger.debug("A notice of another process could not be parsed")
             return
@@ -157,13 +157,13 @@ class Relay:
             self._failing = False
 
 
-def _may_travel(happening: Happening) -> bool:
+def _may_travel(happening: Event) -> bool:
     """Whether an event may be written to the store: not a search that leaves no trace."""
     return not isinstance(happening, SearchPerformed) or happening.recorded
 
 
-def _message(happening: Happening) -> str:
-    """An event as it is written to the store, with its places and the memories it quotes.
+def _message(happening: Event) -> str:
+    """An event as it is written to the store, with its scopes and the memories it quotes.
 
     The store does not accept an event that quotes a deleted memory. Text that belongs to no memory is cut.
     """
@@ -175,10 +175,10 @@ def _message(happening: Happening) -> str:
         case IntentionTriggered():  # it can be deleted without a tombstone
             happening = replace(happening, description="")
     # Not orjson: a query may hold a lone surrogate, which only an escape sequence can carry.
-    return json.dumps({**happening.message(), "quotes": _quoted_ids(happening), "places": _places(happening)})
+    return json.dumps({**happening.message(), "quotes": _quoted_ids(happening), "places": _scopes(happening)})
 
 
-def _quoted_ids(happening: Happening) -> list[str]:
+def _quoted_ids(happening: Event) -> list[str]:
     """The memories that an event quotes: their text, or the names of their domains."""
     if isinstance(happening, MemoryDeleted | IntentionTriggered):
         return []
@@ -186,9 +186,9 @@ def _quoted_ids(happening: Happening) -> list[str]:
     return [one for value in named for one in ((value,) if isinstance(value, str) else value)]
 
 
-def _places(happening: Happening) -> list[tuple[str, tuple[str, ...]]] | None:
+def _scopes(happening: Event) -> list[tuple[str, tuple[str, ...]]] | None:
     """Where an event happened. A deleted memory has only its scope, as in its tombstone."""
-    if happening.places is None:
+    if happening.scopes is None:
         return None
     gone = isinstance(happening, MemoryDeleted)
-    return [(place.scope, () if gone else place.domains) for place in happening.places]
+    return [(place.scope, () if gone else place.domains) for place in happening.scopes]

@@ -20,7 +20,7 @@ from vestige.cognition.ranking.stages import (
 from vestige.cognition.text.analyser import searchable
 from vestige.core.candidates import CandidatePool
 from vestige.core.errors import EmbedderError, NotFound, StoreBusy, StoreError
-from vestige.core.events import EventScope, SearchPerformed, places_of
+from vestige.core.events import EventScope, SearchPerformed, scopes_of
 from vestige.core.models import ROOT_SCOPE, Evidence, Filter, Record
 from vestige.engine.context import Call, visible_scope
 from vestige.engine.ingest.secrets import redact_query
@@ -197,7 +197,7 @@ def emit_search(
     call.engine.events.emit(
         SearchPerformed(
             timestamp=call.engine.now(),
-            places=(EventScope(scope=scope), *places_of(*(hit.record.memory for hit in shown))),
+            scopes=(EventScope(scope=scope), *scopes_of(*(hit.record.memory for hit in shown))),
             query=redact_query(call, query.text),
             result_count=len(shown),
             result_ids=tuple(hit.record.memory.id for hit in shown),

@@ -94,7 +94,7 @@ def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
     with alone(call, CONSOLIDATION) as lease:
         call = throttled(call, lease.renew)
         here = (EventScope(scope=scope),)
-        engine.events.emit(ConsolidationStarted(timestamp=engine.now(), places=here))
+        engine.events.emit(ConsolidationStarted(timestamp=engine.now(), scopes=here))
         before = last_run(call, CONSOLIDATION, scope)
         # A step reports its progress on its own scale, which would confuse the caller.
         silent = replace(call, progress=lambda done, total, what: None)
@@ -109,7 +109,7 @@ def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
     engine.events.emit(
         ConsolidationCompleted(
             timestamp=engine.now(),
-            places=here,
+            scopes=here,
             nodes_processed=done.memories,
             decay_applied=done.count("states"),
             embeddings_generated=done.count("embeddings"),

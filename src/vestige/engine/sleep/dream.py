@@ -78,7 +78,7 @@ def dream(call: Call, query: DreamQuery) -> Dreamed:
     with alone(call, DREAM) as lease:
         call = throttled(call, lease.renew)
         here = (EventScope(scope=query.scope),)
-        engine.events.emit(DreamStarted(timestamp=engine.now(), places=here, memory_count=query.memories))
+        engine.events.emit(DreamStarted(timestamp=engine.now(), scopes=here, memory_count=query.memories))
         found = _look_for_findings(call, query)
         _enter(call, query, "commit")
         done = commit_dream(call, found)
@@ -203,7 +203,7 @@ def _enter(call: Call, query: DreamQuery, phase: str) -> None:
     call.engine.events.emit(
         DreamProgress(
             timestamp=call.engine.now(),
-            places=(EventScope(scope=query.scope),),
+            scopes=(EventScope(scope=query.scope),),
             phase=phase,
             progress_pct=float(done),
         )
@@ -220,7 +220,7 @@ def _announce(call: Call, dreamed: Dreamed) -> None:
         *(connected_event(edge, ends) for edge in dreamed.linked),
         DreamCompleted(
             timestamp=now,
-            places=(EventScope(scope=dreamed.scope),),
+            scopes=(EventScope(scope=dreamed.scope),),
             memories_replayed=dreamed.replayed,
             connections_found=len(dreamed.linked),
             insights_generated=len(dreamed.insights),

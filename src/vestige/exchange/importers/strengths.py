@@ -67,12 +67,12 @@ def faded_to(
     by_itself = float(formulas.retrievability(days, stability, curve=target.curve))
     if retrieval <= by_itself:
         return retrieval / by_itself, last_accessed
-    since = float(formulas.elapsed_at(retrieval, stability, curve=target.curve))
+    since = formulas.elapsed_at(retrieval, stability, curve=target.curve)
     return 1.0, target.now - timedelta(days=since)
 
 
 def _due(decay_from: datetime, stability: float, curve: float) -> datetime:
-    days = float(formulas.interval_days(stability, curve=curve))
+    days = formulas.interval_days(stability, curve=curve)
     return decay_from + min(timedelta(days=days), _LATEST - decay_from)
 
 

@@ -12,7 +12,7 @@ from testbed.postgres_server import NOT_RESTARTED, Mode, Server, server
 from tests.store.support.generators import T0, a_memory, add, held
 from tests.store.support.postgres_stores import LONG, ME, open_at, query, until
 from vestige.core.errors import StoreBusy, StoreUnavailable
-from vestige.core.events import EventBus, Happening, MemoryDeleted
+from vestige.core.events import Event, EventBus, MemoryDeleted
 from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.engine.reactions.relay import Relay
 from vestige.store.postgres.store import PostgresStore
@@ -100,7 +100,7 @@ def test_what_could_not_be_told_while_the_server_was_away_is_told_when_it_is_bac
         relay = Relay(away, events, process="one", others=lambda: True)
         away.notify("other", [ANOTHER])
         own.stop("fast")
-        events.emit(MemoryDeleted(timestamp=T0, places=None, id="gone"))
+        events.emit(MemoryDeleted(timestamp=T0, scopes=None, id="gone"))
         relay.send()
         own.start()
         assert [notice.process for notice in away.notices(0)] == ["other"]
@@ -113,7 +113,7 @@ def test_what_could_not_be_told_while_the_server_was_away_is_told_when_it_is_bac
 def test_who_only_follows_hears_what_is_told_right_after_a_restart(own: Server, store: PostgresStore) -> None:
     url = store._connections.place.url
     with closing(open_at(url)) as other:
-        heard, here, there = list[Happening](), EventBus(), EventBus()
+        heard, here, there = list[Event](), EventBus(), EventBus()
         following = Relay(store, here, process="here", others=store.has_peers)
         writing = Relay(other, there, process="there", others=other.has_peers)
         following.start()
@@ -121,7 +121,7 @@ def test_who_only_follows_hears_what_is_told_right_after_a_restart(own: Server, 
             for number in range(2):
                 own.stop("fast")
                 own.start()
-                told = MemoryDeleted(timestamp=T0, places=None, id=f"m{number}")
+                told = MemoryDeleted(timestamp=T0, scopes=None, id=f"m{number}")
                 there.emit(told)
                 writing.send()
                 until(partial(heard.__contains__, told))

@@ -82,7 +82,7 @@ def test_the_neighbours_of_a_suppressed_memory_are_weakened_once_when_it_is_fina
     world = living.restart()
     suppress(world, loose)  # somebody suppresses something else: what is final by now is seen
     assert (
-        Rac1CascadeSwept(timestamp=living.clock.now, places=None, seeds=1, neighbors_affected=1)
+        Rac1CascadeSwept(timestamp=living.clock.now, scopes=None, seeds=1, neighbors_affected=1)
         in world.heard
     )
     once = strength(world, linked)["stability"]

@@ -110,7 +110,7 @@ def test_a_client_is_greeted_and_told_how_it_is_going_and_what_happens(site: Sit
         memory_id = site.world.remember("Ada prefers tea.")
         created = happened(session)
         assert (created["type"], created["data"]["id"]) == ("MemoryCreated", memory_id)
-        assert "places" not in created["data"]
+        assert "scopes" not in created["data"]
         while numbers(session)["data"]["memory_count"] != 1:
             pass
 

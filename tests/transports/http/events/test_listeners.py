@@ -34,7 +34,7 @@ LONG = 30.0
 
 
 def event(name: object, scope: str = "/tea") -> MemoryDeleted:
-    return MemoryDeleted(timestamp=NOON, places=(EventScope(scope=scope),), id=str(name))
+    return MemoryDeleted(timestamp=NOON, scopes=(EventScope(scope=scope),), id=str(name))
 
 
 def always() -> bool:
@@ -97,7 +97,7 @@ def test_a_listener_is_told_what_lies_within_its_reach_in_the_order_in_which_it_
             listeners.joined(EVERYTHING, SOMEBODY, always) as everything,
         ):
             bus.emit(event(1), event(2, "/diary"), event(3, "/tea/green"))
-            bus.emit(replace(event("all"), places=None), event(4), event(5, "/diary"))
+            bus.emit(replace(event("all"), scopes=None), event(4), event(5, "/diary"))
             assert await told(tea, 3) == ["1", "3", "4"]
             assert await told(diary, 2) == ["2", "5"]
             assert await told(everything, 6) == ["1", "2", "3", "all", "4", "5"]
@@ -343,7 +343,7 @@ class Compared(MemoryDeleted):
 
 def test_many_reaches_and_many_events_keep_the_event_loop_for_a_short_while_at_a_time(world: World) -> None:
     reaches, happened, turns, Compared.times = 1_000, 50, [0], 0
-    places = (EventScope(scope=f"/tea/{reaches - 1}"),)
+    scopes = (EventScope(scope=f"/tea/{reaches - 1}"),)
 
     async def turn() -> None:
         while True:
@@ -360,7 +360,7 @@ def test_many_reaches_and_many_events_keep_the_event_loop_for_a_short_while_at_a
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(turn)
                 world.app.engine.events.emit(
-                    *(Compared(timestamp=NOON, places=places, id=str(number)) for number in range(happened))
+                    *(Compared(timestamp=NOON, scopes=scopes, id=str(number)) for number in range(happened))
                 )
                 assert len(await told(one, happened)) == happened
                 tasks.cancel_scope.cancel()

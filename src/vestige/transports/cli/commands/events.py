@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 import click
 
 from vestige.core.errors import InvalidInput
-from vestige.core.events import KINDS, Happening
+from vestige.core.events import KINDS, Event
 from vestige.core.nearest import nearest_name
 from vestige.operations.shared.text import clip
 from vestige.transports.cli.session import CliSession
@@ -35,7 +35,7 @@ def follow_events(session: CliSession, types: Sequence[str], limit: int | None) 
     changes use `vestige changelog`.
     """
     _check(types)
-    heard: SimpleQueue[Happening] = SimpleQueue()
+    heard: SimpleQueue[Event] = SimpleQueue()
     with session.open() as app, app.engine.events.listening(heard.put, everywhere=True):
         app.exchange_news()
         click.echo("Listening for events; press Ctrl-C to stop.", err=True)
@@ -49,7 +49,7 @@ def follow_events(session: CliSession, types: Sequence[str], limit: int | None) 
             left -= 1
 
 
-def in_a_line(happening: Happening) -> str:
+def in_a_line(happening: Event) -> str:
     """An event as text: time, type and details."""
     details = happening.details()
     at = details.pop("timestamp")
@@ -63,7 +63,7 @@ def _plain(value: object) -> str:
     return clip(", ".join(map(str, value)) if isinstance(value, tuple) else str(value))
 
 
-def _next(heard: SimpleQueue[Happening]) -> Happening | None:
+def _next(heard: SimpleQueue[Event]) -> Event | None:
     try:
         return heard.get(timeout=LOOK_SECONDS)
     except Empty:

@@ -15,7 +15,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from vestige.core.errors import StoreError
-from vestige.core.events import Happening
+from vestige.core.events import Event
 from vestige.core.models import Access
 from vestige.transports.http.auth.credentials import Identity
 from vestige.transports.http.context import ServerContext
@@ -51,7 +51,7 @@ class Listeners:
         self._following = ExitStack()
         self._follows = False
         self._arriving = threading.Lock()
-        self._arrived: deque[Happening] = deque()
+        self._arrived: deque[Event] = deque()
         self._arrival = anyio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._events = self._compared = 0
@@ -136,7 +136,7 @@ class Listeners:
 
     # -- events ------------------------------------------------------------------------------------------
 
-    def _hear(self, happening: Happening) -> None:
+    def _hear(self, happening: Event) -> None:
         """Queue an event. Called on the thread that caused it."""
         with self._arriving:
             self._arrived.append(happening)
@@ -144,7 +144,7 @@ class Listeners:
         if first and self._loop is not None:
             self._loop.call_soon_threadsafe(lambda: self._arrival.set())
 
-    async def _next(self) -> Happening:
+    async def _next(self) -> Event:
         """Wait for the oldest event that has not been sent."""
         while True:
             with self._arriving:
@@ -163,7 +163,7 @@ class Listeners:
             except Exception:  # a bug here must not end the server
                 logger.exception("The event %s was not sent to listeners", type(happening).__name__)
 
-    async def _hand_out(self, happening: Happening) -> None:
+    async def _hand_out(self, happening: Event) -> None:
         text = ""
         for channel in list(self._channels.values()):
             self._compared += 1
