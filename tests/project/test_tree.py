@@ -14,7 +14,7 @@ SOURCE = PROJECT / "src" / "vestige"
 TESTS = PROJECT / "tests"
 
 APART: dict[str, str] = {
-    "cognition.secrets.provider_keys": "the shapes of providers' keys, beside their data file",
+    "cognition.secrets.provider_keys": "the shapes of providers' keys, beside their data file"
 }
 """Small modules with one importer that stay apart, each with the reason."""
 

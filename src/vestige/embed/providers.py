@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from vestige.embed.background import EmbedderSource
-from vestige.embed.progress import Progress
+from vestige.embed.background import EmbedderSource, Progress
 from vestige.embed.protocol import Embedder, Reranker
 from vestige.embed.rerank import FastembedReranker, RerankerSource
 from vestige.settings.settings import Settings
@@ -62,8 +61,7 @@ class Provider:
         )
 
     def _openai(self, progress: Progress) -> Embedder:
-        from vestige.embed.offline import require_loopback
-        from vestige.embed.openai import OpenAIEmbedder
+        from vestige.embed.openai import OpenAIEmbedder, require_loopback
 
         chosen = self.settings.embeddings
         if self.settings.offline:
