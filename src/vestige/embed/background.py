@@ -158,7 +158,6 @@ class EmbedderSource(BackgroundSource["Embedder"]):
 
     @classmethod
     def of(cls, embedder: "Embedder") -> "EmbedderSource":
-        """A source whose embedder is ready."""
         source = cls(lambda _progress: embedder)
         source._become_ready(embedder)
         return source

@@ -14,7 +14,7 @@ _BYTES_PER_TOKEN = 4
 
 
 class DenseEmbedder(ABC):
-    """An embedder without token states. Its pieces are shorter than the model allows: they are found better."""
+    """An embedder without token states. Short pieces are found better, so the limit is low."""
 
     token_states = False
 

@@ -147,7 +147,6 @@ class RerankerSource(BackgroundSource[Reranker]):
 
     @classmethod
     def of(cls, reranker: Reranker) -> "RerankerSource":
-        """A source whose reranker is ready."""
         source = cls(lambda: reranker, monotonic=lambda: 0.0, wait_seconds=0.0)
         source._become_ready(reranker)
         return source
@@ -179,8 +178,7 @@ class RerankerSource(BackgroundSource[Reranker]):
                 self._begin()
 
     def close(self) -> None:
-        """Release the reranker, after waiting a little for a load in progress: native code must not be
-        interrupted."""
+        """Release the reranker, after a short wait for a load: native code must not be interrupted."""
         with self._changed:
             thread = self._thread
             self._model = None

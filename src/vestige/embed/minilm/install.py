@@ -137,7 +137,6 @@ def load_local(
 
 
 def offline_error(origin: PublishedModel) -> EmbedderError:
-    """The error for a missing model while downloads are forbidden."""
     return weights.unavailable(
         origin,
         "it is not installed, and VESTIGE_OFFLINE forbids fetching it",
@@ -156,7 +155,6 @@ def disk_error(cache_root: Path, origin: PublishedModel, error: OSError) -> Embe
 
 
 def require_room(cache_root: Path, origin: PublishedModel, free_bytes: int) -> None:
-    """Refuse to begin without enough disk space."""
     if free_bytes < ROOM_BYTES:
         raise weights.unavailable(
             origin,
