@@ -22,13 +22,12 @@ from vestige.core.candidates import (
     LexicalScores,
     Sketch,
     TermStatistics,
-    Traits,
     Vectors,
     Voices,
     tokens_kept,
 )
 from vestige.core.errors import InvalidInput
-from vestige.core.models import EVERYTHING, Access, Filter, Record
+from vestige.core.models import EVERYTHING, Access, Filter
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
@@ -70,6 +69,10 @@ class Lexicon:
     sought: frozenset[str]
     windows: Mapping[str, frozenset[str]]
 
+    def counted(self) -> list[str]:
+        """The terms that count: those that were looked up, and those that occur nowhere."""
+        return [term for term, count in self.frequencies.items() if term in self.sought or not count]
+
 
 def best(scored: Sequence[LexicalScores], limit: int) -> list[LexicalScores]:
     """The memories with a term in or beside them, by window, then own, then id."""
@@ -110,18 +113,6 @@ def lexicon_of(state: StoreState, terms: Sequence[str], postings: int | None) ->
         windows={
             name: frozenset(term for term in asked if one.counts[term]) for name, one in windows.items()
         },
-    )
-
-
-def statistics(state: StoreState, terms: Sequence[str], postings: int | None) -> TermStatistics:
-    """The frequencies of the terms that count: those that are looked up, and those that occur nowhere."""
-    found = lexicon_of(state, terms, postings)
-    return TermStatistics(
-        frequencies={
-            term: count for term, count in found.frequencies.items() if term in found.sought or not count
-        },
-        memories=len(state.held),
-        words=sum(sum(held.words.values()) for held in state.held.values()),
     )
 
 
@@ -189,6 +180,7 @@ def gather(state: StoreState, probe: Probe, *, access: Access) -> CandidatePool:
     scores = [lexicon.scores[name] for name in ids]
     pieces = [near.get(name, Scored(memory_id=name, score=nan)) for name in ids]
     every = threads(state)
+    numbers = {held.memory.id: number for number, thread in enumerate(every) for held in thread}
     nearby = _neighbours(
         state, _nearest(passing, near, replace(probe, per_arm=NEARBY + 1, least_cosine=-1.0))
     )
@@ -213,7 +205,9 @@ def gather(state: StoreState, probe: Probe, *, access: Access) -> CandidatePool:
         by_words=np.array([name in by_words for name in ids], dtype=np.bool_),
         by_meaning=np.array([name in by_meaning for name in ids], dtype=np.bool_),
         by_literal=np.array([name in by_literal for name in ids], dtype=np.bool_),
-        traits=_traits([state.held[name] for name in ids], every),
+        traits=traits_of(
+            [state.held[name].record() for name in ids], [numbers.get(name, -1) for name in ids]
+        ),
         sketch=_sketch(state, ids, neighbours(every)) if probe.vector is not None else None,
         frequencies=frequencies,
         memories=len(nearby),
@@ -221,8 +215,7 @@ def gather(state: StoreState, probe: Probe, *, access: Access) -> CandidatePool:
 
 
 def _neighbours(state: StoreState, nearest: Sequence[Scored]) -> list[MemoryEntry]:
-    """The neighbourhood in which words are counted: the nearest memories, where there are more than NEARBY,
-    or all."""
+    """The neighbourhood in which words are counted: the nearest if there are more than NEARBY, or all."""
     if len(nearest) <= NEARBY:
         return list(state.held.values())
     return [state.held[one.memory_id] for one in nearest[:NEARBY]]
@@ -238,8 +231,7 @@ def _frequency(term: str, nearby: Sequence[MemoryEntry], lexicon: Lexicon, memor
 
 def _covered(held: frozenset[str], lexicon: Lexicon, frequencies: Mapping[str, int], memories: int) -> float:
     """The share of the query that a window covers."""
-    sought = [term for term, count in lexicon.frequencies.items() if term in lexicon.sought or not count]
-    whole = mass(sought, frequencies, memories)
+    whole = mass(lexicon.counted(), frequencies, memories)
     return mass(held, frequencies, memories) / whole if whole else 0.0
 
 
@@ -300,12 +292,6 @@ def _held_literals(held: MemoryEntry, literals: Sequence[str]) -> int:
     return verbatim.held(dict.fromkeys(literals), held.memory, held.words.keys())
 
 
-def _traits(candidates: Sequence[MemoryEntry], every: Sequence[Thread]) -> Traits:
-    numbers = {held.memory.id: number for number, thread in enumerate(every) for held in thread}
-    records = [Record(memory=held.memory, strength=held.strength) for held in candidates]
-    return traits_of(records, [numbers.get(one.memory.id, -1) for one in records])
-
-
 def _sketch(state: StoreState, ids: Sequence[str], beside: Neighbours) -> Sketch | None:
     """The tokens of the candidates and their neighbours, one owner after the other."""
     around = [[_at_offset(name, offset, beside) for offset in OFFSETS] for name in ids]
@@ -341,10 +327,14 @@ class InMemorySearch(PublishedState):
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
         state = self._state()
-        return Reworded(
-            records=tuple(search.reworded(state, where, access, limit)),
-            statistics=statistics(state, terms, POSTINGS_BUDGET),
+        found = lexicon_of(state, terms, POSTINGS_BUDGET)
+        statistics = TermStatistics(
+            frequencies={term: found.frequencies[term] for term in found.counted()},
+            memories=len(state.held),
+            words=sum(sum(held.words.values()) for held in state.held.values()),
         )
+        records = tuple(search.reworded(state, where, access, limit))
+        return Reworded(records=records, statistics=statistics)
 
     def lexical(
         self,

@@ -46,7 +46,8 @@ def export(
     names: set[str] = set()
     for memory_id in chosen:
         memory = _memory(state, story, memory_id, vectors=vectors)
-        if ever_within(memory, access) and not _names_beyond(state, memory, access):
+        named = [name for name in successors(memory) if name in state.held]
+        if ever_within(memory, access) and all(state.accessible(name, access) for name in named):
             names.add(memory_id)
             yield memory
     for history in _edges(story):
@@ -130,11 +131,6 @@ def _document(state: StoreState, story: Story, kind: str, document_id: str) -> D
         clock=clock,
         node=node,
     )
-
-
-def _names_beyond(state: StoreState, history: MemoryHistory, access: Access) -> bool:
-    """Whether a history names a memory that is not accessible."""
-    return any(name in state.held and not state.accessible(name, access) for name in successors(history))
 
 
 def _is_exported(

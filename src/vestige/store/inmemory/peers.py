@@ -38,7 +38,6 @@ class InMemoryPeers(PublishedState):
         return [self._who] if self._who else []
 
     def has_peers(self) -> bool:
-        """False: no other process can see it."""
         self._state()
         return False
 

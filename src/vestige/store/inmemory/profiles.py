@@ -33,7 +33,6 @@ def _status(state: StoreState, name: ProfileState, signature: Signature) -> Prof
 
 
 def pieces_of(state: StoreState, held: MemoryEntry, signature: Signature) -> Pieces:
-    """A memory's vectors of a signature."""
     return held.pieces if signature == state.signature else held.beside.get(signature, ())
 
 

@@ -97,7 +97,6 @@ def at_least_none(count: int) -> int:
 
 
 def closest(held: MemoryEntry, query: NDArray[np.float64]) -> Scored:
-    """The piece of a memory with the highest cosine."""
     cosines = np.array([piece.vector for piece in held.pieces], dtype=np.float64) @ query
     at = int(np.argmax(cosines))
     piece = held.pieces[at]

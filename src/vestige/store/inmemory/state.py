@@ -139,7 +139,6 @@ class StoreState:
         ]
 
     def log_within(self, access: Access) -> list[LogEvent]:
-        """The events the access may read."""
         return [event for event in self.log if access == EVERYTHING or self._may_read(event, access)]
 
     def remarked_after(self, position: int) -> set[str | None]:
@@ -230,12 +229,10 @@ def may_hold(document: Document, access: Access) -> bool:
 
 
 def words_of(memory: Memory) -> Mapping[str, int]:
-    """The occurrences of each index term in a memory."""
     return Counter(analyser.memory_terms(memory))
 
 
 def fingerprints_of(memory: Memory) -> frozenset[str]:
-    """The fingerprints of a memory's content and of its other phrasings."""
     return frozenset(analyser.fingerprint(wording) for wording in (memory.content, *memory.phrasings))
 
 

@@ -304,7 +304,6 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
     # -- care ------------------------------------------------------------------------------------
 
     def backup(self, destination: Path) -> None:
-        """InvalidInput: a store in memory has no file to copy."""
         self._state()
         raise InvalidInput(
             "An in-memory store cannot be backed up.",
