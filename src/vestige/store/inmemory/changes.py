@@ -98,7 +98,9 @@ def _revise(state: StoreState, change: Revise, node: str, access: Access) -> Log
     state.hold(new, (*held.past, past))
     if change.embedded is not None:
         take_vectors(state, new.id, change.embedded)
-    payload = {"fields": _changed_fields(old, new), "reason": change.reason}
+    names = (field.name for field in fields(Memory) if field.name not in ("revision", "updated_at"))
+    changed = sorted(name for name in names if getattr(old, name) != getattr(new, name))
+    payload = {"fields": changed, "reason": change.reason}
     return _log(state, node, new.updated_at, REVISED, new, payload)
 
 
@@ -205,11 +207,6 @@ def _require(state: StoreState, memory_id: str, access: Access) -> MemoryEntry:
 def _require_writable(allowed: bool, scope: str) -> None:
     if not allowed:
         raise Forbidden(f"This caller may not write into the scope {scope}.", details={"scope": scope})
-
-
-def _changed_fields(old: Memory, new: Memory) -> list[str]:
-    names = [field.name for field in fields(Memory) if field.name not in ("revision", "updated_at")]
-    return sorted(name for name in names if getattr(old, name) != getattr(new, name))
 
 
 def _log(

@@ -33,15 +33,7 @@ from vestige.store.contract.answers import Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
 from vestige.store.inmemory import search
 from vestige.store.inmemory.profiles import require_signature
-from vestige.store.inmemory.search import (
-    Neighbours,
-    Thread,
-    at_least_none,
-    closest,
-    neighbours,
-    select_worded,
-    threads,
-)
+from vestige.store.inmemory.search import Neighbours, Thread, closest, neighbours, threads
 from vestige.store.inmemory.state import MemoryEntry, PublishedState, StoreState
 
 # -- BM25 at the three levels of the contract, by counting everything.
@@ -77,7 +69,9 @@ class Lexicon:
 def best(scored: Sequence[LexicalScores], limit: int) -> list[LexicalScores]:
     """The memories with a term in or beside them, by window, then own, then id."""
     found = [one for one in scored if one.window > 0]
-    return sorted(found, key=lambda one: (-one.window, -one.own, one.memory_id))[: at_least_none(limit)]
+    return sorted(found, key=lambda one: (-one.window, -one.own, one.memory_id))[
+        : search.at_least_none(limit)
+    ]
 
 
 def lexicon_of(state: StoreState, terms: Sequence[str], postings: int | None) -> Lexicon:
@@ -347,14 +341,14 @@ class InMemorySearch(PublishedState):
     ) -> list[LexicalScores]:
         state = self._state()
         scores = lexicon_of(state, terms, postings).scores
-        return best([scores[held.memory.id] for held in select_worded(state, where, access)], limit)
+        return best([scores[held.memory.id] for held in search.select_worded(state, where, access)], limit)
 
     def nearest(
         self, vectors: NDArray[np.float32], signature: Signature, where: Filter, *, access: Access, limit: int
     ) -> list[list[Scored]]:
         state = self._state()
         queries = search.check_queries(state, vectors, signature)
-        embedded = [held for held in select_worded(state, where, access) if held.pieces]
+        embedded = [held for held in search.select_worded(state, where, access) if held.pieces]
         return [search.best((closest(held, query) for held in embedded), limit) for query in queries]
 
     def vectors(
