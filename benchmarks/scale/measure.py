@@ -20,9 +20,10 @@ from benchmarks.scale.by_hand import PER_ARM, ByHand, Wanted
 from benchmarks.scale.watch import LIMIT, Cost, Meter, Parted, Searcher
 from vestige.cognition.query.analyse import Asked, analyse
 from vestige.cognition.ranking.bm25 import considered
+from vestige.core.candidates import NEARBY, CandidatePool
 from vestige.core.models import EVERYTHING, Filter
 from vestige.embed.protocol import Embedder
-from vestige.store.contract.search import NEARBY, CandidatePool, Probe
+from vestige.store.contract.search import Probe
 from vestige.store.contract.store import MemoryStore
 
 T = TypeVar("T")

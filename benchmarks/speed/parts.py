@@ -17,12 +17,13 @@ from benchmarks.progress import track
 from benchmarks.report import Cell
 from vestige.cognition.query.analyse import Asked, analyse, content_words
 from vestige.cognition.ranking.maxsim import match, weigh
+from vestige.core.candidates import CandidatePool
 from vestige.core.models import EVERYTHING, Filter
 from vestige.embed.protocol import Encoded
 from vestige.engine.context import Call
 from vestige.engine.recall.candidates import Mode, gather
 from vestige.engine.recall.recall import RecallQuery, recall
-from vestige.store.contract.search import CandidatePool, Probe
+from vestige.store.contract.search import Probe
 
 PER_ARM = Mode.BALANCED.depth.per_arm
 LIMIT = 10

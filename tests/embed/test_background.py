@@ -9,10 +9,9 @@ import pytest
 
 from tests.embed.minilm.silent_index import SilentIndex
 from vestige.core.errors import Cancelled, ModelDamaged, ModelUnavailable
-from vestige.embed.background import RETRY_SECONDS, EmbedderSource, EmbedderState
+from vestige.embed.background import RETRY_SECONDS, EmbedderSource, EmbedderState, ModelStep, Progress
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.minilm.child import ChildExit, run_module
-from vestige.embed.progress import ModelStep, Progress
 from vestige.embed.protocol import Embedder
 
 LONG = 30.0

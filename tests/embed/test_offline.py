@@ -6,7 +6,7 @@ import pytest
 
 from testbed.failures import each
 from vestige.core.errors import ModelUnavailable
-from vestige.embed.offline import is_loopback, require_loopback
+from vestige.embed.openai import is_loopback, require_loopback
 
 
 @pytest.mark.parametrize(

@@ -20,17 +20,11 @@ from testbed.world import open_world
 from tests.embed.minilm import tiny_bert
 from vestige.app.app import open_server
 from vestige.core.errors import EmbedderError, MissingExtra, ModelUnavailable
-from vestige.embed.background import EmbedderState
+from vestige.embed.background import EmbedderState, EmbedderStatus
 from vestige.embed.minilm.bert_graph import STATES, build
 from vestige.embed.minilm.convert import read_config
 from vestige.embed.protocol import Reranker
-from vestige.embed.rerank import (
-    QUERY_CHARACTERS,
-    TEXT_CHARACTERS,
-    FastembedReranker,
-    RerankerSource,
-    RerankerStatus,
-)
+from vestige.embed.rerank import QUERY_CHARACTERS, TEXT_CHARACTERS, FastembedReranker, RerankerSource
 from vestige.settings.settings import allowed_in_project, documented_fields
 
 LONG = 30.0
@@ -255,7 +249,7 @@ def test_it_is_loaded_when_first_asked_for_and_only_once() -> None:
         got = list(threads.map(lambda _: rerankers(), range(8)))
     assert all(one is judge for one in got)
     assert len(loads) == 1
-    assert rerankers.status() == RerankerStatus(state=EmbedderState.READY, detail="judge")
+    assert rerankers.status() == EmbedderStatus(state=EmbedderState.READY, detail="judge")
 
 
 def test_a_load_that_takes_long_is_not_waited_for() -> None:
@@ -374,7 +368,7 @@ def test_a_model_that_cannot_be_had_leaves_the_reason(tmp_path: Path) -> None:
         assert world.app.engine.reranker() is None
         status = world.app.engine.reranker.status()
         assert (status.state, "ms-marco" in status.detail) == (EmbedderState.FAILED, True)
-        assert "search.reranker_path" in (status.hint or "")
+        assert "search.reranker_path" in str((status.error or {}).get("hint"))
 
 
 def test_a_server_brings_it_before_anybody_asks(model_path: Path, tmp_path: Path) -> None:

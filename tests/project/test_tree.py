@@ -13,13 +13,8 @@ pytestmark = pytest.mark.slow  # reads every file; `make check` runs it too
 SOURCE = PROJECT / "src" / "vestige"
 TESTS = PROJECT / "tests"
 
-PROTOCOL = "one of the seven Protocols that MemoryStore joins"
 APART: dict[str, str] = {
-    "cognition.secrets.provider_keys": "the shapes of providers' keys, beside their data file",
-    "store.contract.care": PROTOCOL,
-    "store.contract.keys": PROTOCOL,
-    "store.contract.peers": PROTOCOL,
-    "store.contract.writes": PROTOCOL,
+    "cognition.secrets.provider_keys": "the shapes of providers' keys, beside their data file"
 }
 """Small modules with one importer that stay apart, each with the reason."""
 

@@ -1,4 +1,4 @@
-"""Loading an embedder in a background thread, while full-text search already works.
+"""Loading a model in a background thread, while full-text search already works.
 
     absent ──start or get──► loading ◄──► installing
                                 │
@@ -12,12 +12,12 @@ answered its first message.
 import enum
 import logging
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from vestige.core.errors import Cancelled, EmbedderError, VestigeError
-from vestige.embed.progress import ModelStep, Progress
 
 if TYPE_CHECKING:
     from vestige.embed.protocol import Embedder, Signature
@@ -29,6 +29,21 @@ _CLOSE_SECONDS = 5.0
 _TIDY_SECONDS = 0.5
 
 log = logging.getLogger(__name__)
+
+
+class ModelStep(enum.StrEnum):
+    FETCHING = "fetching"
+    CHECKING = "checking"
+    CONVERTING = "converting"
+    LOADING = "loading"
+
+
+Progress = Callable[[ModelStep, float], None]
+"""Called with the step that begins and the share of the whole work (0..1) that is done."""
+
+
+def silent(_step: ModelStep, _share: float) -> None:
+    """Progress without an observer."""
 
 
 class EmbedderState(enum.StrEnum):
@@ -57,15 +72,68 @@ class EmbedderStatus:
     error: Mapping[str, Any] | None = None
 
 
+Loaded = TypeVar("Loaded")
+
+
+class BackgroundSource(ABC, Generic[Loaded]):
+    """Loads a model in a daemon thread, and has it once it is ready. `title` names it in messages."""
+
+    def __init__(self, name: str, title: str) -> None:
+        self._name, self._title = name, title
+        self._changed = threading.Condition()
+        self._status = EmbedderStatus(state=EmbedderState.ABSENT, detail="not loaded yet")
+        self._model: Loaded | None = None
+        self._thread: threading.Thread | None = None
+
+    @abstractmethod
+    def _fetch(self) -> Loaded: ...
+
+    @abstractmethod
+    def _become_ready(self, model: Loaded) -> None: ...
+
+    @abstractmethod
+    def _fail(self, error: VestigeError) -> None: ...
+
+    def status(self) -> EmbedderStatus:
+        with self._changed:
+            return self._status
+
+    def _begin(self) -> None:
+        """Start the loading thread. The caller holds the lock."""
+        self._status = EmbedderStatus(state=EmbedderState.LOADING, detail=ModelStep.LOADING)
+        self._thread = threading.Thread(target=self._bring, name=f"vestige-{self._name}", daemon=True)
+        self._thread.start()
+
+    def _bring(self) -> None:
+        try:
+            model = self._fetch()
+        except VestigeError as error:
+            self._fail(error)
+        except Exception as error:  # whatever it was, the memory goes on without the model
+            log.exception("loading the %s failed", self._name)
+            self._fail(EmbedderError(f"Loading the {self._title} failed: {error}"))
+        else:
+            self._become_ready(model)
+
+    def _move(self, status: EmbedderStatus, model: Loaded | None = None) -> bool:
+        """Enter the next state; False when the source was closed in the meantime."""
+        with self._changed:
+            if self._status.state is EmbedderState.OFF:
+                return False
+            self._status = status
+            self._model = model
+            self._changed.notify_all()
+            return True
+
+
 @runtime_checkable
 class Closeable(Protocol):
     """An embedder with open resources, such as connections."""
 
-    def close(self) -> None:
-        """Let go of it."""
+    def close(self) -> None: ...
 
 
-class EmbedderSource:
+class EmbedderSource(BackgroundSource["Embedder"]):
     """Loads an embedder with `load` in a daemon thread, and returns it once it is ready.
 
     With a clock, `get` retries after a failure that is `retry_seconds` old: the disk may have space again,
@@ -80,20 +148,16 @@ class EmbedderSource:
         monotonic: Callable[[], float] | None = None,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
+        super().__init__("embedder", "embedding model")
         self._load = load
         self._monotonic = monotonic
         self._retry_seconds = retry_seconds
         self._failed_at: float | None = None
         self._complaint = ""
-        self._changed = threading.Condition()
-        self._status = EmbedderStatus(state=EmbedderState.ABSENT, detail="not loaded yet")
-        self._embedder: Embedder | None = None
-        self._thread: threading.Thread | None = None
         self._waiting: list[Callable[[Embedder], None]] = []
 
     @classmethod
     def of(cls, embedder: "Embedder") -> "EmbedderSource":
-        """A source whose embedder is ready."""
         source = cls(lambda _progress: embedder)
         source._become_ready(embedder)
         return source
@@ -115,10 +179,6 @@ class EmbedderSource:
             if self._status.state in _NOT_THERE:
                 self._begin()
 
-    def status(self) -> EmbedderStatus:
-        with self._changed:
-            return self._status
-
     def get(self, wait_seconds: float = 0.0) -> "Embedder | None":
         """The embedder, after waiting for one that is loading; None while it is not ready.
 
@@ -129,12 +189,12 @@ class EmbedderSource:
             if self._status.state in _NOT_THERE and self._is_due():
                 self._begin()
             self._changed.wait_for(lambda: self._status.state is not EmbedderState.LOADING, wait_seconds)
-            return self._embedder
+            return self._model
 
     def on_ready(self, callback: "Callable[[Embedder], None]") -> None:
         """Call `callback` once with the embedder, in the loading thread; at once if it is ready."""
         with self._changed:
-            embedder = self._embedder
+            embedder = self._model
             if embedder is None and self._status.state is not EmbedderState.OFF:
                 self._waiting.append(callback)
         if embedder is not None:
@@ -150,14 +210,12 @@ class EmbedderSource:
         with self._changed:
             thread = self._thread if self._status.state in _AT_WORK else None
             patience = _CLOSE_SECONDS if self._status.state is EmbedderState.LOADING else _TIDY_SECONDS
-            embedder, self._embedder = self._embedder, None
+            embedder, self._model = self._model, None
             self._waiting.clear()
             self._status = EmbedderStatus(state=EmbedderState.OFF, detail="closed")
             self._changed.notify_all()
         if thread is not None and thread is not threading.current_thread():
-            from vestige.embed.minilm.child import (
-                end_children_of,  # here, to keep the import of this module lean
-            )
+            from vestige.embed.minilm.child import end_children_of  # not above: that import must stay lean
 
             end_children_of(thread)
             thread.join(patience)
@@ -171,22 +229,8 @@ class EmbedderSource:
             return False
         return self._monotonic() - self._failed_at >= self._retry_seconds
 
-    def _begin(self) -> None:
-        """Start the loading thread. The caller holds the lock."""
-        self._status = EmbedderStatus(state=EmbedderState.LOADING, detail=ModelStep.LOADING)
-        self._thread = threading.Thread(target=self._bring, name="vestige-embedder", daemon=True)
-        self._thread.start()
-
-    def _bring(self) -> None:
-        try:
-            embedder = self._load(self._report)
-        except VestigeError as error:
-            self._fail(error)
-        except Exception as error:  # whatever it was, the memory goes on without an embedder
-            log.exception("loading the embedder failed")
-            self._fail(EmbedderError(f"Loading the embedding model failed: {error}"))
-        else:
-            self._become_ready(embedder)
+    def _fetch(self) -> "Embedder":
+        return self._load(self._report)
 
     def _report(self, step: ModelStep, share: float) -> None:
         state = EmbedderState.LOADING if step is ModelStep.LOADING else EmbedderState.INSTALLING
@@ -211,16 +255,6 @@ class EmbedderSource:
             callbacks, self._waiting = self._waiting, []
         for callback in callbacks:
             _notify(callback, embedder)
-
-    def _move(self, status: EmbedderStatus, embedder: "Embedder | None" = None) -> bool:
-        """Enter the next state; False when the source was closed in the meantime."""
-        with self._changed:
-            if self._status.state is EmbedderState.OFF:
-                return False
-            self._status = status
-            self._embedder = embedder
-            self._changed.notify_all()
-            return True
 
 
 def _notify(callback: "Callable[[Embedder], None]", embedder: "Embedder") -> None:

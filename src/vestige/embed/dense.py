@@ -1,15 +1,58 @@
-"""Helpers for embedders without token states: unit rows, checks, and vectors as `Encoded`."""
+"""The common part of embedders without token states, with unit rows and their checks."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vestige.core.errors import EmbedderError
-from vestige.embed.protocol import Encoded, Vectors
+from vestige.embed.protocol import Encoded, Signature, Vectors
 
 _BYTES_PER_TOKEN = 4
+
+
+class DenseEmbedder(ABC):
+    """An embedder without token states. Short pieces are found better, so the limit is low."""
+
+    token_states = False
+
+    def __init__(self, signature: Signature, max_tokens: int) -> None:
+        self._signature = signature
+        self._max_tokens = max_tokens
+
+    @property
+    def signature(self) -> Signature:
+        return self._signature
+
+    @property
+    def max_tokens(self) -> int:
+        return self._max_tokens
+
+    @abstractmethod
+    def _embed(self, texts: list[str]) -> ArrayLike:
+        """One vector per text, of any length."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """An estimate without a tokenizer: four bytes each, and never fewer than words."""
+        sizes = ((text, len(text.encode("utf-8", "replace"))) for text in texts)
+        return [max(len(text.split()), math.ceil(size / _BYTES_PER_TOKEN)) for text, size in sizes]
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        rows = self._embed([self._signature.document_prefix + text for text in texts])
+        return unit_rows(rows, count=len(texts), dimension=self._signature.dimension)
+
+    def embed_query(self, text: str) -> Vectors:
+        rows = self._embed([self._signature.query_prefix + text])
+        vector: Vectors = unit_rows(rows, count=1, dimension=self._signature.dimension)[0]
+        return vector
+
+    def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
+        return [Encoded(vector=vector, tokens=None) for vector in self.embed_documents(texts)]
+
+    def encode_query(self, text: str) -> Encoded:
+        return Encoded(vector=self.embed_query(text), tokens=None)
 
 
 def unit_rows(rows: ArrayLike, *, count: int, dimension: int) -> Vectors:
@@ -28,16 +71,3 @@ def unit_rows(rows: ArrayLike, *, count: int, dimension: int) -> Vectors:
         raise EmbedderError("The embedder answered with a vector that has no direction (zero or NaN).")
     unit: Vectors = (matrix / lengths).astype(np.float32)
     return unit
-
-
-def without_tokens(vectors: Vectors) -> list[Encoded]:
-    """The vectors as Encoded values of a model without token states."""
-    return [Encoded(vector=vector, tokens=None) for vector in vectors]
-
-
-def estimated_tokens(texts: Sequence[str]) -> list[int]:
-    """An estimate of the tokens without a tokenizer: four bytes each, and never fewer than words."""
-    return [
-        max(len(text.split()), math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN))
-        for text in texts
-    ]

@@ -1,12 +1,13 @@
 """Any model of the `fastembed` library, with the prefixes its family was trained on."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from numpy.typing import ArrayLike
+
 from vestige.core.errors import EmbedderError, MissingExtra, ModelUnavailable
-from vestige.embed.dense import estimated_tokens, unit_rows, without_tokens
-from vestige.embed.protocol import Encoded, Signature, Vectors
+from vestige.embed.dense import DenseEmbedder
+from vestige.embed.protocol import Signature
 from vestige.settings.settings import forbid_telemetry
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ PREFIXES = (
 _BATCH = 32
 
 
-class FastembedEmbedder:
+class FastembedEmbedder(DenseEmbedder):
     """Embeds with a fastembed model, which fastembed downloads on first use unless `offline`.
 
     `model_path` is a folder with the model's files, for machines without network access.
@@ -38,8 +39,7 @@ class FastembedEmbedder:
     ) -> None:
         self._model = _open(model_name, cache_dir, threads, offline, model_path)
         document_prefix, query_prefix = prefixes(model_name)
-        self._max_tokens = max_tokens
-        self._signature = Signature(
+        signature = Signature(
             name=model_name,
             revision="fastembed",
             dimension=self._model.embedding_size,
@@ -47,44 +47,14 @@ class FastembedEmbedder:
             document_prefix=document_prefix,
             query_prefix=query_prefix,
         )
+        super().__init__(signature, max_tokens)
 
-    @property
-    def signature(self) -> Signature:
-        return self._signature
-
-    @property
-    def max_tokens(self) -> int:
-        """The longest piece. Short pieces are found better, so it is below the model's limit."""
-        return self._max_tokens
-
-    @property
-    def token_states(self) -> bool:
-        return False
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """An estimate: fastembed counts only whole batches."""
-        return estimated_tokens(texts)
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        return self._embed([self._signature.document_prefix + text for text in texts])
-
-    def embed_query(self, text: str) -> Vectors:
-        vector: Vectors = self._embed([self._signature.query_prefix + text])[0]
-        return vector
-
-    def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
-        return without_tokens(self.embed_documents(texts))
-
-    def encode_query(self, text: str) -> Encoded:
-        return Encoded(vector=self.embed_query(text), tokens=None)
-
-    def _embed(self, texts: list[str]) -> Vectors:
+    def _embed(self, texts: list[str]) -> ArrayLike:
         readable = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
         try:
-            rows = list(self._model.embed(readable, batch_size=_BATCH))
+            return list(self._model.embed(readable, batch_size=_BATCH))
         except Exception as error:  # fastembed lets the errors of several libraries through
             raise EmbedderError(f"{self._signature.name} failed: {error}") from error
-        return unit_rows(rows, count=len(texts), dimension=self._signature.dimension)
 
 
 def prefixes(model_name: str) -> tuple[str, str]:

@@ -60,7 +60,7 @@ class HashingEmbedder:
         words = [match.group().casefold() for match in matches]
         states = np.array([_word_state(word, dimension) for word in words], dtype=np.float32)
         tokens = TokenStates(
-            ids=np.array([_word_id(word) for word in words], dtype=np.int32),
+            ids=np.array([_hash(word) >> (64 - _ID_BITS) for word in words], dtype=np.int32),
             spans=np.array([match.span() for match in matches], dtype=np.int32).reshape(-1, 2),
             states=states.reshape(-1, dimension),
         )
@@ -78,10 +78,6 @@ def _word_state(word: str, dimension: int) -> Vectors:
     unit = _unit(state)
     unit.flags.writeable = False  # it is shared by every text with this word
     return unit
-
-
-def _word_id(word: str) -> int:
-    return _hash(word) >> (64 - _ID_BITS)
 
 
 def _hash(feature: str) -> int:

@@ -10,7 +10,6 @@ docs/concepts/embeddings.md.
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -34,14 +33,6 @@ _STATES = "last_hidden_state"
 _SPECIAL = 2
 
 _Made = TypeVar("_Made")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tokens:
-    """The tokens of one text: `ids` with [CLS] and [SEP], `spans` without."""
-
-    ids: NDArray[np.int64]
-    spans: NDArray[np.int32]
 
 
 class OnnxEmbedder:
@@ -78,7 +69,7 @@ class OnnxEmbedder:
 
     def embed_query(self, text: str) -> Vectors:
         """The text's unit vector. Token states are neither computed into an output nor copied."""
-        (vectors,) = self._run(self._read(text), [_SENTENCE])
+        (vectors,) = self._run(self._read(text)[0], [_SENTENCE])
         vector: Vectors = vectors[0]
         return vector
 
@@ -86,20 +77,18 @@ class OnnxEmbedder:
         return self._spread(self.encode_query, texts)
 
     def encode_query(self, text: str) -> Encoded:
-        tokens = self._read(text)
-        vectors, states = self._run(tokens, [_SENTENCE, _STATES])
+        ids, spans = self._read(text)
+        vectors, states = self._run(ids, [_SENTENCE, _STATES])
         # Without [CLS] and [SEP], and without what the vocabulary lacks: all of it looks the same.
-        known = tokens.ids[1:-1] != self._unknown
+        known = ids[1:-1] != self._unknown
         inner = states[0, 1:-1][known]
         lengths = np.linalg.norm(inner, axis=1, keepdims=True)
-        return Encoded(
-            vector=vectors[0],
-            tokens=TokenStates(
-                ids=tokens.ids[1:-1][known].astype(np.int32),
-                spans=tokens.spans[known],
-                states=inner / np.maximum(lengths, np.float32(1e-12)),
-            ),
+        tokens = TokenStates(
+            ids=ids[1:-1][known].astype(np.int32),
+            spans=spans[known],
+            states=inner / np.maximum(lengths, np.float32(1e-12)),
         )
+        return Encoded(vector=vectors[0], tokens=tokens)
 
     def _spread(self, one: Callable[[str], _Made], texts: Sequence[str]) -> list[_Made]:
         """`one` of every text, in order, with the work spread over the threads."""
@@ -112,13 +101,11 @@ class OnnxEmbedder:
             made = dict(zip(order, pool.map(lambda index: one(texts[index]), order), strict=True))
         return [made[index] for index in range(len(texts))]
 
-    def _read(self, text: str) -> _Tokens:
-        ids, spans = self._pieces(text)
-        kept = ids[: self.max_tokens]
-        return _Tokens(
-            ids=np.array([self._first, *kept, self._last], dtype=np.int64),
-            spans=np.array(spans[: self.max_tokens], dtype=np.int32).reshape(-1, 2),
-        )
+    def _read(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The ids of the tokens with [CLS] and [SEP], and their spans without."""
+        ids, spans = (found[: self.max_tokens] for found in self._pieces(text))
+        marked = np.array([self._first, *ids, self._last], dtype=np.int64)
+        return marked, np.array(spans, dtype=np.int32).reshape(-1, 2)
 
     def _pieces(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         # A lone surrogate is no Unicode text; `replace` puts one character in its place.
@@ -126,8 +113,8 @@ class OnnxEmbedder:
         encoding = self._tokenizer.encode(readable, add_special_tokens=False)
         return encoding.ids, encoding.offsets
 
-    def _run(self, tokens: _Tokens, outputs: list[str]) -> list[Vectors]:
-        ids = tokens.ids[np.newaxis]
+    def _run(self, tokens: NDArray[np.int64], outputs: list[str]) -> list[Vectors]:
+        ids = tokens[np.newaxis]
         feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         try:
             results: list[Vectors] = self._session.run(outputs, feed)
@@ -155,9 +142,8 @@ def _open_session(model_dir: Path) -> "InferenceSession":
     # A spinning thread would take a core from the agent next to us between two queries.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        return onnxruntime.InferenceSession(
-            str(model_dir / GRAPH), options, providers=["CPUExecutionProvider"]
-        )
+        graph = str(model_dir / GRAPH)
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors share no base class
         raise damaged(model_dir, f"{GRAPH} cannot be loaded ({error})") from error
 

@@ -1,13 +1,14 @@
-"""Any endpoint that speaks the OpenAI embeddings protocol: Ollama, vLLM, llama.cpp, OpenAI itself."""
+"""Any endpoint that speaks the OpenAI embeddings protocol: Ollama, vLLM, llama.cpp, OpenAI itself. With
+VESTIGE_OFFLINE, only one on this machine."""
 
 from collections.abc import Callable, Mapping, Sequence
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from vestige.core.errors import ConfigError, EmbedderError, MissingExtra
-from vestige.embed.dense import estimated_tokens, unit_rows, without_tokens
-from vestige.embed.offline import is_loopback
-from vestige.embed.protocol import Encoded, Signature, Vectors
+from vestige.core.errors import ConfigError, EmbedderError, MissingExtra, ModelUnavailable
+from vestige.embed.dense import DenseEmbedder
+from vestige.embed.protocol import Signature
 
 if TYPE_CHECKING:
     import httpx
@@ -20,7 +21,7 @@ _SHOWN_CHARS = 300
 _PROBE = "dimension"
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(DenseEmbedder):
     """Embeds over HTTP. The key goes into one header and nowhere else: no log, no error, no signature.
 
     `dimension` is what the vectors must have; without it one request finds out. `shorten` asks the
@@ -46,45 +47,17 @@ class OpenAIEmbedder:
         self._model = model
         self._sleep = sleep
         self._batch_size = batch_size
-        self._max_tokens = max_tokens
         self._shorten_to = dimension if shorten else None
         self._client = _open_client(base_url, api_key, timeout_seconds)
-        self._signature = Signature(
-            name=model, revision="openai", dimension=dimension or self._probe(), pooling="model"
+        dimension = dimension or self._probe()
+        super().__init__(
+            Signature(name=model, revision="openai", dimension=dimension, pooling="model"), max_tokens
         )
 
-    @property
-    def signature(self) -> Signature:
-        return self._signature
-
-    @property
-    def max_tokens(self) -> int:
-        return self._max_tokens
-
-    @property
-    def token_states(self) -> bool:
-        return False
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """An estimate: the model's tokenizer is on the server."""
-        return estimated_tokens(texts)
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """One unit row per text, `batch_size` texts per request."""
-        rows: list[list[float]] = []
-        for start in range(0, len(texts), self._batch_size):
-            rows += self._request(texts[start : start + self._batch_size])
-        return unit_rows(rows, count=len(texts), dimension=self._signature.dimension)
-
-    def embed_query(self, text: str) -> Vectors:
-        vector: Vectors = self.embed_documents([text])[0]
-        return vector
-
-    def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
-        return without_tokens(self.embed_documents(texts))
-
-    def encode_query(self, text: str) -> Encoded:
-        return Encoded(vector=self.embed_query(text), tokens=None)
+    def _embed(self, texts: list[str]) -> list[list[float]]:
+        """One row per text, `batch_size` texts per request."""
+        starts = range(0, len(texts), self._batch_size)
+        return [row for start in starts for row in self._request(texts[start : start + self._batch_size])]
 
     def close(self) -> None:
         self._client.close()
@@ -106,12 +79,11 @@ class OpenAIEmbedder:
 
     def _post(self, body: Mapping[str, Any]) -> "httpx.Response":
         """The response to a request, after pauses while the server is overloaded or starting."""
-        tries = 1
-        response = self._try(body)
-        while tries < TRIES and (response is None or response.status_code in _RETRIED):
-            self._sleep(_pause_seconds(response, tries))
-            tries += 1
+        for tries in range(1, TRIES + 1):
             response = self._try(body)
+            if tries == TRIES or (response is not None and response.status_code not in _RETRIED):
+                break
+            self._sleep(_pause_seconds(response, tries))
         if response is None:
             raise self._failure("it closed the connection without an answer")
         if not response.is_success:
@@ -175,3 +147,25 @@ def _pause_seconds(response: "httpx.Response | None", tries: int) -> float:
     asked = "" if response is None else response.headers.get("retry-after", "")
     pause = float(asked) if asked.isdecimal() else _FIRST_PAUSE_SECONDS * 2.0 ** (tries - 1)
     return min(pause, LONGEST_PAUSE_SECONDS)
+
+
+def require_loopback(url: str) -> None:
+    """Raise ModelUnavailable unless the endpoint is on this machine. The URL is validated elsewhere."""
+    host = urlsplit(url).hostname
+    if host is None or is_loopback(host):
+        return
+    raise ModelUnavailable(
+        f"The embeddings endpoint at {host} is on the network, which VESTIGE_OFFLINE forbids to use.",
+        hint="Unset VESTIGE_OFFLINE, or give the URL of an endpoint here, such as http://localhost:11434/v1",
+        details={"reason": "offline", "host": host},
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine by its name alone, without a lookup."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from vestige.embed.background import EmbedderSource
-from vestige.embed.progress import Progress
+from vestige.embed.background import EmbedderSource, Progress
 from vestige.embed.protocol import Embedder, Reranker
 from vestige.embed.rerank import FastembedReranker, RerankerSource
 from vestige.settings.settings import Settings
@@ -26,53 +25,36 @@ class Provider:
 
     def load(self, progress: Progress) -> Embedder:
         """The embedder of the provider in the settings, which is not `off`."""
-        loaders: dict[str, Callable[[Progress], Embedder]] = {
-            "local": self._local,
-            "fastembed": self._fastembed,
-            "openai": self._openai,
-            "hashing": self._hashing,
-        }
-        return loaders[self.settings.embeddings.provider](progress)
+        settings, chosen = self.settings, self.settings.embeddings
+        threads = chosen.threads or min(MOST_THREADS, self.cores)
+        if chosen.provider == "local":
+            from vestige.embed.minilm.install import load_local
 
-    @property
-    def _threads(self) -> int:
-        return self.settings.embeddings.threads or min(MOST_THREADS, self.cores)
+            return load_local(
+                settings.model_cache,
+                threads=threads,
+                offline=settings.offline,
+                allow_install=self.allow_install,
+                progress=progress,
+            )
+        if chosen.provider == "fastembed":
+            from vestige.embed.fastembed import FastembedEmbedder
 
-    def _local(self, progress: Progress) -> Embedder:
-        from vestige.embed.minilm.install import load_local
+            return FastembedEmbedder(
+                chosen.model,
+                settings.model_cache,
+                threads=threads,
+                offline=settings.offline,
+                model_path=Path(chosen.model_path).expanduser() if chosen.model_path else None,
+            )
+        if chosen.provider == "openai":
+            from vestige.embed.openai import OpenAIEmbedder, require_loopback
 
-        return load_local(
-            self.settings.model_cache,
-            threads=self._threads,
-            offline=self.settings.offline,
-            allow_install=self.allow_install,
-            progress=progress,
-        )
-
-    def _fastembed(self, progress: Progress) -> Embedder:
-        from vestige.embed.fastembed import FastembedEmbedder
-
-        chosen = self.settings.embeddings
-        return FastembedEmbedder(
-            chosen.model,
-            self.settings.model_cache,
-            threads=self._threads,
-            offline=self.settings.offline,
-            model_path=Path(chosen.model_path).expanduser() if chosen.model_path else None,
-        )
-
-    def _openai(self, progress: Progress) -> Embedder:
-        from vestige.embed.offline import require_loopback
-        from vestige.embed.openai import OpenAIEmbedder
-
-        chosen = self.settings.embeddings
-        if self.settings.offline:
-            require_loopback(chosen.url)
-        return OpenAIEmbedder(
-            chosen.url, chosen.model, chosen.api_key or None, chosen.dimension or None, sleep=self.sleep
-        )
-
-    def _hashing(self, progress: Progress) -> Embedder:
+            if settings.offline:
+                require_loopback(chosen.url)
+            return OpenAIEmbedder(
+                chosen.url, chosen.model, chosen.api_key or None, chosen.dimension or None, sleep=self.sleep
+            )
         from vestige.embed.hashing import HashingEmbedder
 
         return HashingEmbedder()

@@ -5,9 +5,7 @@ search first needs it; a search never fails because of it.
 """
 
 import logging
-import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.core.errors import EmbedderError, MissingExtra, ModelUnavailable, VestigeError
-from vestige.embed.background import EmbedderState
+from vestige.embed.background import BackgroundSource, EmbedderState, EmbedderStatus
 from vestige.embed.protocol import Reranker
 from vestige.settings.settings import forbid_telemetry
 
@@ -131,16 +129,7 @@ def _unavailable(name: str, why: str, offline: bool) -> ModelUnavailable:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RerankerStatus:
-    """The state of the reranker: off, absent (not needed yet), loading, ready or failed, and the reason."""
-
-    state: EmbedderState
-    detail: str = ""
-    hint: str | None = None
-
-
-class RerankerSource:
+class RerankerSource(BackgroundSource[Reranker]):
     """Loads a reranker with `load`, once, in a daemon thread; call it to get the reranker, or None.
 
     A search waits for a load until it is `wait_seconds` old, which is enough for a model on disk. A download
@@ -150,20 +139,16 @@ class RerankerSource:
     def __init__(
         self, load: Callable[[], Reranker], *, monotonic: Callable[[], float], wait_seconds: float
     ) -> None:
+        super().__init__("reranker", "reranker")
         self._load = load
         self._monotonic = monotonic
         self._wait_seconds = wait_seconds
-        self._changed = threading.Condition()
-        self._status = RerankerStatus(state=EmbedderState.ABSENT, detail="not loaded yet")
-        self._reranker: Reranker | None = None
-        self._thread: threading.Thread | None = None
         self._waited_until = 0.0
 
     @classmethod
     def of(cls, reranker: Reranker) -> "RerankerSource":
-        """A source whose reranker is ready."""
         source = cls(lambda: reranker, monotonic=lambda: 0.0, wait_seconds=0.0)
-        source._move(RerankerStatus(state=EmbedderState.READY, detail=reranker.name), reranker)
+        source._become_ready(reranker)
         return source
 
     @classmethod
@@ -174,7 +159,7 @@ class RerankerSource:
             raise EmbedderError("The setting search.reranker is off.")
 
         source = cls(refuse, monotonic=lambda: 0.0, wait_seconds=0.0)
-        source._status = RerankerStatus(state=EmbedderState.OFF, detail="The setting search.reranker is off.")
+        source._status = EmbedderStatus(state=EmbedderState.OFF, detail="The setting search.reranker is off.")
         return source
 
     def __call__(self) -> Reranker | None:
@@ -183,51 +168,31 @@ class RerankerSource:
         with self._changed:
             left = self._waited_until - self._monotonic()
             self._changed.wait_for(lambda: self._status.state is not EmbedderState.LOADING, max(0.0, left))
-            return self._reranker
+            return self._model
 
     def start(self) -> None:
         """Begin to load; does nothing when that was begun before, or it is off."""
         with self._changed:
             if self._status.state is EmbedderState.ABSENT:
-                self._status = RerankerStatus(state=EmbedderState.LOADING)
                 self._waited_until = self._monotonic() + self._wait_seconds
-                self._thread = threading.Thread(target=self._bring, name="vestige-reranker", daemon=True)
-                self._thread.start()
-
-    def status(self) -> RerankerStatus:
-        with self._changed:
-            return self._status
+                self._begin()
 
     def close(self) -> None:
-        """Release the reranker, after waiting a little for a load in progress: native code must not be
-        interrupted."""
+        """Release the reranker, after a short wait for a load: native code must not be interrupted."""
         with self._changed:
             thread = self._thread
-            self._reranker = None
-            self._status = RerankerStatus(state=EmbedderState.OFF, detail="closed")
+            self._model = None
+            self._status = EmbedderStatus(state=EmbedderState.OFF, detail="closed")
             self._changed.notify_all()
         if thread is not None:
             thread.join(_CLOSE_SECONDS)
 
-    def _bring(self) -> None:
-        try:
-            reranker = self._load()
-        except VestigeError as error:
-            self._fail(error)
-        except Exception as error:  # whatever it was, searches go on without a reranker
-            log.exception("loading the reranker failed")
-            self._fail(EmbedderError(f"Loading the reranker failed: {error}"))
-        else:
-            self._move(RerankerStatus(state=EmbedderState.READY, detail=reranker.name), reranker)
+    def _fetch(self) -> Reranker:
+        return self._load()
+
+    def _become_ready(self, model: Reranker) -> None:
+        self._move(EmbedderStatus(state=EmbedderState.READY, detail=model.name), model)
 
     def _fail(self, error: VestigeError) -> None:
         log.warning("no reranker: %s", error.message)
-        self._move(RerankerStatus(state=EmbedderState.FAILED, detail=error.message, hint=error.hint), None)
-
-    def _move(self, status: RerankerStatus, reranker: Reranker | None) -> None:
-        """Enter the next state, unless the source was closed in the meantime."""
-        with self._changed:
-            if self._status.state is not EmbedderState.OFF:
-                self._status = status
-                self._reranker = reranker
-                self._changed.notify_all()
+        self._move(EmbedderStatus(state=EmbedderState.FAILED, detail=error.message, error=error.value()))

@@ -14,11 +14,11 @@ import pytest
 from testbed.project import PROJECT
 from tests.embed.minilm import tiny_bert
 from vestige.core.errors import Cancelled, EmbedderError, MissingExtra, ModelDamaged, ModelUnavailable
+from vestige.embed.background import ModelStep
 from vestige.embed.minilm import weights
 from vestige.embed.minilm.install import (
     ROOM_BYTES,
     ModelPresence,
-    default_model_dir,
     disk_error,
     install,
     load_local,
@@ -27,7 +27,6 @@ from vestige.embed.minilm.install import (
     status,
 )
 from vestige.embed.minilm.weights import MINILM, PublishedModel
-from vestige.embed.progress import ModelStep
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +44,7 @@ def no_index(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_empty_cache_has_no_model(tmp_path: Path) -> None:
     found = status(tmp_path / "nowhere")
     assert found.presence is ModelPresence.ABSENT
-    assert found.path == default_model_dir(tmp_path / "nowhere")
+    assert found.path == model_dir(tmp_path / "nowhere")
 
 
 @pytest.mark.slow

@@ -9,9 +9,8 @@ import pytest
 from testbed.world import START, World, open_world
 from vestige.core.errors import MissingExtra, ModelUnavailable, VestigeError
 from vestige.core.models import EVERYTHING, Memory
-from vestige.embed.background import EmbedderSource, EmbedderState
+from vestige.embed.background import EmbedderSource, EmbedderState, Progress
 from vestige.embed.hashing import HashingEmbedder
-from vestige.embed.progress import Progress
 from vestige.embed.protocol import Embedder
 from vestige.engine.care.health import Health, health
 from vestige.engine.context import Call

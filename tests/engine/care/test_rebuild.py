@@ -12,9 +12,8 @@ from testbed.world import START, World, open_world
 from vestige.cognition.fsrs.strength import StrengthLine, encode, fold
 from vestige.core.errors import ModelUnavailable
 from vestige.core.models import ANYTHING, EVERYTHING, Evidence, Memory, MemoryState, Record
-from vestige.embed.background import EmbedderSource
+from vestige.embed.background import EmbedderSource, Progress
 from vestige.embed.hashing import HashingEmbedder
-from vestige.embed.progress import Progress
 from vestige.embed.protocol import Embedder
 from vestige.engine.care.rebuild import rebuild
 from vestige.engine.context import Call, Engine

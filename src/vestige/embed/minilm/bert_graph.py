@@ -53,16 +53,11 @@ class _BertGraph:
         """A linear layer's weight, which torch keeps transposed."""
         return self.constant(name, self.weights[name].T)
 
-    def node(self, op: str, inputs: list[str], output: str, **attributes: float) -> str:
-        return self._add(op, "", inputs, [output], attributes)
-
     def fused(self, op: str, inputs: list[str], *outputs: str, **attributes: float) -> str:
-        return self._add(op, _FUSED, inputs, list(outputs), attributes)
+        return self.node(op, inputs, *outputs, domain=_FUSED, **attributes)
 
-    def _add(
-        self, op: str, domain: str, inputs: list[str], outputs: list[str], attributes: Mapping[str, float]
-    ) -> str:
-        node = helper.make_node(op, inputs, outputs, name=outputs[0], domain=domain)
+    def node(self, op: str, inputs: list[str], *outputs: str, domain: str = "", **attributes: float) -> str:
+        node = helper.make_node(op, inputs, list(outputs), name=outputs[0], domain=domain)
         node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
         self.nodes.append(node)
         return outputs[0]
@@ -83,16 +78,10 @@ def _embeddings(graph: _BertGraph) -> tuple[str, str]:
     ids, mask, types = (graph.node("Cast", [name], f"{name}.int32", to=TensorProto.INT32) for name in INPUTS)
     prefix = "embeddings."
     tables = ("word_embeddings", "position_embeddings", "token_type_embeddings")
+    weights = [graph.weight(f"{prefix}{table}.weight") for table in (*tables, "LayerNorm")]
     state = graph.fused(
         "EmbedLayerNormalization",
-        [
-            ids,
-            types,
-            *(graph.weight(f"{prefix}{table}.weight") for table in tables),
-            graph.weight(f"{prefix}LayerNorm.weight"),
-            graph.weight(f"{prefix}LayerNorm.bias"),
-            mask,
-        ],
+        [ids, types, *weights, graph.weight(f"{prefix}LayerNorm.bias"), mask],
         "embeddings",
         "mask_index",
         epsilon=graph.config.layer_norm_eps,

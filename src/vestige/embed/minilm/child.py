@@ -99,8 +99,7 @@ def _started(command: list[str], directory: Path) -> Iterator[_Process | None]:
 
 
 def _main() -> None:
-    """The child's own main function: run the module that the arguments name, until its end or its
-    parent's."""
+    """The child's main function: run the module that the arguments name, until its end or its parent's."""
     lifeline = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

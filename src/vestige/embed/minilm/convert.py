@@ -5,7 +5,7 @@ float32). One scale per channel and seven bits of range avoid that (0.987-0.995)
 embeddings stay float32, in a file of their own: onnxruntime maps it into memory instead of reading
 it, which halves both the time to load and the memory of a process, and processes share the pages.
 
-Runs as a child process (`python -m vestige.embed.convert SOURCE TARGET NAME`): it needs hundreds of
+Runs as a child process (`python -m vestige.embed.minilm.convert SOURCE TARGET NAME`): it needs hundreds of
 megabytes for a few seconds, which a server must not keep.
 """
 

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vestige.core.errors import EmbedderError, MissingExtra, ModelDamaged
+from vestige.embed.background import ModelStep, Progress, silent
 from vestige.embed.minilm import weights
 from vestige.embed.minilm.child import DISK_FULL, run_module
 from vestige.embed.minilm.manifest import verify
 from vestige.embed.minilm.weights import MINILM, PublishedModel
 from vestige.embed.onnx import OnnxEmbedder
-from vestige.embed.progress import ModelStep, Progress, silent
 from vestige.embed.protocol import Embedder, Signature
 
 ROOM_BYTES = 400_000_000
@@ -61,11 +61,7 @@ class ModelStatus:
     reason: str = ""
 
 
-def default_model_dir(cache_root: Path) -> Path:
-    return model_dir(cache_root, MINILM)
-
-
-def model_dir(cache_root: Path, origin: PublishedModel) -> Path:
+def model_dir(cache_root: Path, origin: PublishedModel = MINILM) -> Path:
     return cache_root / f"{origin.name}-int8"
 
 
@@ -141,7 +137,6 @@ def load_local(
 
 
 def offline_error(origin: PublishedModel) -> EmbedderError:
-    """The error for a missing model while downloads are forbidden."""
     return weights.unavailable(
         origin,
         "it is not installed, and VESTIGE_OFFLINE forbids fetching it",
@@ -160,7 +155,6 @@ def disk_error(cache_root: Path, origin: PublishedModel, error: OSError) -> Embe
 
 
 def require_room(cache_root: Path, origin: PublishedModel, free_bytes: int) -> None:
-    """Refuse to begin without enough disk space."""
     if free_bytes < ROOM_BYTES:
         raise weights.unavailable(
             origin,

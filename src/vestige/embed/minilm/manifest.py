@@ -48,12 +48,10 @@ class Manifest:
 
     @property
     def size(self) -> int:
-        """The total size in bytes."""
         return sum(entry.size for entry in self.files.values())
 
 
 def write_manifest(folder: Path, signature: Signature) -> Manifest:
-    """Write the manifest of a new folder."""
     stamps = {name: _stamp_of(folder, name) for name in MODEL_FILES}
     entries = {
         name: FileEntry(size=stamp[0], sha256=sha256_of(folder / name)) for name, stamp in stamps.items()
@@ -99,7 +97,6 @@ def verify(folder: Path, *, full: bool = False) -> Manifest:
 
 
 def damaged(folder: Path, reason: str) -> ModelDamaged:
-    """The error for a damaged model folder."""
     return ModelDamaged(
         f"The embedding model in {folder} is damaged: {reason}.",
         hint="vestige model install --force",

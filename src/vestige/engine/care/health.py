@@ -10,7 +10,6 @@ from vestige.cognition.fsrs.trend import SNAPSHOTS
 from vestige.core.models import MemoryState, StoreStats
 from vestige.embed.background import EmbedderState, EmbedderStatus
 from vestige.embed.protocol import Signature
-from vestige.embed.rerank import RerankerStatus
 from vestige.engine.care.backup import backup_warning
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
@@ -146,13 +145,15 @@ def _embedding_finding(stats: StoreStats, embedder: EmbedderStatus) -> HealthFin
     return HealthFinding(warning=warning, advice=f"To find memories by meaning too: {hint}")
 
 
-def _reranker_finding(call: Call, reranker: RerankerStatus) -> HealthFinding:
+def _reranker_finding(call: Call, reranker: EmbedderStatus) -> HealthFinding:
     """Whether the configured reranker works."""
     if reranker.state is not EmbedderState.FAILED:
         return HealthFinding()
     if not call.sees_installation:
         return HealthFinding(warning="Results are not reranked: the reranker cannot be used.")
-    return HealthFinding(warning=f"Results are not reranked: {reranker.detail}", advice=reranker.hint)
+    return HealthFinding(
+        warning=f"Results are not reranked: {reranker.detail}", advice=(reranker.error or {}).get("hint")
+    )
 
 
 def _retention_findings(stats: StoreStats, average: float) -> list[HealthFinding]:

@@ -80,7 +80,6 @@ def other_model(held: Signature, offered: Signature) -> ModelMismatch:
 
 
 def still_in_use(held: Signature) -> InvalidInput:
-    """The error for dropping the vectors in use."""
     return InvalidInput(
         f"The vectors of {held.profile} are in use.",
         hint="Put another signature in use first.",

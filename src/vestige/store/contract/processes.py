@@ -35,7 +35,6 @@ class Who:
         return f"{self.command or 'a process'} (pid {self.pid}{where}, {since})"
 
     def details(self) -> dict[str, Any]:
-        """The same for a program."""
         fields = {"pid": self.pid, "command": self.command, "since": self.since.isoformat()}
         return {**fields, "host": self.host} if self.host else fields
 
@@ -48,19 +47,15 @@ class Holder:
     purpose: str
 
     def details(self) -> dict[str, Any]:
-        """The same for a program."""
         return {**self.who.details(), "purpose": self.purpose}
 
 
 def kept(holder: Holder | None, *, details: Mapping[str, Any] | None = None) -> StoreBusy:
     """The error for exclusive work while another process or thread has the store for itself."""
-    if holder is None:
-        message, stop = "Another process has exclusive use of the store.", "that process"
-    else:
-        message, stop = (
-            f"{holder.who} has exclusive use of the store: {holder.purpose}.",
-            f"process {holder.who.pid}",
-        )
+    message, stop = "Another process has exclusive use of the store.", "that process"
+    if holder is not None:
+        message = f"{holder.who} has exclusive use of the store: {holder.purpose}."
+        stop = f"process {holder.who.pid}"
     return StoreBusy(
         message,
         hint=f"Reading and ordinary writing go on. Wait until it is done and try again, or stop {stop}.",

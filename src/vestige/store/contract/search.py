@@ -7,33 +7,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.core.candidates import (
-    NEARBY,
-    OFFSETS,
-    CandidatePool,
-    LexicalScores,
-    Sketch,
-    TermStatistics,
-    Traits,
-    Voices,
-)
+from vestige.core.candidates import CandidatePool, LexicalScores, TermStatistics, Voices
 from vestige.core.models import ANYTHING, Access, Filter, Record
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored
-
-__all__ = [
-    "NEARBY",
-    "OFFSETS",
-    "POSTINGS_BUDGET",
-    "CandidatePool",
-    "LexicalScores",
-    "Probe",
-    "Reworded",
-    "Sketch",
-    "TermStatistics",
-    "Traits",
-    "Voices",
-]
 
 POSTINGS_BUDGET = 60_000
 """The most occurrences of terms that one search visits, the rarest terms first. It bounds the cost of common

@@ -51,13 +51,11 @@ def about(
 
 
 def no_repair(name: str) -> InvalidInput:
-    """The error for an unknown repair."""
     return InvalidInput(f"There is no repair called {name!r}.", details={"repair": name})
 
 
 def file_software() -> dict[str, str]:
-    """The version of SQLite in this Python: it decides which files can be read, and how well they are
-    checked."""
+    """The version of SQLite in this Python: it decides which files can be read and how they are checked."""
     return {"sqlite": sqlite3.sqlite_version}
 
 

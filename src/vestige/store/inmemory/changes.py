@@ -1,23 +1,25 @@
 """Applies changes to a copy of the state that no reader sees yet."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, assert_never
 
 from vestige.cognition.fsrs import strength
-from vestige.cognition.text.analyser import text_hash
 from vestige.core.clock import tick
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
-from vestige.core.models import ROOT_SCOPE, Access, LogEvent, Memory, Revision, Tombstone, utc
+from vestige.core.models import ROOT_SCOPE, Access, LogEvent, Memory, Revision, utc
 from vestige.store.contract.changes import (
     CARRIED,
+    CREATED,
+    DELETED,
     DROPPED,
     LINKED,
     PUT,
     REMARKED,
+    REVISED,
     STATE,
     TUNED,
     UNLINKED,
@@ -33,21 +35,11 @@ from vestige.store.contract.changes import (
     Revise,
     Tune,
     Unlink,
-    about,
     check_tune,
     evidence_payload,
 )
-from vestige.store.inmemory import documents
 from vestige.store.inmemory.profiles import take_vectors
-from vestige.store.inmemory.state import (
-    MemoryEntry,
-    StoreState,
-    TombstoneEntry,
-    apart,
-    as_json,
-    fingerprints_of,
-    words_of,
-)
+from vestige.store.inmemory.state import MemoryEntry, StoreState, apart, as_json, may_hold
 from vestige.store.merge.strength_log import carried, carried_strength
 
 
@@ -66,46 +58,36 @@ def apply(state: StoreState, change: Change, *, node: str, access: Access) -> Lo
             return _link(state, change, node, access)
         case Unlink():
             return _unlink(state, change, node, access)
-        case Put() | Drop():
-            return _file(state, change, node, access)
+        case Put():
+            return _put(state, change, node, access)
+        case Drop():
+            return _drop(state, change, node, access)
         case Forget():
             return _forget(state, change, node, access)
         case _:
             assert_never(change)
 
 
-def touched(changes: Iterable[Change]) -> frozenset[str]:
-    """The ids of the memories these changes are about."""
-    return frozenset(memory_id for change in changes for memory_id in about(change))
-
-
 def _add(state: StoreState, change: Add, node: str, access: Access) -> LogEvent:
     memory = apart(change.memory)
-    _require_writable(memory, access)
+    _require_writable(access.allows(memory), memory.scope)
     if memory.id in state.held or memory.id in state.buried:
         raise Conflict(
             f"The id {memory.id} is already taken.",
             hint="Ids are never used twice, not even after a deletion.",
             details={"memory_id": memory.id},
         )
-    state.arrivals += 1
-    state.held[memory.id] = MemoryEntry(
-        arrival=state.arrivals,
-        memory=memory,
-        strength=strength.encode(memory.created_at, state.curve),
-        words=words_of(memory),
-        fingerprints=fingerprints_of(memory),
-    )
+    state.hold(memory, past=())
     if change.embedded is not None:
         take_vectors(state, memory.id, change.embedded)
-    return _log(state, node, memory.created_at, "memory.created", memory, {})
+    return _log(state, node, memory.created_at, CREATED, memory, {})
 
 
 def _revise(state: StoreState, change: Revise, node: str, access: Access) -> LogEvent:
     held = _require(state, change.memory.id, access)
     old = held.memory
     new = apart(replace(change.memory, created_at=old.created_at))
-    _require_writable(new, access)
+    _require_writable(access.allows(new), new.scope)
     if new.revision != old.revision + 1:
         raise Conflict(
             f"The memory {old.id} is at revision {old.revision}; {new.revision} cannot follow it.",
@@ -113,55 +95,34 @@ def _revise(state: StoreState, change: Revise, node: str, access: Access) -> Log
             details={"memory_id": old.id, "revision": old.revision},
         )
     past = Revision(memory=old, recorded_at=old.updated_at, ended_at=new.updated_at, reason=change.reason)
-    same_text = text_hash(new) == text_hash(old)
-    state.held[new.id] = replace(
-        held,
-        memory=new,
-        words=words_of(new),
-        fingerprints=fingerprints_of(new),
-        past=(*held.past, past),
-        pieces=held.pieces if same_text else (),
-        beside=held.beside if same_text else {},
-    )
+    state.hold(new, (*held.past, past))
     if change.embedded is not None:
         take_vectors(state, new.id, change.embedded)
-    payload = {"fields": _changed_fields(old, new), "reason": change.reason}
-    return _log(state, node, new.updated_at, "memory.revised", new, payload)
+    names = (field.name for field in fields(Memory) if field.name not in ("revision", "updated_at"))
+    changed = sorted(name for name in names if getattr(old, name) != getattr(new, name))
+    payload = {"fields": changed, "reason": change.reason}
+    return _log(state, node, new.updated_at, REVISED, new, payload)
 
 
 def _weigh(
     state: StoreState, change: RecordEvidence | ChangeState | Carry, node: str, access: Access
 ) -> LogEvent:
+    held = _require(state, change.memory_id, access)
+    payload: Mapping[str, Any]
     match change:
         case RecordEvidence():
-            return _remark(state, change, node, access)
+            after = strength.after(held.strength, change.evidence, change.at, change.amount)
+            suppressions = held.memory.suppression_count
+            kind, payload = REMARKED, evidence_payload(change, held.strength, after, suppressions)
         case ChangeState():
-            return _settle(state, change, node, access)
+            after = strength.settled(held.strength, change.at)
+            payload = {"from": change.before.value, "to": change.after.value, "reason": change.reason}
+            kind = STATE
         case Carry():
-            return _carry(state, change, node, access)
-
-
-def _remark(state: StoreState, change: RecordEvidence, node: str, access: Access) -> LogEvent:
-    held = _require(state, change.memory_id, access)
-    after = strength.after(held.strength, change.evidence, change.at, change.amount)
+            kind, payload = CARRIED, carried(change.strength)
+            after = replace(carried_strength(payload), curve=state.curve)
     state.held[held.memory.id] = replace(held, strength=after)
-    payload = evidence_payload(change, held.strength, after, held.memory.suppression_count)
-    return _log(state, node, change.at, REMARKED, held.memory, payload)
-
-
-def _settle(state: StoreState, change: ChangeState, node: str, access: Access) -> LogEvent:
-    held = _require(state, change.memory_id, access)
-    state.held[held.memory.id] = replace(held, strength=strength.settled(held.strength, change.at))
-    payload = {"from": change.before.value, "to": change.after.value, "reason": change.reason}
-    return _log(state, node, change.at, STATE, held.memory, payload)
-
-
-def _carry(state: StoreState, change: Carry, node: str, access: Access) -> LogEvent:
-    held = _require(state, change.memory_id, access)
-    payload = carried(change.strength)
-    brought = replace(carried_strength(payload), curve=state.curve)
-    state.held[held.memory.id] = replace(held, strength=brought)
-    return _log(state, node, change.at, CARRIED, held.memory, payload)
+    return _log(state, node, change.at, kind, held.memory, payload)
 
 
 def _tune(state: StoreState, change: Tune, node: str, access: Access) -> LogEvent:
@@ -199,16 +160,23 @@ def _unlink(state: StoreState, change: Unlink, node: str, access: Access) -> Log
     return _log(state, node, change.at, UNLINKED, source.memory, payload)
 
 
-def _file(state: StoreState, change: Put | Drop, node: str, access: Access) -> LogEvent | None:
-    if isinstance(change, Put):
-        return _put(state, change, node, access)
-    return _drop(state, change, node, access)
-
-
 def _put(state: StoreState, change: Put, node: str, access: Access) -> LogEvent | None:
-    made = documents.put(state, change, access)
+    given = replace(change.document, body=as_json(change.document.body))
+    for memory_id in given.cites:
+        _require(state, memory_id, access)
+    _require_writable(may_hold(given, access), given.scope)
+    present = state.documents.get((given.kind, given.id))
+    version = 0 if present is None else present.version
+    if given.version != version + 1:
+        raise Conflict(
+            f"The {given.kind} {given.id} is at version {version}; {given.version} cannot follow it.",
+            hint="Load it again and repeat the change.",
+            details={"kind": given.kind, "id": given.id, "version": version},
+        )
+    made = given if present is None else replace(given, created_at=present.created_at)
+    state.documents[given.kind, given.id] = made
     if change.logged:
-        event = _log(state, node, made.updated_at, PUT, made, _named(made))
+        event = _log(state, node, made.updated_at, PUT, made, {"kind": made.kind, "id": made.id})
     else:
         event, state.clock = None, tick(state.clock, made.updated_at)
     state.stamps[made.kind, made.id] = (state.clock, node)
@@ -216,21 +184,17 @@ def _put(state: StoreState, change: Put, node: str, access: Access) -> LogEvent 
 
 
 def _drop(state: StoreState, change: Drop, node: str, access: Access) -> LogEvent:
-    gone = documents.drop(state, change, access)
-    return _log(state, node, change.at, DROPPED, gone, _named(gone))
-
-
-def _named(document: Document) -> dict[str, str]:
-    return {"kind": document.kind, "id": document.id}
+    present = state.documents.get((change.kind, change.id))
+    if present is None or not state.may_read(present, access):
+        raise NotFound(f"There is no {change.kind} {change.id}.", details={"id": change.id})
+    state.lose(change.kind, change.id)
+    return _log(state, node, change.at, DROPPED, present, {"kind": change.kind, "id": change.id})
 
 
 def _forget(state: StoreState, change: Forget, node: str, access: Access) -> LogEvent:
-    held = _require(state, change.memory_id, access)
-    memory = held.memory
-    state.end(held)
-    tombstone = Tombstone(memory_id=memory.id, deleted_at=change.at)
-    state.buried[memory.id] = TombstoneEntry(tombstone=tombstone, scope=memory.scope)
-    return _log(state, node, change.at, "memory.deleted", memory, {"reason": change.reason})
+    memory = _require(state, change.memory_id, access).memory
+    state.end(memory.id, change.at, memory.scope)
+    return _log(state, node, change.at, DELETED, memory, {"reason": change.reason})
 
 
 def _require(state: StoreState, memory_id: str, access: Access) -> MemoryEntry:
@@ -240,16 +204,9 @@ def _require(state: StoreState, memory_id: str, access: Access) -> MemoryEntry:
     return held
 
 
-def _require_writable(memory: Memory, access: Access) -> None:
-    if not access.allows(memory):
-        raise Forbidden(
-            f"This caller may not write into the scope {memory.scope}.", details={"scope": memory.scope}
-        )
-
-
-def _changed_fields(old: Memory, new: Memory) -> list[str]:
-    names = [field.name for field in fields(Memory) if field.name not in ("revision", "updated_at")]
-    return sorted(name for name in names if getattr(old, name) != getattr(new, name))
+def _require_writable(allowed: bool, scope: str) -> None:
+    if not allowed:
+        raise Forbidden(f"This caller may not write into the scope {scope}.", details={"scope": scope})
 
 
 def _log(

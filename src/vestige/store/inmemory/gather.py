@@ -1,7 +1,6 @@
 """Gathers the candidates of a search by brute force: every memory, every signal."""
 
 import math
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,20 +22,19 @@ from vestige.core.candidates import (
     LexicalScores,
     Sketch,
     TermStatistics,
-    Traits,
     Vectors,
     Voices,
     tokens_kept,
 )
 from vestige.core.errors import InvalidInput
-from vestige.core.models import EVERYTHING, Access, Filter, Record
+from vestige.core.models import EVERYTHING, Access, Filter
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
 from vestige.store.inmemory import search
 from vestige.store.inmemory.profiles import require_signature
-from vestige.store.inmemory.search import Thread, at_least_none, neighbours, select_worded, threads
-from vestige.store.inmemory.state import MemoryEntry, StoreState
+from vestige.store.inmemory.search import Neighbours, Thread, closest, neighbours, threads
+from vestige.store.inmemory.state import MemoryEntry, PublishedState, StoreState
 
 # -- BM25 at the three levels of the contract, by counting everything.
 
@@ -63,25 +61,17 @@ class Lexicon:
     sought: frozenset[str]
     windows: Mapping[str, frozenset[str]]
 
-
-def lexical(
-    state: StoreState,
-    terms: Sequence[str],
-    where: Filter,
-    *,
-    access: Access,
-    limit: int,
-    postings: int | None,
-) -> list[LexicalScores]:
-    """The best matching memories."""
-    scores = lexicon_of(state, terms, postings).scores
-    return best([scores[held.memory.id] for held in select_worded(state, where, access)], limit)
+    def counted(self) -> list[str]:
+        """The terms that count: those that were looked up, and those that occur nowhere."""
+        return [term for term, count in self.frequencies.items() if term in self.sought or not count]
 
 
 def best(scored: Sequence[LexicalScores], limit: int) -> list[LexicalScores]:
     """The memories with a term in or beside them, by window, then own, then id."""
     found = [one for one in scored if one.window > 0]
-    return sorted(found, key=lambda one: (-one.window, -one.own, one.memory_id))[: at_least_none(limit)]
+    return sorted(found, key=lambda one: (-one.window, -one.own, one.memory_id))[
+        : search.at_least_none(limit)
+    ]
 
 
 def lexicon_of(state: StoreState, terms: Sequence[str], postings: int | None) -> Lexicon:
@@ -110,26 +100,13 @@ def lexicon_of(state: StoreState, terms: Sequence[str], postings: int | None) ->
         )
         for name in own
     }
-    frequencies = {one.term: _document_frequency(state, one, one.term in asked) for one in common}
     return Lexicon(
         scores=scores,
-        frequencies=frequencies,
+        frequencies={one.term: _document_frequency(state, one, one.term in asked) for one in common},
         sought=frozenset(asked),
         windows={
             name: frozenset(term for term in asked if one.counts[term]) for name, one in windows.items()
         },
-    )
-
-
-def statistics(state: StoreState, terms: Sequence[str], postings: int | None) -> TermStatistics:
-    """The frequencies of the terms that count: those that are looked up, and those that occur nowhere."""
-    found = lexicon_of(state, terms, postings)
-    return TermStatistics(
-        frequencies={
-            term: count for term, count in found.frequencies.items() if term in found.sought or not count
-        },
-        memories=len(state.held),
-        words=sum(sum(held.words.values()) for held in state.held.values()),
     )
 
 
@@ -154,7 +131,7 @@ def _common(state: StoreState, term: str) -> Frequency:
 
 
 def _document_frequency(state: StoreState, common: Frequency, visited: bool) -> int:
-    """The number of memories with a term; for a prefix that was left out, only its upper bound is known."""
+    """The number of memories with a term; of a prefix that was left out, its upper bound."""
     if not visited:
         return min(common.memories, len(state.held))
     return sum(occurrences(common.term, held) > 0 for held in state.held.values())
@@ -173,9 +150,8 @@ def _counts(term: str, held: MemoryEntry) -> list[int]:
 
 
 def _document(held: MemoryEntry, asked: Mapping[str, int]) -> ScoredDocument:
-    return ScoredDocument(
-        length=sum(held.words.values()), counts={term: occurrences(term, held) for term in asked}
-    )
+    counts = {term: occurrences(term, held) for term in asked}
+    return ScoredDocument(length=sum(held.words.values()), counts=counts)
 
 
 def _joined(parts: Sequence[ScoredDocument]) -> ScoredDocument:
@@ -185,38 +161,26 @@ def _joined(parts: Sequence[ScoredDocument]) -> ScoredDocument:
     return ScoredDocument(length=sum(one.length for one in parts), counts=counts)
 
 
-# -- gather
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArmIds:
-    """The ids each arm finds."""
-
-    worded: frozenset[str]
-    near: frozenset[str]
-    literal: frozenset[str]
-
-
 def gather(state: StoreState, probe: Probe, *, access: Access) -> CandidatePool:
     """The union of what the arms find, with every signal of each candidate."""
     passing = search.select_worded(state, probe.where, access)
     lexicon = lexicon_of(state, probe.terms, probe.postings)
     near = _cosines(state, probe)
     literals = {name: _held_literals(held, probe.literals) for name, held in state.held.items()}
-    arms = ArmIds(
-        worded=_ids(best([lexicon.scores[held.memory.id] for held in passing], probe.per_arm)),
-        near=_ids(_nearest(passing, near, probe)),
-        literal=_literal(passing, literals, probe),
-    )
-    ids = sorted(arms.worded | arms.near | arms.literal)
+    by_words = _ids(best([lexicon.scores[held.memory.id] for held in passing], probe.per_arm))
+    by_meaning = _ids(_nearest(passing, near, probe))
+    by_literal = _literal(passing, literals, probe)
+    ids = sorted(by_words | by_meaning | by_literal)
     scores = [lexicon.scores[name] for name in ids]
     pieces = [near.get(name, Scored(memory_id=name, score=nan)) for name in ids]
     every = threads(state)
+    numbers = {held.memory.id: number for number, thread in enumerate(every) for held in thread}
     nearby = _neighbours(
         state, _nearest(passing, near, replace(probe, per_arm=NEARBY + 1, least_cosine=-1.0))
     )
     frequencies = {term: _frequency(term, nearby, lexicon, len(state.held)) for term in lexicon.frequencies}
-    dated = _dated(state, probe, lexicon)
+    dates = [term for term in probe.terms if term in probe.date_terms and term in lexicon.sought]
+    dated = lexicon_of(state, dates, None).scores
     return CandidatePool(
         ids=tuple(ids),
         own=np.array([one.own for one in scores]),
@@ -232,25 +196,20 @@ def gather(state: StoreState, probe: Probe, *, access: Access) -> CandidatePool:
         ),
         dated=np.array([dated[name].window for name in ids]),
         present=np.array([_present(name, every, probe.names) for name in ids], dtype=np.bool_),
-        by_words=np.array([name in arms.worded for name in ids], dtype=np.bool_),
-        by_meaning=np.array([name in arms.near for name in ids], dtype=np.bool_),
-        by_literal=np.array([name in arms.literal for name in ids], dtype=np.bool_),
-        traits=_traits([state.held[name] for name in ids], every),
+        by_words=np.array([name in by_words for name in ids], dtype=np.bool_),
+        by_meaning=np.array([name in by_meaning for name in ids], dtype=np.bool_),
+        by_literal=np.array([name in by_literal for name in ids], dtype=np.bool_),
+        traits=traits_of(
+            [state.held[name].record() for name in ids], [numbers.get(name, -1) for name in ids]
+        ),
         sketch=_sketch(state, ids, neighbours(every)) if probe.vector is not None else None,
         frequencies=frequencies,
         memories=len(nearby),
     )
 
 
-def _dated(state: StoreState, probe: Probe, lexicon: Lexicon) -> Mapping[str, LexicalScores]:
-    """The BM25 of every memory for the date terms alone."""
-    dates = [term for term in probe.terms if term in probe.date_terms and term in lexicon.sought]
-    return lexicon_of(state, dates, None).scores
-
-
 def _neighbours(state: StoreState, nearest: Sequence[Scored]) -> list[MemoryEntry]:
-    """The neighbourhood in which words are counted: the nearest memories, where there are more than NEARBY,
-    or all."""
+    """The neighbourhood in which words are counted: the nearest if there are more than NEARBY, or all."""
     if len(nearest) <= NEARBY:
         return list(state.held.values())
     return [state.held[one.memory_id] for one in nearest[:NEARBY]]
@@ -266,8 +225,7 @@ def _frequency(term: str, nearby: Sequence[MemoryEntry], lexicon: Lexicon, memor
 
 def _covered(held: frozenset[str], lexicon: Lexicon, frequencies: Mapping[str, int], memories: int) -> float:
     """The share of the query that a window covers."""
-    sought = [term for term, count in lexicon.frequencies.items() if term in lexicon.sought or not count]
-    whole = mass(sought, frequencies, memories)
+    whole = mass(lexicon.counted(), frequencies, memories)
     return mass(held, frequencies, memories) / whole if whole else 0.0
 
 
@@ -291,7 +249,7 @@ def _cosines(state: StoreState, probe: Probe) -> Mapping[str, Scored]:
     if probe.signature is None:
         raise InvalidInput("A probe with a vector needs the signature of its space.")
     query = search.check_queries(state, probe.vector[np.newaxis], probe.signature)[0]
-    return {name: search.closest(held, query) for name, held in state.held.items() if held.pieces}
+    return {name: closest(held, query) for name, held in state.held.items() if held.pieces}
 
 
 def _vectors(state: StoreState, probe: Probe, pieces: Sequence[Scored]) -> Vectors:
@@ -328,64 +286,49 @@ def _held_literals(held: MemoryEntry, literals: Sequence[str]) -> int:
     return verbatim.held(dict.fromkeys(literals), held.memory, held.words.keys())
 
 
-def _traits(candidates: Sequence[MemoryEntry], every: Sequence[Thread]) -> Traits:
-    numbers = {held.memory.id: number for number, thread in enumerate(every) for held in thread}
-    records = [Record(memory=held.memory, strength=held.strength) for held in candidates]
-    return traits_of(records, [numbers.get(one.memory.id, -1) for one in records])
-
-
-def _sketch(
-    state: StoreState, ids: Sequence[str], beside: Mapping[str, tuple[str | None, str | None]]
-) -> Sketch | None:
+def _sketch(state: StoreState, ids: Sequence[str], beside: Neighbours) -> Sketch | None:
     """The tokens of the candidates and their neighbours, one owner after the other."""
     around = [[_at_offset(name, offset, beside) for offset in OFFSETS] for name in ids]
     every = {name: state.held[name].tokens() for row in around for name in row if name is not None}
     tokens = {name: found for name, found in every.items() if found is not None and len(found.asked)}
-    owners = list(tokens)
-    bits = [found.bits for found in tokens.values()]
-    asked = [found.asked for found in tokens.values()]
-    if not owners:
+    if not tokens:
         return None
-    lengths = tokens_kept(np.array([len(one) for one in asked], dtype=np.int64))
+    lengths = tokens_kept(np.array([len(one.asked) for one in tokens.values()], dtype=np.int64))
+    kept = list(zip(tokens.values(), lengths, strict=True))
+    owners: dict[str | None, int] = {name: at for at, name in enumerate(tokens)}
     return Sketch(
-        bits=np.concatenate([one[:kept] for one, kept in zip(bits, lengths, strict=True)]),
-        asked=np.concatenate([one[:kept] for one, kept in zip(asked, lengths, strict=True)]),
+        bits=np.concatenate([one.bits[:length] for one, length in kept]),
+        asked=np.concatenate([one.asked[:length] for one, length in kept]),
         starts=np.cumsum(lengths) - lengths,
         lengths=lengths,
-        around=np.array(
-            [[owners.index(name) if name in owners else -1 for name in row] for row in around], dtype=np.int64
-        ),
+        around=np.array([[owners.get(name, -1) for name in row] for row in around], dtype=np.int64),
     )
 
 
-def _at_offset(name: str, offset: int, beside: Mapping[str, tuple[str | None, str | None]]) -> str | None:
+def _at_offset(here: str | None, offset: int, beside: Neighbours) -> str | None:
     """The memory at an offset in the thread."""
-    here: str | None = name
     for _ in range(abs(offset)):
         here = beside.get(here, (None, None))[offset > 0] if here is not None else None
     return here
 
 
-# -- The search arms of an in-memory store: every query scans everything.
-
-
-class InMemorySearch:
+class InMemorySearch(PublishedState):
     """Finds candidates. `MemoryStore` has the contract."""
 
     @property
     def software(self) -> dict[str, str]:
         return {}
 
-    @abstractmethod
-    def _state(self) -> StoreState:
-        """The present state; StoreError once the store was closed."""
-
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
         state = self._state()
-        return Reworded(
-            records=tuple(search.reworded(state, where, access, limit)),
-            statistics=statistics(state, terms, POSTINGS_BUDGET),
+        found = lexicon_of(state, terms, POSTINGS_BUDGET)
+        statistics = TermStatistics(
+            frequencies={term: found.frequencies[term] for term in found.counted()},
+            memories=len(state.held),
+            words=sum(sum(held.words.values()) for held in state.held.values()),
         )
+        records = tuple(search.reworded(state, where, access, limit))
+        return Reworded(records=records, statistics=statistics)
 
     def lexical(
         self,
@@ -396,12 +339,17 @@ class InMemorySearch:
         limit: int,
         postings: int | None = POSTINGS_BUDGET,
     ) -> list[LexicalScores]:
-        return lexical(self._state(), terms, where, access=access, limit=limit, postings=postings)
+        state = self._state()
+        scores = lexicon_of(state, terms, postings).scores
+        return best([scores[held.memory.id] for held in search.select_worded(state, where, access)], limit)
 
     def nearest(
         self, vectors: NDArray[np.float32], signature: Signature, where: Filter, *, access: Access, limit: int
     ) -> list[list[Scored]]:
-        return search.nearest(self._state(), vectors, signature, where, access=access, limit=limit)
+        state = self._state()
+        queries = search.check_queries(state, vectors, signature)
+        embedded = [held for held in search.select_worded(state, where, access) if held.pieces]
+        return [search.best((closest(held, query) for held in embedded), limit) for query in queries]
 
     def vectors(
         self, memory_ids: Sequence[str], signature: Signature, *, access: Access

@@ -1,27 +1,17 @@
 """API keys of an in-memory store. `StoreKeys` has the contract."""
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 
 from vestige.core.api_key import ApiKey
 from vestige.core.errors import Conflict, NotFound
 from vestige.core.models import check_name
-from vestige.store.inmemory.state import StoreState
+from vestige.store.inmemory.state import PublishedState, StoreState
 
 
-class Keys:
+class Keys(PublishedState):
     """Keys by id, and the ends of logins that were ended early."""
-
-    @abstractmethod
-    def _state(self) -> StoreState:
-        """The present state; StoreError once the store was closed."""
-
-    @abstractmethod
-    def _writing(self) -> AbstractContextManager[StoreState]:
-        """A copy of the state, published at the end."""
 
     def put_key(self, key: ApiKey, *, replacing: str | None = None) -> None:
         with self._writing() as state:

@@ -4,24 +4,15 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from vestige.cognition.fsrs.strength import encode
 from vestige.cognition.text.analyser import text_hash
 from vestige.core.documents import LOCAL
-from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter, LogEvent, Memory, Tombstone
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter, LogEvent
 from vestige.store.contract.changes import Embedded, Piece
 from vestige.store.inmemory import search
 from vestige.store.inmemory.profiles import take_vectors
-from vestige.store.inmemory.state import (
-    MemoryEntry,
-    StoreState,
-    TombstoneEntry,
-    apart,
-    as_json,
-    fingerprints_of,
-    words_of,
-)
+from vestige.store.inmemory.state import MemoryEntry, StoreState, apart, as_json
 from vestige.store.merge import absorb as absorbing
-from vestige.store.merge.absorb import AbsorbPlan, Meeting
+from vestige.store.merge.absorb import AbsorbPlan
 from vestige.store.merge.histories import (
     Absorbed,
     CurveHistory,
@@ -48,13 +39,15 @@ def export(
     whole = where is None and access == EVERYTHING
     if whole:
         chosen = sorted({*state.held, *state.buried})
-        yield from _curve(story)
+        if CURVE in story:
+            yield CurveHistory(events=tuple(story[CURVE]))
     else:
         chosen = sorted(held.memory.id for held in search.select(state, where or ANYTHING, access))
     names: set[str] = set()
     for memory_id in chosen:
         memory = _memory(state, story, memory_id, vectors=vectors)
-        if ever_within(memory, access) and not _names_beyond(state, memory, access):
+        named = [name for name in successors(memory) if name in state.held]
+        if ever_within(memory, access) and all(state.accessible(name, access) for name in named):
             names.add(memory_id)
             yield memory
     for history in _edges(story):
@@ -72,10 +65,7 @@ def absorb(state: StoreState, histories: Sequence[EntityHistory], node: str, acc
     mine = _mine(state, given, arriving)
     plan = absorbing.plan(given, mine, held=state.held.keys(), buried=state.buried.keys())
     _log(state, plan, node)
-    for one in plan.memories:
-        _place(state, one)
-    _rewire(state, plan)
-    _file(state, plan)
+    _place(state, plan)
     _weigh(state, plan)
     for memory_id, embedded in plan.embedded.items():
         if state.signature in (None, embedded.signature) and not state.held[memory_id].pieces:
@@ -92,11 +82,6 @@ def _story(state: StoreState) -> Story:
     for event in sorted(state.log, key=stamp):
         found[subject(event)].append(replace(event, position=0, payload=as_json(event.payload)))
     return found
-
-
-def _curve(story: Story) -> Iterator[CurveHistory]:
-    if CURVE in story:
-        yield CurveHistory(events=tuple(story[CURVE]))
 
 
 def _memory(state: StoreState, story: Story, memory_id: str, *, vectors: bool) -> MemoryHistory:
@@ -120,9 +105,12 @@ def _embedded(state: StoreState, held: MemoryEntry) -> Embedded | None:
 
 
 def _edges(story: Story) -> Iterator[EdgeHistory]:
-    for key in sorted(key for key in story if key[0] == "edge"):
-        _, source_id, target_id, kind = key
-        yield EdgeHistory(source_id=source_id, target_id=target_id, kind=kind, events=tuple(story[key]))
+    return (_edge(story, key) for key in sorted(key for key in story if key[0] == "edge"))
+
+
+def _edge(story: Story, key: Key) -> EdgeHistory:
+    _, source_id, target_id, kind = key
+    return EdgeHistory(source_id=source_id, target_id=target_id, kind=kind, events=tuple(story[key]))
 
 
 def _documents(state: StoreState, story: Story) -> Iterator[DocumentHistory]:
@@ -145,11 +133,6 @@ def _document(state: StoreState, story: Story, kind: str, document_id: str) -> D
     )
 
 
-def _names_beyond(state: StoreState, history: MemoryHistory, access: Access) -> bool:
-    """Whether a history names a memory that is not accessible."""
-    return any(name in state.held and not state.accessible(name, access) for name in successors(history))
-
-
 def _is_exported(
     state: StoreState, history: DocumentHistory, where: Filter | None, access: Access, chosen: Container[str]
 ) -> bool:
@@ -166,9 +149,9 @@ def _mine(state: StoreState, given: Iterable[Key], arriving: Container[str]) -> 
     """The histories here of the same entities, and of edges at memories that come in."""
     story = _story(state)
     found: dict[Key, EntityHistory] = {
-        ("edge", history.source_id, history.target_id, history.kind): history
-        for history in _edges(story)
-        if history.source_id in arriving or history.target_id in arriving
+        key: _edge(story, key)
+        for key in story
+        if key[0] == "edge" and (key[1] in arriving or key[2] in arriving)
     }
     for key in given:
         match key:
@@ -176,9 +159,8 @@ def _mine(state: StoreState, given: Iterable[Key], arriving: Container[str]) -> 
                 found[key] = CurveHistory(events=tuple(story[key]))
             case ("memory", memory_id) if key in story:
                 found[key] = _memory(state, story, memory_id, vectors=False)
-            case ("edge", source_id, target_id, kind) if key in story:
-                events = tuple(story[key])
-                found[key] = EdgeHistory(source_id=source_id, target_id=target_id, kind=kind, events=events)
+            case ("edge", _, _, _) if key in story:
+                found[key] = _edge(story, key)
             case ("document", kind, document_id) if key in story or (kind, document_id) in state.documents:
                 found[key] = _document(state, story, kind, document_id)
     return found
@@ -195,43 +177,19 @@ def _log(state: StoreState, plan: AbsorbPlan, node: str) -> None:
     state.clock = max(state.clock, plan.reading)
 
 
-def _place(state: StoreState, one: Meeting) -> None:
-    memory_id, held = one.history.memory_id, state.held.get(one.history.memory_id)
-    end = ending(one.history)
-    if end is not None:
-        if held is not None:
-            state.end(held)
-        tombstone = Tombstone(memory_id=memory_id, deleted_at=end.at)
-        state.buried[memory_id] = TombstoneEntry(tombstone=tombstone, scope=end.scope)
-    elif one.after is not None:
-        state.held[memory_id] = _held(state, held, apart(one.after), one)
-
-
-def _held(state: StoreState, known: MemoryEntry | None, memory: Memory, one: Meeting) -> MemoryEntry:
-    """The memory with everything derived from it, except its strength."""
-    if known is None:
-        state.arrivals += 1
-    kept = known is not None and text_hash(known.memory) == text_hash(memory)
-    return MemoryEntry(
-        arrival=state.arrivals if known is None else known.arrival,
-        memory=memory,
-        strength=encode(memory.created_at, state.curve) if known is None else known.strength,
-        words=words_of(memory),
-        fingerprints=fingerprints_of(memory),
-        past=tuple(replace(past, memory=apart(past.memory)) for past in revisions(one.history)),
-        pieces=known.pieces if known is not None and kept else (),
-        beside=known.beside if known is not None and kept else {},
-    )
-
-
-def _rewire(state: StoreState, plan: AbsorbPlan) -> None:
-    for key, linked in plan.edges.items():
-        state.edges.pop(key, None)
+def _place(state: StoreState, plan: AbsorbPlan) -> None:
+    """Write the merged memories, except their strength, then edges and documents."""
+    for one in plan.memories:
+        end = ending(one.history)
+        if end is not None:
+            state.end(one.history.memory_id, end.at, end.scope)
+        elif one.after is not None:
+            past = tuple(replace(past, memory=apart(past.memory)) for past in revisions(one.history))
+            state.hold(apart(one.after), past)
+    for ends, linked in plan.edges.items():
+        state.edges.pop(ends, None)
         if linked is not None:
-            state.edges[key] = linked
-
-
-def _file(state: StoreState, plan: AbsorbPlan) -> None:
+            state.edges[ends] = linked
     for history in plan.documents:
         key = (history.kind, history.id)
         if history.document is not None:

@@ -22,18 +22,16 @@ def profiles(state: StoreState) -> list[ProfileStatus]:
         ProfileState.COMING: state.coming,
         ProfileState.FORMER: state.former,
     }
-    return [
-        _status(state, name, signature) for name, signature in signatures.items() if signature is not None
-    ]
-
-
-def _status(state: StoreState, name: ProfileState, signature: Signature) -> ProfileStatus:
-    counts = [len(pieces_of(state, held, signature)) for held in state.held.values()]
-    return ProfileStatus(signature=signature, state=name, memories=sum(map(bool, counts)), pieces=sum(counts))
+    found = []
+    for name, one in signatures.items():
+        if one is not None:
+            counts = [len(pieces_of(state, held, one)) for held in state.held.values()]
+            memories, pieces = sum(map(bool, counts)), sum(counts)
+            found.append(ProfileStatus(signature=one, state=name, memories=memories, pieces=pieces))
+    return found
 
 
 def pieces_of(state: StoreState, held: MemoryEntry, signature: Signature) -> Pieces:
-    """A memory's vectors of a signature."""
     return held.pieces if signature == state.signature else held.beside.get(signature, ())
 
 

@@ -1,10 +1,9 @@
-"""Filters, orders and the dense arm, by brute force over everything that is held."""
+"""Filters, orders, nearest vectors and threads, by brute force over everything that is held."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,21 +68,6 @@ def sort(held: Iterable[MemoryEntry], where: Filter, order: Order) -> list[Memor
             return sorted(by_id, key=lambda one: retention_of(one.strength, now))
 
 
-def nearest(
-    state: StoreState,
-    vectors: NDArray[np.float32],
-    signature: Signature,
-    where: Filter,
-    *,
-    access: Access,
-    limit: int,
-) -> list[list[Scored]]:
-    """The best piece of every matching memory, by its cosine with each query."""
-    queries = check_queries(state, vectors, signature)
-    embedded = [held for held in select_worded(state, where, access) if held.pieces]
-    return [best((closest(held, query) for held in embedded), limit) for query in queries]
-
-
 def check_queries(
     state: StoreState, vectors: NDArray[np.float32], signature: Signature
 ) -> NDArray[np.float64]:
@@ -100,6 +84,11 @@ def best(scored: Iterable[Scored], limit: int) -> list[Scored]:
     return sorted(scored, key=lambda one: (-one.score, one.memory_id))[: at_least_none(limit)]
 
 
+def page(limit: int, offset: int) -> slice:
+    start = at_least_none(offset)
+    return slice(start, start + at_least_none(limit))
+
+
 def at_least_none(count: int) -> int:
     """A limit or offset as given; InvalidInput when it is negative."""
     if count < 0:
@@ -108,7 +97,6 @@ def at_least_none(count: int) -> int:
 
 
 def closest(held: MemoryEntry, query: NDArray[np.float64]) -> Scored:
-    """The piece of a memory with the highest cosine."""
     cosines = np.array([piece.vector for piece in held.pieces], dtype=np.float64) @ query
     at = int(np.argmax(cosines))
     piece = held.pieces[at]
@@ -137,6 +125,7 @@ def _remembered(held: MemoryEntry, where: Filter) -> bool:
 # -- Which memories follow each other: threads and neighbours, straight from the contract.
 
 Thread = tuple[MemoryEntry, ...]
+Neighbours = dict[str, tuple[str | None, str | None]]
 
 
 def threads(state: StoreState) -> list[Thread]:
@@ -149,15 +138,13 @@ def threads(state: StoreState) -> list[Thread]:
     return [tuple(sorted(part, key=_order)) for members in shared.values() for part in _by_source(members)]
 
 
-def neighbours(every: Iterable[Thread]) -> dict[str, tuple[str | None, str | None]]:
+def neighbours(every: Iterable[Thread]) -> Neighbours:
     """By id, the memory before and the memory after in its thread."""
-    before: dict[str, str] = {}
-    after: dict[str, str] = {}
-    members = [held.memory.id for thread in every for held in thread]
+    found: Neighbours = {}
     for thread in every:
-        for one, other in pairwise(thread):
-            after[one.memory.id], before[other.memory.id] = other.memory.id, one.memory.id
-    return {name: (before.get(name), after.get(name)) for name in members}
+        ids = [held.memory.id for held in thread]
+        found |= dict(zip(ids, zip([None, *ids[:-1]], [*ids[1:], None], strict=True), strict=True))
+    return found
 
 
 def _place(memory: Memory) -> Hashable | None:

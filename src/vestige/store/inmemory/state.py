@@ -4,9 +4,12 @@ A published `StoreState` is never written to again: a commit changes a copy and 
 has succeeded. That makes a commit all-or-nothing, and a read consistent without a lock.
 """
 
+import threading
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -15,10 +18,12 @@ import numpy as np
 import orjson
 
 from vestige.cognition.fsrs.formulas import W20
+from vestige.cognition.fsrs.strength import encode
 from vestige.cognition.text import analyser
+from vestige.cognition.text.analyser import text_hash
 from vestige.core.api_key import ApiKey
 from vestige.core.documents import Document
-from vestige.core.errors import InvalidInput
+from vestige.core.errors import InvalidInput, StoreError
 from vestige.core.models import (
     EVERYTHING,
     Access,
@@ -83,28 +88,13 @@ class MemoryEntry:
         return {wording for memory in versions for wording in (memory.content, *memory.phrasings)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TombstoneEntry:
-    """A tombstone, and the scope that decides who may read it."""
-
-    tombstone: Tombstone
-    scope: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claimed:
-    """A claim, and the memories its request touched."""
-
-    claim: Claim
-    memory_ids: frozenset[str]
-
-
 @dataclass(slots=True, kw_only=True)
 class StoreState:
     """Plain containers of frozen values, so that a shallow copy is a whole one.
 
     `clock` is its last reading, `seq` the last number this node gave; `stamps` are those of the last put of
-    each document, (clock, node).
+    each document, (clock, node). A tombstone has the scope that decides who may read it, a claim the memories
+    its request touched.
     """
 
     arrivals: int = 0
@@ -116,8 +106,8 @@ class StoreState:
     former: Signature | None = None
     held: dict[str, MemoryEntry] = field(default_factory=dict)
     edges: dict[EdgeKey, Edge] = field(default_factory=dict)
-    buried: dict[str, TombstoneEntry] = field(default_factory=dict)
-    claims: dict[str, Claimed] = field(default_factory=dict)
+    buried: dict[str, tuple[Tombstone, str]] = field(default_factory=dict)
+    claims: dict[str, tuple[Claim, frozenset[str]]] = field(default_factory=dict)
     documents: dict[DocumentKey, Document] = field(default_factory=dict)
     stamps: dict[DocumentKey, tuple[int, str]] = field(default_factory=dict)
     log: list[LogEvent] = field(default_factory=list)
@@ -128,18 +118,7 @@ class StoreState:
 
     def copy(self) -> "StoreState":
         """A state that can be changed without changing this one."""
-        return replace(
-            self,
-            held=dict(self.held),
-            edges=dict(self.edges),
-            buried=dict(self.buried),
-            claims=dict(self.claims),
-            documents=dict(self.documents),
-            stamps=dict(self.stamps),
-            log=list(self.log),
-            keys=dict(self.keys),
-            ended_logins=dict(self.ended_logins),
-        )
+        return StoreState(**{one.name: copy(getattr(self, one.name)) for one in fields(self)})
 
     def within(self, access: Access) -> list[MemoryEntry]:
         """The accessible memories, in the order of arrival."""
@@ -160,25 +139,42 @@ class StoreState:
         ]
 
     def log_within(self, access: Access) -> list[LogEvent]:
-        """The events the access may read."""
         return [event for event in self.log if access == EVERYTHING or self._may_read(event, access)]
 
     def remarked_after(self, position: int) -> set[str | None]:
         """The memories with an event after a position that their strength is folded from."""
         return {one.memory_id for one in self.log if one.position > position and one.kind in FOLDED_FROM}
 
-    def end(self, held: MemoryEntry) -> None:
-        """Remove a memory, with its edges and everything that cites or quotes it."""
-        gone = held.memory.id
-        del self.held[gone]
+    def hold(self, memory: Memory, past: tuple[Revision, ...]) -> None:
+        """Keep a memory with everything derived from it; its vectors only while its text is the same."""
+        known = self.held.get(memory.id)
+        same_text = known is not None and text_hash(known.memory) == text_hash(memory)
+        self.arrivals += known is None
+        self.held[memory.id] = MemoryEntry(
+            arrival=self.arrivals if known is None else known.arrival,
+            memory=memory,
+            strength=encode(memory.created_at, self.curve) if known is None else known.strength,
+            words=words_of(memory),
+            fingerprints=fingerprints_of(memory),
+            past=past,
+            pieces=known.pieces if known is not None and same_text else (),
+            beside=known.beside if known is not None and same_text else {},
+        )
+
+    def end(self, gone: str, at: datetime, scope: str) -> None:
+        """Leave a tombstone of a memory, and remove its edges and everything that cites or quotes it."""
+        self.buried[gone] = (Tombstone(memory_id=gone, deleted_at=at), scope)
+        held = self.held.pop(gone, None)
+        if held is None:
+            return
         self.edges = {key: edge for key, edge in self.edges.items() if gone not in key[:2]}
         for kind, name in [key for key, one in self.documents.items() if gone in one.cites]:
             self.lose(kind, name)
         # an answer kept for a retry must not keep deleted text alive
         self.claims = {
-            key: kept
-            for key, kept in self.claims.items()
-            if gone not in kept.memory_ids or not quotes(kept.claim.answer, held.wordings())
+            key: (claim, touched)
+            for key, (claim, touched) in self.claims.items()
+            if gone not in touched or not quotes(claim.answer, held.wordings())
         }
         self.notices = ()  # they may quote it
 
@@ -191,8 +187,10 @@ class StoreState:
             return False
         if event.kind in (LINKED, UNLINKED) and self.accessible(event.payload["target"], access) is None:
             return False
-        if event.kind in (PUT, DROPPED) and not self._may_read_document(event, access):
-            return False
+        if event.kind in (PUT, DROPPED):
+            document = self.documents.get((event.payload["kind"], event.payload["id"]))
+            if document is None or not self.may_read(document, access):
+                return False
         held = self.held.get(event.memory_id or "")
         return access.domains is None if held is None else access.allows(held.memory)
 
@@ -201,10 +199,26 @@ class StoreState:
         cited = (self.accessible(memory_id, access) for memory_id in document.cites)
         return may_hold(document, access) and all(held is not None for held in cited)
 
-    def _may_read_document(self, event: LogEvent, access: Access) -> bool:
-        """Whether the document of an event exists and is accessible."""
-        document = self.documents.get((event.payload["kind"], event.payload["id"]))
-        return document is not None and self.may_read(document, access)
+
+class PublishedState:
+    """The present state of a store. A write changes a copy of it, which is published at the end."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._published: StoreState | None = StoreState()
+
+    def _state(self) -> StoreState:
+        state = self._published
+        if state is None:
+            raise StoreError("This store is closed.", hint="Open it again.")
+        return state
+
+    @contextmanager
+    def _writing(self) -> Iterator[StoreState]:
+        with self._lock:
+            draft = self._state().copy()
+            yield draft
+            self._published = draft
 
 
 def may_hold(document: Document, access: Access) -> bool:
@@ -215,12 +229,10 @@ def may_hold(document: Document, access: Access) -> bool:
 
 
 def words_of(memory: Memory) -> Mapping[str, int]:
-    """The occurrences of each index term in a memory."""
     return Counter(analyser.memory_terms(memory))
 
 
 def fingerprints_of(memory: Memory) -> frozenset[str]:
-    """The fingerprints of a memory's content and of its other phrasings."""
     return frozenset(analyser.fingerprint(wording) for wording in (memory.content, *memory.phrasings))
 
 

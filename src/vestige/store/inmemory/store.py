@@ -1,9 +1,7 @@
 """InMemoryStore: the store contract in its plainest form."""
 
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -11,7 +9,7 @@ from pathlib import Path
 
 from vestige.cognition.fsrs.strength import accessibility, retention_of, retrieval_of
 from vestige.core.documents import Document
-from vestige.core.errors import IdempotencyConflict, InvalidInput, NotFound, StoreError
+from vestige.core.errors import IdempotencyConflict, InvalidInput, NotFound
 from vestige.core.models import (
     ANYTHING,
     Access,
@@ -30,66 +28,17 @@ from vestige.core.models import (
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import IndexStatus, LogQuery, ProfileStatus
 from vestige.store.contract.changes import Change, Claim, Embedded, check_claim
+from vestige.store.contract.changes import about as ids_of
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Trouble, about, no_repair
 from vestige.store.filter_rule import in_scope
-from vestige.store.inmemory import documents, merge, profiles, search
-from vestige.store.inmemory.changes import apply, touched
+from vestige.store.inmemory import merge, profiles, search
+from vestige.store.inmemory.changes import apply
 from vestige.store.inmemory.gather import InMemorySearch
 from vestige.store.inmemory.keys import Keys
 from vestige.store.inmemory.peers import InMemoryPeers
-from vestige.store.inmemory.state import Claimed, StoreState, apart, as_json, words_of
+from vestige.store.inmemory.state import apart, as_json, words_of
 from vestige.store.merge.histories import Absorbed, EntityHistory
-
-# -- checks
-
-
-def examine(state: StoreState) -> list[Trouble]:
-    """Compare derived data with its sources."""
-    worded = [name for name, held in state.held.items() if held.words != words_of(held.memory)]
-    loose = {
-        end
-        for edge in state.edges.values()
-        for end in (edge.source_id, edge.target_id)
-        if end not in state.held
-    }
-    return [
-        *about("texts", "The words in the index are not those of the text.", worded, repair="words"),
-        *about("references", "Edges lead to memories that do not exist.", sorted(loose)),
-    ]
-
-
-# -- counts
-
-
-def stats(state: StoreState, access: Access, now: datetime) -> StoreStats:
-    """Counts of the accessible memories that are not archived."""
-    every = state.within(access)
-    visible = [held for held in every if held.memory.archived_at is None]
-    memories = [held.memory for held in visible]
-    created = [memory.created_at for memory in memories]
-    retentions = [retention_of(held.strength, now) for held in visible]
-    suppressions = [memory.suppression_count for memory in memories]
-    return StoreStats(
-        memories=len(memories),
-        embedded=sum(bool(held.pieces) for held in visible),
-        pinned=sum(memory.pinned for memory in memories),
-        suppressed=sum(memory.suppression_count > 0 for memory in memories),
-        archived=len(every) - len(visible),
-        superseded=sum(memory.superseded_by is not None for memory in memories),
-        edges=len(state.edges_within(access)),
-        due=sum(held.strength.due_at <= now and held.memory.valid_at(now) for held in visible),
-        retentions=tuple(sorted(retentions)),
-        retrievals=tuple(sorted(retrieval_of(held.strength, now) for held in visible)),
-        accessibilities=tuple(sorted(accessibility(retentions, suppressions).tolist())),
-        oldest=min(created, default=None),
-        newest=max(created, default=None),
-        by_type=Counter(memory.node_type for memory in memories),
-        by_scope=Counter(memory.scope for memory in memories),
-    )
-
-
-# -- store
 
 
 class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
@@ -101,9 +50,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
 
     def __init__(self, *, node: str, who: Who | None = None) -> None:
         self._node = node
-        InMemoryPeers.__init__(self, who)
-        self._lock = threading.Lock()
-        self._published: StoreState | None = StoreState()
+        super().__init__(who)
 
     @property
     def node(self) -> str:
@@ -132,7 +79,8 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
             if not any(held.pieces for held in state.held.values()):
                 state.signature = signature  # the first vectors choose it, if they outlive their commit
             if claim is not None:
-                state.claims[claim.key] = Claimed(claim=claim, memory_ids=touched(changes))
+                touched = frozenset(memory_id for change in changes for memory_id in ids_of(change))
+                state.claims[claim.key] = (claim, touched)
         return [_handed_out(event) for event in applied if event is not None]
 
     # -- the whole -------------------------------------------------------------------------------
@@ -159,10 +107,9 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
     def find(
         self, where: Filter, *, access: Access, order: Order = Order.NEWEST, limit: int, offset: int = 0
     ) -> list[Record]:
-        start = search.at_least_none(offset)
-        stop = start + search.at_least_none(limit)
+        page = search.page(limit, offset)
         matching = search.sort(search.select(self._state(), where, access), where, order)
-        return [held.record() for held in matching[start:stop]]
+        return [held.record() for held in matching[page]]
 
     def stream(self, where: Filter = ANYTHING, *, access: Access, batch: int = 500) -> Iterator[list[Record]]:
         _check_batch(batch)
@@ -178,7 +125,30 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         return len(search.select(self._state(), where, access))
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
-        return stats(self._state(), access, now)
+        state = self._state()
+        every = state.within(access)
+        visible = [held for held in every if held.memory.archived_at is None]
+        memories = [held.memory for held in visible]
+        created = [memory.created_at for memory in memories]
+        retentions = [retention_of(held.strength, now) for held in visible]
+        suppressions = [memory.suppression_count for memory in memories]
+        return StoreStats(
+            memories=len(memories),
+            embedded=sum(bool(held.pieces) for held in visible),
+            pinned=sum(memory.pinned for memory in memories),
+            suppressed=sum(memory.suppression_count > 0 for memory in memories),
+            archived=len(every) - len(visible),
+            superseded=sum(memory.superseded_by is not None for memory in memories),
+            edges=len(state.edges_within(access)),
+            due=sum(held.strength.due_at <= now and held.memory.valid_at(now) for held in visible),
+            retentions=tuple(sorted(retentions)),
+            retrievals=tuple(sorted(retrieval_of(held.strength, now) for held in visible)),
+            accessibilities=tuple(sorted(accessibility(retentions, suppressions).tolist())),
+            oldest=min(created, default=None),
+            newest=max(created, default=None),
+            by_type=Counter(memory.node_type for memory in memories),
+            by_scope=Counter(memory.scope for memory in memories),
+        )
 
     def tag_counts(self, *, access: Access) -> dict[str, int]:
         held = search.select(self._state(), Filter(), access)
@@ -202,11 +172,9 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         return {memory.id: apart(memory) for memory in then if access.allows(memory)}
 
     def tombstone(self, memory_id: str, *, access: Access) -> Tombstone | None:
-        buried = self._state().buried.get(memory_id)
-        if buried is None or access.domains is not None:
-            return None
-        seen = access.scopes is None or any(covers(scope, buried.scope) for scope in access.scopes)
-        return buried.tombstone if seen else None
+        tombstone, scope = self._state().buried.get(memory_id, (None, ""))
+        covered = access.scopes is None or any(covers(one, scope) for one in access.scopes)
+        return tombstone if covered and access.domains is None else None
 
     def log(
         self, *, access: Access, memory_id: str | None = None, after: int = 0, limit: int = 1000
@@ -256,15 +224,22 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         limit: int,
         offset: int = 0,
     ) -> list[Document]:
-        start = search.at_least_none(offset)
-        stop = start + search.at_least_none(limit)
-        found = documents.of_kind(self._state(), kind, access=access, ids=ids, citing=citing, terms=terms)
-        here = [one for one in found if scope is None or in_scope(one.scope, scope, inherited=inherited)]
-        return here[start:stop]
+        page, state = search.page(limit, offset), self._state()
+        found = [
+            replace(one, body=as_json(one.body))
+            for one in state.documents.values()
+            if one.kind == kind
+            and (ids is None or one.id in ids)
+            and (citing is None or not set(citing).isdisjoint(one.cites))
+            and (terms is None or not set(terms).isdisjoint(one.body.get("terms", ())))
+            and (scope is None or in_scope(one.scope, scope, inherited=inherited))
+            and state.may_read(one, access)
+        ]
+        found.sort(key=lambda one: one.id)
+        return sorted(found, key=lambda one: one.updated_at, reverse=True)[page]
 
     def claimed(self, key: str) -> Claim | None:
-        kept = self._state().claims.get(key)
-        return None if kept is None else kept.claim
+        return self._state().claims.get(key, (None,))[0]
 
     def same_text(
         self, fingerprints: Sequence[str], *, scope: str, valid_at: datetime, access: Access
@@ -329,7 +304,6 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
     # -- care ------------------------------------------------------------------------------------
 
     def backup(self, destination: Path) -> None:
-        """InvalidInput: a store in memory has no file to copy."""
         self._state()
         raise InvalidInput(
             "An in-memory store cannot be backed up.",
@@ -338,7 +312,13 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         )
 
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
-        return examine(self._state())
+        state = self._state()
+        worded = [name for name, held in state.held.items() if held.words != words_of(held.memory)]
+        loose = {end for key in state.edges for end in key[:2] if end not in state.held}
+        return [
+            *about("texts", "The words in the index are not those of the text.", worded, repair="words"),
+            *about("references", "Edges lead to memories that do not exist.", sorted(loose)),
+        ]
 
     def repair(self, repair: str, now: datetime) -> None:
         if repair != "words":
@@ -349,19 +329,6 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         self._ended.set()
         with self._lock:
             self._published = None
-
-    def _state(self) -> StoreState:
-        state = self._published
-        if state is None:
-            raise StoreError("This store is closed.", hint="Open it again.")
-        return state
-
-    @contextmanager
-    def _writing(self) -> Iterator[StoreState]:
-        with self._lock:
-            draft = self._state().copy()
-            yield draft
-            self._published = draft
 
 
 def _check_batch(batch: int) -> None:

@@ -10,7 +10,7 @@ transaction mode) does not work. One that keeps sessions apart (session mode) do
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -77,7 +77,6 @@ class PostgresSession:
 
     @property
     def connection(self) -> Connection[Any]:
-        """The driver's connection."""
         if self._db is None:
             raise Lost("the session was lost, and no other could be opened")
         return self._db
@@ -139,9 +138,14 @@ class PostgresSession:
         try:
             answer = db.execute(b"COMMIT").statusmessage
         except psycopg.Error as exc:
-            if is_lost(exc, db):
-                raise _unanswered(place) from exc
-            raise
+            if not is_lost(exc, db):
+                raise
+            raise StoreUnavailable(
+                f"The server did not answer a commit: the write may have been kept or not. ({place})",
+                hint="Check whether it is there before you write it again; with an idempotency key just"
+                " repeat it.",
+                details={"store": str(place), "outcome": "unknown"},
+            ) from exc
         if answer != "COMMIT":  # a statement failed before, unnoticed
             raise errors.InFailedSqlTransaction("the transaction was rolled back")
 
@@ -223,8 +227,7 @@ class PostgresConnections:
         return self.repeated(reading)
 
     def repeated(self, read: Callable[[], T]) -> T:
-        """The result of `read`, repeated once if the server ended the session in the middle. Not more often:
-        the query itself may be what ends it."""
+        """The result of `read`, repeated once if the session was ended: the query may be what ends it."""
         try:
             return read()
         except StoreUnavailable as exc:
@@ -352,8 +355,14 @@ def connect(place: ServerAddress, *, program: str, wait_seconds: float) -> Conne
     raise (LoginRefused if REFUSALS.search(said) else ServerUnreachable)(said)
 
 
+def value(db: Connection[Any], query: str, params: Sequence[object] = ()) -> Any:  # whatever the column holds
+    """The first value of the first row; None without a row."""
+    row = db.execute(query.encode(), params).fetchone()
+    return None if row is None else row[0]
+
+
 def connector(
-    place: ServerAddress, *, program: str, wait_seconds: float, statement_seconds: float, vector_oid: int
+    place: ServerAddress, program: str, wait_seconds: float, statement_seconds: float, vector_oid: int
 ) -> Callable[[], Connection[Any]]:
     """A function that makes connections with the store's schema and types."""
 
@@ -370,25 +379,5 @@ def connector(
 
 
 def prepare(db: Connection[Any], place: ServerAddress, statement_seconds: float, vector_oid: int) -> None:
-    """Prepare a connection for the store."""
     db.execute(place.settings(statement_seconds).encode())
     register(db, vector_oid)
-
-
-def _unanswered(place: ServerAddress) -> StoreUnavailable:
-    return StoreUnavailable(
-        f"The server did not answer a commit: the write may have been kept or not. ({place})",
-        hint="Check whether it is there before you write it again; with an idempotency key just repeat it.",
-        details={"store": str(place), "outcome": "unknown"},
-    )
-
-
-__all__ = [
-    "PostgresConnections",
-    "PostgresSession",
-    "connect",
-    "connector",
-    "is_lost",
-    "prepare",
-    "translated",
-]

@@ -14,7 +14,7 @@ from vestige import __version__
 from vestige.core.errors import StoreBusy, StoreError, StoreReadOnly
 from vestige.store import migrations
 from vestige.store.migrations import AppliedMigration, Migration
-from vestige.store.postgres.connection import PostgresConnections, connect, connector, prepare
+from vestige.store.postgres.connection import PostgresConnections, connect, connector, prepare, value
 from vestige.store.postgres.processes.locks import Lock, signed
 from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.server.errors import translated
@@ -83,7 +83,6 @@ class PostgresDependencies:
 
     @property
     def waiting(self) -> ServerWait:
-        """The wait for a server."""
         return ServerWait(sleep=self.sleep, monotonic=self.monotonic)
 
 
@@ -103,21 +102,17 @@ def open_connections(place: ServerAddress, around: PostgresDependencies) -> tupl
     with translated(place), ExitStack() as undo:
         db = undo.enter_context(_connected(place, around))
         check_server(db, place)
-        read_only = bool(_one(db, READS_ONLY))
+        read_only = bool(value(db, READS_ONLY))
         found = replace(place, extension_schema=extension_schema(db, place, read_only=read_only))
         oid = _schema_oid(db, found, read_only=read_only)
         db.execute(found.settings(0).encode())
         _bring_up_to_date(db, found, oid, around, read_only=read_only)
-        read_only = read_only or not _one(db, MAY_WRITE)
+        read_only = read_only or not value(db, MAY_WRITE)
         node = _settle(db, oid, around, read_only=read_only)
-        vector_oid = int(_one(db, VECTOR_TYPE))
+        vector_oid = int(value(db, VECTOR_TYPE))
         pool = ConnectionPool(
             connect=connector(
-                found,
-                program=around.program,
-                wait_seconds=around.wait_seconds,
-                statement_seconds=around.statement_seconds,
-                vector_oid=vector_oid,
+                found, around.program, around.wait_seconds, around.statement_seconds, vector_oid
             ),
             most=around.most_connections,
             waiting=around.waiting,
@@ -152,7 +147,7 @@ def upgrading(connections: PostgresConnections) -> Iterator[None]:
 
 def applied(db: Connection[Any]) -> list[AppliedMigration]:
     """The applied migrations of the session's schema; none for an empty one."""
-    if not _one(db, RECORDED):
+    if not value(db, RECORDED):
         return []
     rows = db.execute("SELECT version, name, checksum, written_by FROM schema_migrations ORDER BY version")
     return [AppliedMigration(version=row[0], name=row[1], checksum=row[2], written_by=row[3]) for row in rows]
@@ -240,8 +235,9 @@ def _apply(db: Connection[Any], place: ServerAddress, oid: int, step: Migration,
         done = {row.version for row in applied(db)}
         if step.version in done:
             return  # another process was faster
-        if not done:
-            _refuse_strangers(db, place, oid)
+        table = None if done else value(db, STRANGERS, (oid,))
+        if table is not None:
+            raise strangers(place, table)
         db.execute(RECORDS)
         for statement in step.statements():
             db.execute(statement.encode())
@@ -250,12 +246,6 @@ def _apply(db: Connection[Any], place: ServerAddress, oid: int, step: Migration,
             " VALUES (%s, %s, %s, %s, %s)",
             (step.version, step.name, moment_text(now), step.checksum, __version__),
         )
-
-
-def _refuse_strangers(db: Connection[Any], place: ServerAddress, oid: int) -> None:
-    found = db.execute(STRANGERS, (oid,)).fetchone()
-    if found is not None:
-        raise strangers(place, found[0])
 
 
 def _settle(db: Connection[Any], oid: int, around: PostgresDependencies, *, read_only: bool) -> str:
@@ -291,28 +281,12 @@ def _fingerprint(db: Connection[Any], oid: int) -> str:
     A copy of the server's files that is started in place of the original has the same fingerprint and is not
     noticed. A user without the right to read some of the parts uses the rest.
     """
-    database = _one(db, "SELECT oid FROM pg_database WHERE datname = current_database()")
-    allowed = _one(db, "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')")
-    server = _one(db, "SELECT system_identifier FROM pg_control_system()") if allowed else 0
+    database = value(db, "SELECT oid FROM pg_database WHERE datname = current_database()")
+    allowed = value(db, "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')")
+    server = value(db, "SELECT system_identifier FROM pg_control_system()") if allowed else 0
     # Not the timeline of the last checkpoint: that follows some time after a promotion.
-    timeline = _one(db, TIMELINE) if _one(db, MAY_ASK_TIMELINE) else 0
+    timeline = value(db, TIMELINE) if value(db, MAY_ASK_TIMELINE) else 0
     return f"{server}-{timeline}-{database}-{oid}"
-
-
-def _one(db: Connection[Any], query: str, params: Sequence[object] = ()) -> Any:  # whatever the column holds
-    row = db.execute(query.encode(), params).fetchone()
-    return None if row is None else row[0]
-
-
-__all__ = [
-    "PostgresDependencies",
-    "applied",
-    "check_server",
-    "open_connections",
-    "pending",
-    "schema",
-    "upgrading",
-]
 
 
 # -- Incomplete transfers into this schema.

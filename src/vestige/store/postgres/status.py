@@ -9,10 +9,12 @@ from psycopg import Connection, sql
 from vestige.core.errors import StoreTooNew
 from vestige.store.contract.trouble import Connected, DatabaseStatus, TableStatus, Upgrade, of_newer
 from vestige.store.postgres.check.schema import OBJECTS, expected, objects
-from vestige.store.postgres.connection import connect, translated
-from vestige.store.postgres.opening import applied, check_server, pending, schema
+from vestige.store.postgres.connection import connect
+from vestige.store.postgres.opening import applied, pending, schema
 from vestige.store.postgres.processes.locks import Lock
 from vestige.store.postgres.server.address import ServerAddress
+from vestige.store.postgres.server.errors import translated
+from vestige.store.postgres.server.requirements import check_server
 from vestige.store.sql.check.schema import differences
 from vestige.store.sql.merge import arrivals
 
@@ -46,7 +48,10 @@ def status(place: ServerAddress) -> DatabaseStatus:
     with translated(place), _looking(place) as db:
         version, size, read_only, extension, oid = _row(db, SERVER, (place.schema,))
         sessions, tables = _sessions(db, oid), _tables(db, place.schema, oid)
-        upgrade = _upgrade_or_newer(db, oid)
+        try:
+            upgrade = _upgrade(db, oid)
+        except StoreTooNew as exc:
+            upgrade = of_newer(exc)
         return DatabaseStatus(
             place=str(place),
             server=f"PostgreSQL {version.split()[0]}",
@@ -63,8 +68,7 @@ def status(place: ServerAddress) -> DatabaseStatus:
 
 
 def plan(place: ServerAddress) -> Upgrade:
-    """The pending upgrade of a store; StoreTooNew for one of a newer Vestige. Backups of the server are not
-    ours to make, so none comes first."""
+    """The pending upgrade of a store, without a backup first; StoreTooNew for one of a newer Vestige."""
     with translated(place), _looking(place) as db:
         return _upgrade(db, _row(db, SERVER, (place.schema,))[4])
 
@@ -77,30 +81,19 @@ def _looking(place: ServerAddress) -> Iterator[Connection[Any]]:
         yield db
 
 
-def _upgrade_or_newer(db: Connection[Any], oid: int | None) -> Upgrade:
-    try:
-        return _upgrade(db, oid)
-    except StoreTooNew as exc:
-        return of_newer(exc)
-
-
 def _upgrade(db: Connection[Any], oid: int | None) -> Upgrade:
     made = oid is not None and _row(db, RECORDED, (oid,))[0]
     done = applied(db) if made else []
-    todo = pending(done)
-    return Upgrade(
-        schema=done[-1].version if done else 0, known=len(schema()), steps=tuple(step.label for step in todo)
-    )
+    steps = tuple(step.label for step in pending(done))
+    return Upgrade(schema=done[-1].version if done else 0, known=len(schema()), steps=steps)
 
 
 def _tables(db: Connection[Any], schema_name: str, oid: int | None) -> tuple[TableStatus, ...]:
-    found = db.execute(TABLES, (oid or 0,)).fetchall()
-    return tuple(
-        TableStatus(
-            name=name, rows=rows if rows > MOST_COUNTED else _rows(db, schema_name, name), size_bytes=size
-        )
-        for name, rows, size in found
-    )
+    found = []
+    for name, about, size in db.execute(TABLES, (oid or 0,)).fetchall():
+        rows = about if about > MOST_COUNTED else _rows(db, schema_name, name)
+        found.append(TableStatus(name=name, rows=rows, size_bytes=size))
+    return tuple(found)
 
 
 def _complete(db: Connection[Any], tables: Sequence[TableStatus]) -> bool:
@@ -122,13 +115,9 @@ def _rows(db: Connection[Any], schema_name: str, table: str) -> int:
 
 
 def _sessions(db: Connection[Any], oid: int | None) -> list[tuple[Connected, bool]]:
+    names = ("session", "user", "program", "address", "state", "since")
     rows = db.execute(SESSIONS, (Lock.WRITERS, oid or 0)).fetchall()
-    return [(_connected(row), bool(row[-1])) for row in rows]
-
-
-def _connected(row: Sequence[Any]) -> Connected:  # Any: whatever the columns hold
-    pid, user, program, address, state, since = row[:6]
-    return Connected(session=pid, user=user, program=program, address=address, state=state, since=since)
+    return [(Connected(**dict(zip(names, row[:6], strict=True))), bool(row[6])) for row in rows]
 
 
 def _row(db: Connection[Any], query: str | sql.Composed, params: Sequence[object] = ()) -> tuple[Any, ...]:

@@ -144,7 +144,6 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
         return self._connections.pool.closed
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """A store in PostgreSQL as one end of a transfer."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -13,17 +13,13 @@ from vestige.core.errors import InvalidInput, StoreReadOnly
 from vestige.store import migrations
 from vestige.store.contract.processes import Who
 from vestige.store.postgres import opening
-from vestige.store.postgres.connection import PostgresConnections, connect, translated
-from vestige.store.postgres.opening import (
-    PostgresDependencies,
-    applied,
-    check_server,
-    open_connections,
-    pending,
-)
+from vestige.store.postgres.connection import PostgresConnections, connect
+from vestige.store.postgres.opening import PostgresDependencies, applied, open_connections, pending
 from vestige.store.postgres.search.words import PostgresSurfaces
 from vestige.store.postgres.server.address import ServerAddress
+from vestige.store.postgres.server.errors import translated
 from vestige.store.postgres.server.requirements import (
+    check_server,
     extension_schema,
     no_schema_made,
     no_tables_made,
@@ -72,37 +68,29 @@ class PostgresSide:
         self.store = PostgresStore(connections, node=node, who=who)
         self.surfaces = PostgresSurfaces()
 
-    @contextmanager
-    def reading(self) -> Iterator[Database]:
-        with self._connections.reading() as db:
-            yield db
+    def reading(self) -> AbstractContextManager[Database]:
+        return self._connections.reading()
 
-    @contextmanager
-    def writing(self) -> Iterator[Database]:
-        with self._connections.writing() as db:
-            yield db
+    def writing(self) -> AbstractContextManager[Database]:
+        return self._connections.writing()
 
     @contextmanager
     def attempt(self, db: Database) -> Iterator[None]:
         db.execute("SAVEPOINT a_batch")
         try:
             yield
-        except ROWS as exc:
+        except (*ROWS, OverflowError, UnicodeEncodeError) as exc:
             db.execute("ROLLBACK TO a_batch")
             db.execute("RELEASE a_batch")
-            raise UnfitRow(exc.diag.message_primary or str(exc)) from exc
-        except (OverflowError, UnicodeEncodeError) as exc:
-            db.execute("ROLLBACK TO a_batch")
-            db.execute("RELEASE a_batch")
-            raise UnfitRow(str(exc)) from exc
+            said = exc.diag.message_primary if isinstance(exc, psycopg.Error) else None
+            raise UnfitRow(said or str(exc)) from exc
         db.execute("RELEASE a_batch")
 
     def has_receipt(self, db: Database) -> bool:
         return opening.has_receipt(db)
 
     def number_on(self, db: Database) -> None:
-        """Set the identity sequences, which do not count explicit numbers, and analyse the tables after the
-        bulk load."""
+        """Set the identity sequences, which do not count explicit numbers, and analyse the tables."""
         for table, column in NUMBERED.items():
             db.execute(NUMBER_ON.format(table=table, column=column))
         db.execute(f"ANALYZE {', '.join(GROWN)}")
@@ -136,15 +124,17 @@ class PostgresEnd:
                 hint="Check the URL and storage.postgres.schema; `vestige db status` shows what is there.",
                 details={"store": str(self.place)},
             )
-        connections, node = open_connections(self._for_reading(), self.around)
-        with closing(connections):
-            side = PostgresSide(connections, node=node, who=self.who)
-            with closing(side.store):
-                yield side
+        parts = conninfo_to_dict(self.place.url)
+        options = f"{parts.get('options') or ''} {READ_ONLY}".strip()
+        with self._opened(replace(self.place, url=make_conninfo(self.place.url, options=options))) as side:
+            yield side
+
+    def destination(self) -> AbstractContextManager[PostgresSide]:
+        return self._opened(self.place)
 
     @contextmanager
-    def destination(self) -> Iterator[PostgresSide]:
-        connections, node = open_connections(self.place, self.around)
+    def _opened(self, place: ServerAddress) -> Iterator[PostgresSide]:
+        connections, node = open_connections(place, self.around)
         with closing(connections):
             side = PostgresSide(connections, node=node, who=self.who)
             with closing(side.store):
@@ -201,12 +191,6 @@ class PostgresEnd:
     def _applied(self, db: psycopg.Connection[tuple[object, ...]]) -> list[migrations.AppliedMigration]:
         db.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self.place.schema)))
         return applied(db)
-
-    def _for_reading(self) -> ServerAddress:
-        """The same store, in sessions whose transactions can only read."""
-        parts = conninfo_to_dict(self.place.url)
-        options = f"{parts.get('options') or ''} {READ_ONLY}".strip()
-        return replace(self.place, url=make_conninfo(self.place.url, options=options))
 
     def _connected(self) -> psycopg.Connection[tuple[object, ...]]:
         """A session whose one transaction can only read."""

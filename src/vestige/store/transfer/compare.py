@@ -7,9 +7,9 @@ from itertools import islice
 import numpy as np
 
 from vestige.cognition.text.analyser import memory_terms
+from vestige.core.candidates import LexicalScores
 from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.store.contract.answers import Scored
-from vestige.store.contract.search import LexicalScores
 from vestige.store.contract.store import MemoryStore
 from vestige.store.sql.database import Database, Row
 from vestige.store.sql.rows import memories

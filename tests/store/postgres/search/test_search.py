@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from tests.store.support.generators import (
     DAY,
@@ -29,10 +28,12 @@ from vestige.store.contract.changes import Add
 from vestige.store.contract.search import Probe
 from vestige.store.inmemory import InMemoryStore
 from vestige.store.postgres.search import words
-from vestige.store.postgres.search.cache import MemoryIds, Past, Shelf
+from vestige.store.postgres.search.cache import MemoryIds, Shelf
+from vestige.store.postgres.search.changes_since import ChangesSince, Passing, Past
 from vestige.store.postgres.server import values as arrays
 from vestige.store.postgres.store import PostgresStore
 from vestige.store.sql.search import vectors
+from vestige.store.sql.search.pool import NO_KEYS
 
 pytestmark = pytest.mark.slow
 
@@ -113,35 +114,28 @@ def test_a_filter_that_looks_back_or_weighs_retention_takes_two_more_at_most(
 # -- side by side ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+def news(keys: range, seq: int) -> ChangesSince:
     """News of memories that stand alone, of three terms each."""
-
-    keys: range
-    seq: int
-
-    @property
-    def past(self) -> Past:
-        return Past(where="here", seq=self.seq)
-
-    @property
-    def changed(self) -> NDArray[np.int64]:
-        return np.array([[key, 0, 0, 0, 3, 0, 1, key] for key in self.keys], dtype=np.int64).reshape(-1, 8)
-
-    @property
-    def ids(self) -> list[str]:
-        return [f"m{key}" for key in self.keys]
+    rows = [[key, 0, 0, 0, 3, 0, 1, key] for key in keys]
+    return ChangesSince(
+        past=Past(where="here", seq=seq),
+        changed=np.array(rows, dtype=np.int64).reshape(-1, 8),
+        ids=[f"m{key}" for key in keys],
+        space=None,
+        common={},
+        passing=Passing(keys=None, left_out=NO_KEYS),
+    )
 
 
 def test_a_search_keeps_the_directory_of_its_moment_while_another_sees_more() -> None:
     shelf = Shelf()
-    with shelf.caught_up(lambda since: Told(keys=range(1, 3), seq=since + 2)) as (earlier, _):
-        with shelf.caught_up(lambda since: Told(keys=range(3, 6), seq=since + 3)) as (later, _):
+    with shelf.caught_up(lambda since: news(range(1, 3), since + 2)) as (earlier, _):
+        with shelf.caught_up(lambda since: news(range(3, 6), since + 3)) as (later, _):
             assert (earlier.directory.memories, later.directory.memories) == (2, 5)
-        with shelf.caught_up(lambda since: Told(keys=range(0), seq=since)) as (last, _):
+        with shelf.caught_up(lambda since: news(range(0), since)) as (last, _):
             assert last is later, "nothing new, nothing copied"
         assert (earlier.directory.memories, earlier.directory.seq, later.directory.seq) == (2, 2, 5)
-    with shelf.caught_up(lambda since: Told(keys=range(6, 7), seq=since + 1)) as (alone, _):
+    with shelf.caught_up(lambda since: news(range(6, 7), since + 1)) as (alone, _):
         assert alone is later, "who reads alone needs no copy"
         assert alone.directory.memories == 6
 

@@ -63,7 +63,6 @@ class ExpectedSchema:
     names_only: str | None = None
 
     def troubles(self, present: SchemaObjects) -> list[Trouble]:
-        """The problems of the schema of a store."""
         found = [one.trouble() for one in differences(self.objects, present)]
         if self.names_only is None:
             return found

@@ -31,6 +31,9 @@ a minute."""
 class PostgresPeers:
     """The peers of a store. `MemoryStore` has the contract."""
 
+    lingers_in: str | None = None
+    """Deleted rows on the pages of the server are not readable by clients."""
+
     def __init__(self, connections: PostgresConnections, who: Who) -> None:
         self._shared = connections
         self._who = who
@@ -77,11 +80,6 @@ class PostgresPeers:
         here = self._here
         return here is not None and here.leads()
 
-    @property
-    def lingers_in(self) -> str | None:
-        """None: deleted rows on the pages of the server are not readable by clients."""
-        return None
-
     def notify(self, process: str, messages: Sequence[str]) -> None:
 
         def send(db: Database) -> None:
@@ -114,10 +112,9 @@ class PostgresPeers:
 
     def _present(self) -> list[Present]:
         with self._shared.reading(snapshot=False) as db:
-            return presence.present(db.execute(presence.question(self._shared.schema_oid)))
+            return presence.present(db.execute(presence.LIVE.format(oid=self._shared.schema_oid)))
 
     def _leave(self) -> None:
-        """Remove this process from the registry."""
         self._ended.set()
         here, self._here = self._here, None
         if here is not None:
@@ -134,8 +131,7 @@ class Ears:
         self._db: Connection[Any] | None = None
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a notice; whether there may be one. The first time, and after a restart of the server,
-        there may: no session listened before."""
+        """Wait; whether there may be a notice. At first, and after a restart, no session listened before."""
         self._connections.check_open()
         with translated(self._connections.place):
             if self._db is None:
@@ -149,7 +145,6 @@ class Ears:
                 raise
 
     def close(self) -> None:
-        """Stop listening."""
         db, self._db = self._db, None
         if db is not None:
             db.close()

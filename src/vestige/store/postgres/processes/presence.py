@@ -20,7 +20,7 @@ from psycopg import Connection, errors
 
 from vestige.core.errors import StoreBusy, StoreUnavailable, VestigeError
 from vestige.store.contract.processes import BRIEF, Holder, Who, kept, refuse_beside
-from vestige.store.postgres.connection import PostgresConnections
+from vestige.store.postgres.connection import PostgresConnections, value
 from vestige.store.postgres.processes.locks import Lock, signed
 from vestige.store.postgres.server.errors import translated
 from vestige.store.sql.database import Row
@@ -33,7 +33,7 @@ _HELD = (
     " AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())"
     " AND l.classid::bigint = {oid} AND l.objid::bigint = p.id"
 )
-_LIVE = f"SELECT p.id, p.purpose, p.who FROM present p WHERE EXISTS ({_HELD})"
+LIVE = f"SELECT p.id, p.purpose, p.who FROM present p WHERE EXISTS ({_HELD})"
 _SWEEP = f"DELETE FROM present p WHERE NOT EXISTS ({_HELD})"
 _REGISTER = (
     "WITH here AS (INSERT INTO present (purpose, who) VALUES (%s, %s) RETURNING id)"
@@ -53,8 +53,7 @@ class PostgresPresence:
     db: Connection[Any]
 
     def close(self) -> None:
-        """Remove the registration. A session frees its locks some time after it was closed, so they are freed
-        before."""
+        """Remove the registration. Its locks are freed first: a closed session frees them some time later."""
         with suppress(psycopg.Error):  # one that the server has ended has none
             leave = f"DELETE FROM present WHERE id = {self.id}; SELECT pg_advisory_unlock_all()"
             self.db.execute(leave.encode())
@@ -70,13 +69,8 @@ class Present:
     purpose: str
 
 
-def question(oid: int) -> str:
-    """The query whose rows `present` reads."""
-    return _LIVE.format(oid=oid)
-
-
 def present(rows: Iterable[Row]) -> list[Present]:
-    """The registered processes, in the order of their start."""
+    """The registered processes, from rows of `LIVE`, in the order of their start."""
     found = [Present(id=number, purpose=purpose, who=_who(text)) for number, purpose, text in rows]
     return sorted(found, key=lambda one: (one.who.since, one.who.pid, one.id))
 
@@ -96,7 +90,9 @@ def join(
         with translated(connections.place), db.transaction():
             if who.server and not beside_any:
                 _take_turn(db, connections)
-                others = (one.who for one in present(db.execute(question(oid).encode())) if not one.purpose)
+                others = (
+                    one.who for one in present(db.execute(LIVE.format(oid=oid).encode())) if not one.purpose
+                )
                 refuse_beside(who, others, elsewhere="another storage.postgres.schema")
             db.execute(_SWEEP.format(oid=oid).encode())
             here = _register(db, oid, who, "")
@@ -137,11 +133,10 @@ def take(connections: PostgresConnections, who: Who, purpose: str) -> PostgresPr
 
 
 def lead(db: Connection[Any], oid: int, *, held: bool) -> bool:
-    """Become the leader by this session, unless another one leads; one that `held` it still does if it still
-    answers."""
+    """Become the leader by this session, unless another leads; one that `held` it leads while it answers."""
     if held:
-        return bool(_first(db, _STILL, ()))
-    return bool(_first(db, _TRY, (Lock.LEADING, signed(oid))))
+        return bool(value(db, _STILL))
+    return bool(value(db, _TRY, (Lock.LEADING, signed(oid))))
 
 
 def _take_turn(db: Connection[Any], connections: PostgresConnections) -> None:
@@ -156,7 +151,7 @@ def _take_turn(db: Connection[Any], connections: PostgresConnections) -> None:
 def _took(db: Connection[Any], lock: tuple[int, int], wait_seconds: float) -> bool:
     """Take a lock, or wait for it: the server serves the queue in order."""
     if wait_seconds <= 0:
-        return bool(_first(db, _TRY, lock))
+        return bool(value(db, _TRY, lock))
     try:
         with db.transaction():  # it ends with the waiting; the lock is the session's
             db.execute(_patience(wait_seconds))
@@ -167,19 +162,18 @@ def _took(db: Connection[Any], lock: tuple[int, int], wait_seconds: float) -> bo
 
 
 def _patience(wait_seconds: float) -> bytes:
-    """The settings for how long a transaction waits for a lock, whatever the statement timeout. 0 would never
-    end."""
+    """The wait of a transaction for a lock, whatever the statement timeout. 0 would never end."""
     milliseconds = max(1, round(1000 * wait_seconds))
     return f"SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = {milliseconds}".encode()
 
 
 def _register(db: Connection[Any], oid: int, who: Who, purpose: str) -> PostgresPresence:
     text = orjson.dumps(asdict(who)).decode()
-    return PostgresPresence(id=int(_first(db, _REGISTER, (purpose, text, oid))), db=db)
+    return PostgresPresence(id=int(value(db, _REGISTER, (purpose, text, oid))), db=db)
 
 
 def _holder(db: Connection[Any], oid: int, *, brief: bool) -> Holder | None:
-    for one in present(db.execute(question(oid).encode())):
+    for one in present(db.execute(LIVE.format(oid=oid).encode())):
         if one.purpose and (one.purpose in BRIEF) == brief:
             return Holder(who=one.who, purpose=one.purpose)
     return None
@@ -188,11 +182,6 @@ def _holder(db: Connection[Any], oid: int, *, brief: bool) -> Holder | None:
 def _who(text: str) -> Who:
     fields = orjson.loads(text)
     return Who(**{**fields, "since": datetime.fromisoformat(fields["since"])})
-
-
-def _first(db: Connection[Any], query: str, params: tuple[object, ...]) -> Any:  # whatever the column holds
-    row = db.execute(query.encode(), params).fetchone()
-    return None if row is None else row[0]
 
 
 # -- Keeping the registration: the session is watched, and replaced when it ends.

@@ -4,50 +4,17 @@ and the tokens read last."""
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.ranking.bm25 import Integers
+from vestige.store.postgres.search.changes_since import ChangesSince, Past
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sql.search.vectors import TokenCache
 
 FIRST_CAPACITY = 1_024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
-    """The version of a store: its identity, the last `seq` of its places, the number of deleted vectors."""
-
-    where: str
-    seq: int = 0
-    deaths: int = 0
-
-    def leads_to(self, later: "Past") -> bool:
-        """Whether a later version continues this one. It does not after a restore, a fail-over to a server
-        that lags, or in tables that were created anew."""
-        return self.where == later.where and self.seq <= later.seq and self.deaths <= later.deaths
-
-
-class NewRows(Protocol):
-    """The rows written after a `seq`."""
-
-    @property
-    def past(self) -> Past:
-        """The version of the store with these rows."""
-
-    @property
-    def changed(self) -> Integers:
-        """Rows of `threads.LOAD`."""
-
-    @property
-    def ids(self) -> Sequence[str | None]:
-        """The id of each row's memory; None for one that is gone."""
-
-
-ReadRows = TypeVar("ReadRows", bound=NewRows)
 
 
 @dataclass(slots=True)
@@ -70,7 +37,6 @@ class MemoryIds:
         self._held[keys[there]] = named
 
     def of(self, keys: Iterable[int]) -> Mapping[int, str]:
-        """The ids of these keys."""
         asked = np.fromiter(keys, dtype=np.int64)
         found = self._held[asked].tolist()
         return {key: one.decode("utf-8") for key, one in zip(asked.tolist(), found, strict=True)}
@@ -84,10 +50,6 @@ class Edition:
     names: MemoryIds = field(default_factory=MemoryIds)
     tokens: TokenCache = field(default_factory=TokenCache)
     readers: int = 0
-
-    def copy(self) -> "Edition":
-        """A copy with an independent directory."""
-        return Edition(directory=self.directory.copy(), names=self.names, tokens=self.tokens)
 
 
 @dataclass(slots=True)
@@ -104,7 +66,7 @@ class Shelf:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def caught_up(self, look: Callable[[int], ReadRows]) -> Iterator[tuple[Edition, ReadRows]]:
+    def caught_up(self, look: Callable[[int], ChangesSince]) -> Iterator[tuple[Edition, ChangesSince]]:
         """The directory of a transaction. `look` runs its first statements and returns the rows since a
         `seq`; no other thread's transaction begins meanwhile, so none is older than the directory."""
         with self._lock:
@@ -115,7 +77,8 @@ class Shelf:
             self._past = news.past
             if len(news.changed):
                 if self._edition.readers:
-                    self._edition = self._edition.copy()
+                    directory = self._edition.directory.copy()
+                    self._edition = replace(self._edition, directory=directory, readers=0)
                 self._edition.directory.take(news.changed, news.past.seq)
                 self._edition.names.take(news.changed[:, 0], news.ids)
             edition = self._edition

@@ -10,7 +10,6 @@ import orjson
 from vestige.cognition.ranking.bm25 import Frequency, Integers
 from vestige.embed.protocol import Signature
 from vestige.store.postgres.search import words
-from vestige.store.postgres.search.cache import Past
 from vestige.store.postgres.search.statement import SqlPart
 from vestige.store.postgres.server.values import integers, sent_keys
 from vestige.store.sql.database import Database
@@ -45,6 +44,20 @@ PROFILE = (
     " set_config('hnsw.iterative_scan', 'relaxed_order', TRUE)"
     " FROM profiles p WHERE p.active = 1"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """The version of a store: its identity, the last `seq` of its places, the number of deleted vectors."""
+
+    where: str
+    seq: int = 0
+    deaths: int = 0
+
+    def leads_to(self, later: "Past") -> bool:
+        """Whether a later version continues this one. It does not after a restore, a fail-over to a server
+        that lags, or in tables that were created anew."""
+        return self.where == later.where and self.seq <= later.seq and self.deaths <= later.deaths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,7 +91,6 @@ class HnswUpkeep:
                 db.execute("SELECT pg_advisory_unlock(?::int, ?::int)", lock)
 
     def join(self) -> None:
-        """Wait for a running build."""
         if self._thread is not None:
             self._thread.join()
 

@@ -6,30 +6,29 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.cognition.ranking.bm25 import Integers
-from vestige.core.candidates import CandidatePool, LexicalScores, Sketch
+from vestige.cognition.ranking.bm25 import Frequency
+from vestige.core.candidates import CandidatePool, LexicalScores, Voices
 from vestige.core.errors import InvalidInput
 from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import IndexStatus, Scored
-from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded, Voices
+from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
 from vestige.store.postgres.connection import PostgresConnections
-from vestige.store.postgres.search import changes_since, hnsw, signals, vectors, words
+from vestige.store.postgres.search import changes_since, hnsw, signals, words
 from vestige.store.postgres.search import vectors as dense
 from vestige.store.postgres.search.cache import Edition, Shelf
 from vestige.store.postgres.search.changes_since import ChangesSince, Space
 from vestige.store.postgres.search.hnsw import HnswUpkeep
 from vestige.store.postgres.search.statement import together
 from vestige.store.postgres.search.vectors import Query
-from vestige.store.postgres.search.words import SoughtLiterals as Literals
-from vestige.store.sql.database import Database, Row
+from vestige.store.sql.database import Database
 from vestige.store.sql.filters import natural
 from vestige.store.sql.rows import history, store_facts
 from vestige.store.sql.search import pool
 from vestige.store.sql.search import vectors as tokens
 from vestige.store.sql.search.pool import Lexical, Mask, SoughtTerms
 from vestige.store.sql.search.threads import Directory
-from vestige.store.sql.search.vectors import Closest, TokenEntry, check_queries
+from vestige.store.sql.search.vectors import Closest, check_queries
 
 # -- Gathering the candidates of a search in three statements: the new rows, the arms, every signal of
 # their union; in one more where the index of vectors found too few. The decisions between them are made by
@@ -43,18 +42,23 @@ def gather(
     directory = held.directory
     arms = _arms(db, held, news, query, probe, news.passing.mask(directory.size))
     beside = tokens.around(directory, arms.keys)
-    read_signals = signals.read(db, held.tokens, query, probe.literals, arms.keys, beside)
-    ordered = pool.signals_of(directory, read_signals.traits)
+    found = signals.read(db, held.tokens, query, probe.literals, arms.keys, beside)
+    ordered = pool.signals_of(directory, found.traits)
+    if query is None:
+        sketch = None
+        closest = Closest.none(len(ordered.keys), 0 if probe.vector is None else len(probe.vector))
+    else:
+        dimension = query.space.profile.signature.dimension
+        sketch = tokens.sketch(dimension, tokens.around(directory, ordered.keys), found.entries)
+        closest = dense.closest(ordered.keys, found.pieces, query.vector)
     return pool.pool(
         directory,
         probe,
         arms,
         ordered,
-        closest=_closest(query, probe, ordered.keys, read_signals.pieces),
-        literals=np.array(
-            [read_signals.literals.get(key, 0) for key in ordered.keys.tolist()], dtype=np.int64
-        ),
-        sketch=_sketch(query, directory, ordered.keys, read_signals.entries),
+        closest=closest,
+        literals=np.array([found.literals.get(key, 0) for key in ordered.keys.tolist()], dtype=np.int64),
+        sketch=sketch,
     )
 
 
@@ -64,21 +68,16 @@ def _arms(
     """The keys that each arm finds, from the second statement."""
     directory, names = held.directory, held.names
     sought = SoughtTerms.of(probe.terms)
-    common = None
-    if sought.must_choose(directory.total, probe.postings):
-        common = [news.common[term] for term in sought.indexable]
-    terms = pool.looked_up(sought, common, probe.postings)
+    common, terms = _looked_up(sought, directory, probe.postings, news)
     parts = [*words.postings(terms)]
-    parts += words.arm(
-        words.SoughtLiterals(literals=probe.literals, common=news.common), directory, news.passing, mask
-    )
-    most, pieces = pool.most_near(probe, directory), vectors.reach(probe.per_arm)
+    parts += words.arm(probe.literals, news.common, directory, news.passing, mask)
+    most, pieces = pool.most_near(probe, directory), dense.reach(probe.per_arm)
     if query is not None and most:
-        parts.append(vectors.arm(query, news.passing, most, pieces=pieces))
+        parts.append(dense.arm(query, news.passing, most, pieces=pieces))
     answers = list(together(db, parts))
-    close = vectors.found(answers, pieces=pieces)
+    close = dense.found(answers, pieces=pieces)
     if query is not None and close.incomplete:
-        close = vectors.found(together(db, [vectors.scanned(query, news.passing, most)]), pieces=pieces)
+        close = dense.found(together(db, [dense.scanned(query, news.passing, most)]), pieces=pieces)
     near, nearby = pool.nearest(names.of, close.keys, close.scores, probe, directory, sampled=close.sampled)
     literal = words.best(names.of, words.held(probe.literals, answers), probe.per_arm)
     found = pool.score(
@@ -91,24 +90,6 @@ def _arms(
         nearby=nearby,
         lexical=found,
     )
-
-
-def _closest(query: Query | None, probe: Probe, keys: Integers, pieces: list[Row]) -> Closest:
-    if query is None:
-        return Closest.none(len(keys), 0 if probe.vector is None else len(probe.vector))
-    return vectors.closest(keys, pieces, query.vector)
-
-
-def _sketch(
-    query: Query | None, directory: Directory, keys: Integers, entries: dict[int, TokenEntry]
-) -> Sketch | None:
-    if query is None:
-        return None
-    dimension = query.space.profile.signature.dimension
-    return tokens.sketch(dimension, tokens.around(directory, keys), entries)
-
-
-# -- arms
 
 
 class PostgresSearch:
@@ -173,7 +154,7 @@ class PostgresSearch:
 
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
         natural(probe.per_arm)
-        terms = dict.fromkeys((*SoughtTerms.of(probe.terms).indexable, *Literals.terms(probe.literals)))
+        terms = dict.fromkeys((*SoughtTerms.of(probe.terms).indexable, *words.terms_of(probe.literals)))
         reach = dense.reach(probe.per_arm)
 
         def look() -> CandidatePool:
@@ -216,14 +197,21 @@ class PostgresSearch:
                 yield db, held, seen
 
 
+def _looked_up(
+    sought: SoughtTerms, directory: Directory, budget: int | None, seen: ChangesSince
+) -> tuple[list[Frequency] | None, list[str]]:
+    """The frequencies of the terms where the budget is too small for all, and the terms to look up."""
+    common = None
+    if sought.must_choose(directory.total, budget):
+        common = [seen.common[term] for term in sought.indexable]
+    return common, pool.looked_up(sought, common, budget)
+
+
 def _score(
     db: Database, directory: Directory, sought: SoughtTerms, budget: int | None, seen: ChangesSince
 ) -> Lexical:
     """The scores of every memory that matches, with store-wide statistics."""
-    common = None
-    if sought.must_choose(directory.total, budget):
-        common = [seen.common[term] for term in sought.indexable]
-    chosen = pool.looked_up(sought, common, budget)
+    common, chosen = _looked_up(sought, directory, budget, seen)
     found = words.occurrences(chosen, together(db, words.postings(chosen)))
     return pool.score(sought, common, found, directory)
 

@@ -96,13 +96,14 @@ def read(
         for row in rows
         if row[WIDTH + 5] is not None
     }
+    distinct = list(dict.fromkeys(sought))
     if fresh and query is not None:
         cache.keep(query.space.version, fresh, (*held, *fresh))
     return Signals(
         traits=list({row[WIDTH]: row[:WIDTH] for row in rows if row[0] is not None}.values()),
         pieces=[row[WIDTH : WIDTH + 5] for row in rows if row[WIDTH + 1] is not None],
         entries=held | fresh,
-        literals=_literals(rows, sought),
+        literals={row[WIDTH]: words.count_in(distinct, *row[-2:]) for row in rows if row[-2] is not None},
     )
 
 
@@ -145,8 +146,3 @@ def _selects(query: Query | None, sought: Sequence[str], chosen: SentKeys) -> li
         SqlPart(sql=f"{CANDIDATES} {TRAITS} {PIECES} {texts}", params=(chosen, vector, vector, profile.id)),
         SqlPart(sql=KEPT, params=(vectors.width(profile.signature.dimension),)),
     ]
-
-
-def _literals(rows: Sequence[Row], sought: Sequence[str]) -> dict[int, int]:
-    distinct = list(dict.fromkeys(sought))
-    return {row[WIDTH]: words.count_in(distinct, row[-2], row[-1]) for row in rows if row[-2] is not None}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from vestige.store.postgres.server.values import SentKeys
 from vestige.store.sql import filters
@@ -19,8 +20,7 @@ class SqlPart:
     params: tuple[Param, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(NamedTuple):
     """A row: its kind, and the columns of that kind."""
 
     kind: str
@@ -34,10 +34,6 @@ class Answer:
 def together(db: Database, parts: Iterable[SqlPart]) -> Iterator[Answer]:
     """The answers of all parts, from one statement; none without parts."""
     several = list(parts)
-    if not several:
-        return
-    sql = " UNION ALL ".join(f"({one.sql})" for one in several)
-    for kind, number, keys, numbers, text, terms in db.execute(
-        sql, [param for one in several for param in one.params]
-    ):
-        yield Answer(kind=kind, number=number, keys=keys, numbers=numbers, text=text, terms=terms)
+    if several:
+        sql = " UNION ALL ".join(f"({one.sql})" for one in several)
+        yield from map(Answer._make, db.execute(sql, [param for one in several for param in one.params]))

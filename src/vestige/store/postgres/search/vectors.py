@@ -91,15 +91,10 @@ def reach(per_arm: int) -> int:
     return min(max(REACH, 2 * per_arm), LONGEST_REACH)
 
 
-def is_indexed(space: Space, passing: Passing) -> bool:
-    """Whether the index is used for what passes; where that is little, a scan is faster."""
-    few = passing.keys is not None and len(passing.keys) <= EXACT_ROWS
-    return space.indexed and not few
-
-
 def arm(query: Query, passing: Passing, most: int, *, pieces: int) -> SqlPart:
     """The nearest memories, or by the index those of the nearest pieces: for `found`."""
-    if not is_indexed(query.space, passing):
+    few = passing.keys is not None and len(passing.keys) <= EXACT_ROWS  # a scan of them is faster
+    if few or not query.space.indexed:
         return scanned(query, passing, most)
     profile, vector, let = query.space.profile, vector_bytes(query.vector), passing.condition("v.key")
     sql = INDEXED.format(profile=profile.id, passing=let.sql, dimension=profile.signature.dimension)

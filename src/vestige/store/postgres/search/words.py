@@ -3,7 +3,6 @@ PostgreSQL."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import orjson
@@ -225,27 +224,23 @@ TEXTS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SoughtLiterals:
-    """The literals of a search, with the frequencies of their terms and the directory."""
-
-    literals: tuple[str, ...]
-    common: Mapping[str, Frequency]
-
-    @staticmethod
-    def terms(literals: Iterable[str]) -> list[str]:
-        """The terms whose frequencies are needed."""
-        every = {term for literal in literals for term in literal_terms(literal)}
-        return sorted(filter(is_indexable, every))
+def terms_of(literals: Iterable[str]) -> list[str]:
+    """The terms of literals whose frequencies `arm` needs."""
+    every = {term for literal in literals for term in literal_terms(literal)}
+    return sorted(filter(is_indexable, every))
 
 
 def arm(
-    sought: SoughtLiterals, directory: Directory, passing: Passing, mask: Mask | None
+    literals: Sequence[str],
+    common: Mapping[str, Frequency],
+    directory: Directory,
+    passing: Passing,
+    mask: Mask | None,
 ) -> Iterator[SqlPart]:
     """The texts of the memories that may hold a literal: for `held`."""
-    if sought.literals:
-        candidates = [part for one in sought.literals for part in _candidates(one, sought, passing)]
-        candidates.append(_sourced(sought.literals, directory, mask))
+    if literals:
+        candidates = [part for one in literals for part in _candidates(one, common, passing)]
+        candidates.append(_sourced(literals, directory, mask))
         keys = " UNION ".join(f"({one.sql})" for one in candidates)
         params = tuple(param for one in candidates for param in one.params)
         yield SqlPart(sql=TEXTS.format(keys=readable(keys)), params=params)
@@ -281,15 +276,14 @@ def best(ids_of: Ids, counted: Mapping[int, int], limit: int) -> Integers:
     return keys[highest(ids_of, keys, (scores,), limit)]
 
 
-def _candidates(literal: str, sought: SoughtLiterals, passing: Passing) -> Iterator[SqlPart]:
-    """The memories that have all terms of a literal, unless its terms are too common, or whose source it
-    is."""
+def _candidates(literal: str, common: Mapping[str, Frequency], passing: Passing) -> Iterator[SqlPart]:
+    """The memories that have all terms of a literal, unless these are too common, or whose id it is."""
     let = passing.condition("c.key")
     plain = literal.strip()
     yield SqlPart(sql=NAMED.format(passing=let.sql), params=(listed([plain, plain.lower()]), *let.params))
     terms = sorted(literal_terms(literal))
-    if terms and all(term in sought.common and sought.common[term].memories for term in terms):
-        rarest, *others = sorted(terms, key=lambda term: (sought.common[term].memories, term))
+    if terms and all(term in common and common[term].memories for term in terms):
+        rarest, *others = sorted(terms, key=lambda term: (common[term].memories, term))
         yield SqlPart(
             sql=WITH_ALL_TERMS.format(passing=let.sql),
             params=(

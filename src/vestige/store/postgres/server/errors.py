@@ -121,13 +121,8 @@ def store_error(exc: psycopg.Error, place: ServerAddress) -> StoreError | Invali
         return other_schema(place)
     kind = next((ours for theirs, ours in KINDS.items() if isinstance(exc, theirs)), None)
     if kind is None:
-        kind = StoreUnavailable if _is_disconnected(exc) else StoreError
+        code = exc.sqlstate  # an error without a code comes from the driver
+        lost = isinstance(exc, psycopg.OperationalError) if code is None else code[:2] in ENDINGS
+        kind = StoreUnavailable if lost else StoreError
     first = (kind.__doc__ or "").strip() if kind is not StoreError else "The database failed."
     return kind(f"{first} ({place}: {said})", hint=HINTS[kind], details=details)
-
-
-def _is_disconnected(exc: psycopg.Error) -> bool:
-    """Whether the connection is gone. An error without a code comes from the driver."""
-    if exc.sqlstate is None:
-        return isinstance(exc, psycopg.OperationalError)
-    return exc.sqlstate[:2] in ENDINGS

@@ -41,8 +41,7 @@ class ServerWait:
     monotonic: Callable[[], float]
 
     def turns(self, seconds: float) -> Callable[[], bool]:
-        """A function to call between two attempts: it sleeps and returns True, until the seconds have
-        passed."""
+        """A function to call between attempts: it sleeps and returns True, until the seconds have passed."""
         deadline = self.monotonic() + seconds
 
         def again() -> bool:
@@ -68,8 +67,7 @@ class ConnectionPool:
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def borrow(self, patience_seconds: float) -> Connection[Any]:
-        """A connection to give back. StoreBusy when all stay in use, ServerUnreachable when none can be
-        opened."""
+        """A connection to give back. StoreBusy when all are in use, ServerUnreachable when none opens."""
         again = self.waiting.turns(patience_seconds)
         idle = self._take(patience_seconds)
         if idle is not None:
@@ -97,7 +95,6 @@ class ConnectionPool:
         self._discard([db])
 
     def add(self, db: Connection[Any]) -> None:
-        """Add a connection that was opened elsewhere."""
         with self._changed:
             self._made += 1
         self.give_back(db)
@@ -121,7 +118,6 @@ class ConnectionPool:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
         return self._closed
 
     def check_open(self) -> None:

@@ -83,7 +83,6 @@ def _create_extension(db: Connection[Any], place: ServerAddress) -> None:
 
 
 def no_extension(place: ServerAddress) -> StoreError:
-    """The error for a server on which pgvector is not installed."""
     return StoreError(
         f"The server has no extension `vector` (pgvector). ({place})",
         hint="Install pgvector on the server (a package such as postgresql-17-pgvector), then run "
@@ -93,7 +92,6 @@ def no_extension(place: ServerAddress) -> StoreError:
 
 
 def strangers(place: ServerAddress, table: str) -> StoreError:
-    """The error for a schema that another program uses."""
     return StoreError(
         f"The schema {place.schema} holds tables of another program; it was left as it is. ({place})",
         hint="Set storage.postgres.schema to another name.",
@@ -102,7 +100,6 @@ def strangers(place: ServerAddress, table: str) -> StoreError:
 
 
 def no_schema_made(place: ServerAddress) -> StoreError:
-    """The error for a user who may not create the schema."""
     return StoreError(
         f"This user may not create the schema {place.schema}. ({place})",
         hint=f"Let the database's owner run: CREATE SCHEMA {place.schema} AUTHORIZATION <user>;",
@@ -111,7 +108,6 @@ def no_schema_made(place: ServerAddress) -> StoreError:
 
 
 def no_tables_made(place: ServerAddress) -> StoreError:
-    """The error for a user who may not create or change tables in the schema."""
     return StoreError(
         f"This user may not create or change tables in the schema {place.schema}. ({place})",
         hint=f"Let its owner run: GRANT CREATE, USAGE ON SCHEMA {place.schema} TO <user>; an"

@@ -65,7 +65,6 @@ class _VectorLoader(Loader):
     format = Format.BINARY
 
     def load(self, data: Buffer) -> bytes:
-        """The bytes of one vector."""
         return np.frombuffer(data, dtype=">f4", offset=_HEADER.size).astype("<f4").tobytes()
 
 
@@ -76,7 +75,6 @@ class _KeysDumper(Dumper):
     oid = KEYS_OID
 
     def dump(self, obj: SentKeys) -> Buffer:
-        """The bytes unchanged."""
         return obj
 
 
@@ -90,7 +88,6 @@ def register(db: Connection[Any], vector_oid: int) -> None:
         oid = vector_oid
 
         def dump(self, obj: VectorBytes) -> Buffer:
-            """One vector with its dimension."""
             numbers = np.frombuffer(obj, dtype="<f4")
             return _HEADER.pack(len(numbers), 0) + numbers.astype(">f4").tobytes()
 

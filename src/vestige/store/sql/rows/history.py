@@ -10,6 +10,7 @@ import numpy as np
 import orjson
 
 from vestige.cognition.text.analyser import text_hash
+from vestige.core.candidates import TermStatistics
 from vestige.core.errors import NotFound
 from vestige.core.models import (
     ANYTHING,
@@ -26,7 +27,7 @@ from vestige.core.models import (
 )
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import DROPPED, LINKED, PUT, REMARKED, UNLINKED
-from vestige.store.contract.search import Reworded, TermStatistics
+from vestige.store.contract.search import Reworded
 from vestige.store.filter_rule import passed, stands
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import (

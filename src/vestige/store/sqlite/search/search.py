@@ -9,12 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.ranking.bm25 import Floats, Integers
-from vestige.core.candidates import LONGEST_TOKENS, CandidatePool, LexicalScores, Sketch, Vectors, tokens_kept
+from vestige.core.candidates import (
+    LONGEST_TOKENS,
+    CandidatePool,
+    LexicalScores,
+    Sketch,
+    Vectors,
+    Voices,
+    tokens_kept,
+)
 from vestige.core.errors import InvalidInput
 from vestige.core.models import EVERYTHING, Access, Filter
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored
-from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded, Voices
+from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
 from vestige.store.sql.filters import listed, natural
 from vestige.store.sql.rows import history, memories, store_facts
 from vestige.store.sql.rows.store_facts import Profile

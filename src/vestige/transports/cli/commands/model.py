@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from vestige.core.errors import InvalidInput
-from vestige.embed.progress import ModelStep, Progress, silent
+from vestige.embed.background import ModelStep, Progress, silent
 from vestige.operations.shared.text import fields
 from vestige.transports.cli.session import CliSession
 
