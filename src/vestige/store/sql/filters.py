@@ -1,8 +1,9 @@
 """SQL conditions made from filters, and values converted to columns and back (times, JSON, vectors)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +18,7 @@ from vestige.core.models import (
     SHARED_SCOPE,
     Access,
     Filter,
+    LearningState,
     check_text,
     enclosing,
     nul_in_json,
@@ -131,6 +133,45 @@ def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+Convert = Callable[[Any], Any]  # between a field and what the driver takes and gives
+
+KINDS: Mapping[str, tuple[Convert, Convert]] = {
+    "moment": (moment_text, datetime.fromisoformat),
+    "microseconds": (microseconds, from_microseconds),
+    "strings": (json_text, json_strings),
+    "mapping": (json_text, json_mapping),
+    "flag": (int, bool),
+    "state": (attrgetter("value"), LearningState),
+}
+"""The kinds of fields that a driver does not take as they are: how they are written and read."""
+
+
+class RowCodec:
+    """The columns of a table that have the names of a value's fields, from their names and kinds, such as
+    `id tags:strings expires_at:moment?`, where `?` means that the field may be None."""
+
+    def __init__(self, spec: str) -> None:
+        named = [one.partition(":")[::2] for one in spec.split()]
+        self.columns = tuple(name for name, _ in named)
+        self.readers = {name: _converter(kind, 1) for name, kind in named if kind}
+        self._writers = [(name, _converter(kind, 0) if kind else None) for name, kind in named]
+
+    def to_row(self, value: object) -> tuple[Any, ...]:
+        given = ((getattr(value, name), write) for name, write in self._writers)
+        return tuple([field if write is None else write(field) for field, write in given])
+
+    def fields(self, row: Sequence[Any]) -> dict[str, Any]:
+        found = dict(zip(self.columns, row, strict=True))
+        for name, read in self.readers.items():
+            found[name] = read(found[name])
+        return found
+
+
+def _converter(kind: str, direction: int) -> Convert:
+    convert = KINDS[kind.removesuffix("?")][direction]
+    return (lambda value: None if value is None else convert(value)) if kind.endswith("?") else convert
 
 
 def natural(count: int) -> int:

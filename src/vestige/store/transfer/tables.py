@@ -7,16 +7,13 @@ its last backup, notices, and the files and journals of its caches.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
-import orjson
-
-from vestige.core.documents import LOCAL, Document
+from vestige.core.documents import LOCAL
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Memory
 from vestige.store.sql.database import Database, Row, Surfaces
-from vestige.store.sql.filters import VectorBytes, json_mapping, listed
-from vestige.store.sql.rows import history, memories
+from vestige.store.sql.filters import VectorBytes, listed
+from vestige.store.sql.rows import documents, history, memories
 from vestige.store.sql.rows import keys as api_keys
 from vestige.store.sql.rows import strengths as reviews
 from vestige.store.sql.rows.memories import WrittenMemory as MemoryRow
@@ -193,27 +190,8 @@ def _said(exc: Exception) -> str:
     return str(exc) or type(exc).__name__
 
 
-def _revised(row: Row) -> Memory:
-    values = orjson.loads(row[5])  # an older Vestige wrote fewer columns
-    return memories.from_row([values.get(name) for name in memories.COLUMNS])
-
-
 def _strength(row: Row) -> object:
     return reviews.from_row((*row[1:], 0.1542))  # any curve: the store has one for all
-
-
-def _document(row: Row) -> Document:
-    values = dict(zip((column.name for column in DOCUMENTS.columns), row, strict=True))
-    return Document(
-        kind=values["kind"],
-        id=values["id"],
-        scope=values["scope"],
-        version=values["version"],
-        created_at=datetime.fromisoformat(values["created_at"]),
-        updated_at=datetime.fromisoformat(values["updated_at"]),
-        cites=tuple(orjson.loads(values["cites"])),
-        body=json_mapping(values["body"]),
-    )
 
 
 _LOCAL = ", ".join(f"'{kind}'" for kind in sorted(LOCAL))
@@ -256,7 +234,7 @@ DOCUMENTS = TableSpec(
     ),
     order=("key",),
     where=f"kind NOT IN ({_LOCAL})",
-    value=_document,
+    value=lambda row: documents.from_row(row[1:9]),
 )
 PROFILES = TableSpec(
     table="profiles", columns=columns("id:integer profile:text signature:json active:integer"), order=("id",)
@@ -283,7 +261,7 @@ PARTS: tuple[TableSpec, ...] = (
         ),
         order=("key", "revision"),
         of_memories=("key",),
-        value=_revised,
+        value=lambda row: history.memory_from_json(row[5]),
     ),
     TableSpec(
         table="events",

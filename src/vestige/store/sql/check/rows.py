@@ -1,25 +1,13 @@
 """Checks that rows belong together: none without its memory, none missing."""
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
 
 from vestige.store.contract.trouble import Trouble, about
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import json_mapping, json_strings
+from vestige.store.sql.rows import memories
 from vestige.store.sql.search.index_rows import GONE
 
-READERS: dict[str, Callable[[str], object]] = {
-    **dict.fromkeys(
-        (
-            *("created_at", "updated_at", "occurred_at", "valid_from", "valid_until"),
-            *("suppressed_at", "archived_at"),
-        ),
-        datetime.fromisoformat,
-    ),
-    **dict.fromkeys(("tags", "domains", "phrasings"), json_strings),
-    **dict.fromkeys(("domain_scores", "metadata"), json_mapping),
-}
-"""The columns of a memory that are not plain text, with the function that reads each."""
+READERS = memories.CODEC.readers
 BATCH = 500
 VALUES = f"SELECT key, id, {', '.join(READERS)} FROM memories WHERE key > ? ORDER BY key LIMIT ?"
 STRAYS = {
@@ -55,8 +43,8 @@ def values(db: Database) -> Iterator[Trouble]:
     while rows := db.execute(VALUES, (last, BATCH)).fetchall():
         last = rows[-1][0]
         for _, memory_id, *columns in rows:
-            for column, value in zip(READERS, columns, strict=True):
-                if not _reads(READERS[column], value):
+            for (column, read), value in zip(READERS.items(), columns, strict=True):
+                if not _reads(read, value):
                     wrong.setdefault(column, []).append(memory_id)
     for column, ids in wrong.items():
         yield from about("values", f"The {column} of memories cannot be read: it is damaged.", ids)

@@ -31,6 +31,7 @@ from vestige.store.filter_rule import passed, stands
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import (
     Condition,
+    RowCodec,
     SqlConditions,
     clause,
     in_scope,
@@ -85,7 +86,7 @@ def keep(db: Database, revisions: Iterable[tuple[int, Revision]]) -> None:
                 moment_text(past.recorded_at),
                 moment_text(past.ended_at),
                 past.reason,
-                _as_json(past.memory),
+                json_text(dict(zip(memories.COLUMNS, memories.to_row(past.memory), strict=True))),
             )
             for key, past in revisions
         ],
@@ -102,7 +103,7 @@ def versions(db: Database, memory_ids: Collection[str]) -> dict[str, tuple[Memor
     asked = (listed(memory_ids),)
     found: dict[str, list[Memory]] = defaultdict(list)
     for memory_id, text in db.execute(EVERY_REVISION, asked):
-        found[memory_id].append(_from_json(text))
+        found[memory_id].append(memory_from_json(text))
     for memory in memories.present(db, memory_ids):
         found[memory.id].append(memory)
     return {memory_id: tuple(several) for memory_id, several in found.items()}
@@ -121,7 +122,7 @@ def of(db: Database, memory_id: str, access: Access) -> list[Revision]:
     )
     past = (
         Revision(
-            memory=_from_json(memory),
+            memory=memory_from_json(memory),
             recorded_at=datetime.fromisoformat(recorded_at),
             ended_at=datetime.fromisoformat(ended_at),
             reason=reason,
@@ -135,7 +136,7 @@ def earlier(db: Database, memory_ids: Sequence[str], moment: datetime, access: A
     """The memories that were revised after a moment, in their state at that moment."""
     visible, then = clause(ANYTHING, access), moment_text(moment)
     rows = db.execute(EARLIER.format(reach=visible.sql), (then, listed(memory_ids), then, *visible.params))
-    were = (_from_json(memory) for _, memory in rows if memory is not None)
+    were = (memory_from_json(memory) for _, memory in rows if memory is not None)
     return {memory.id: memory for memory in were if access.allows(memory)}
 
 
@@ -192,7 +193,7 @@ def _then(db: Database, where: Filter, access: Access) -> Iterator[_Then]:
         key: record.memory for key, record in zip(first.tolist(), memories.by_key(db, first), strict=True)
     }
     for key, text, present in rows:
-        memory = only[key] if text is None else _from_json(text)
+        memory = only[key] if text is None else memory_from_json(text)
         if passed(memory, where, access):
             yield _Then(key=key, memory=memory, reworded=text_hash(memory) != present)
 
@@ -200,7 +201,7 @@ def _then(db: Database, where: Filter, access: Access) -> Iterator[_Then]:
 def texts(db: Database, key: int) -> set[str]:
     """Every text of a memory's earlier revisions."""
     rows = db.execute("SELECT memory FROM revisions WHERE key = ?", (key,))
-    earlier = [_from_json(row[0]) for row in rows]
+    earlier = [memory_from_json(row[0]) for row in rows]
     return {text for memory in earlier for text in (memory.content, *memory.phrasings)}
 
 
@@ -232,25 +233,18 @@ def tombstone(db: Database, memory_id: str, access: Access) -> Tombstone | None:
     return Tombstone(memory_id=memory_id, deleted_at=datetime.fromisoformat(row[0])) if row else None
 
 
-def _as_json(memory: Memory) -> str:
-    return json_text(dict(zip(memories.COLUMNS, memories.to_row(memory), strict=True)))
-
-
-def _from_json(text: str) -> Memory:
+def memory_from_json(text: str) -> Memory:
     columns = orjson.loads(text)  # an older Vestige wrote fewer of them
     return memories.from_row([columns.get(name) for name in memories.COLUMNS])
 
 
 # -- The append-only event log. Numbers are given inside the write transaction, in commit order.
 
+CODEC = RowCodec("position node seq clock at:moment kind memory_id scope payload:mapping")
 INSERT = (
-    "INSERT INTO events (position, node, seq, clock, at, kind, memory_id, scope, payload, prior, new)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    f"INSERT INTO events ({', '.join(CODEC.columns)}, prior, new) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-SELECT = (
-    "SELECT e.position, e.node, e.seq, e.clock, e.at, e.kind, e.memory_id, e.scope, e.payload FROM events e"
-)
-
+SELECT = f"SELECT {', '.join(f'e.{column}' for column in CODEC.columns)} FROM events e"
 NAMED = (
     f"{SELECT.replace('FROM events e', 'FROM json_each(?) t CROSS JOIN events e')}"
     " ON e.node = json_extract(t.value, '$[0]') AND e.seq = CAST(json_extract(t.value, '$[1]') AS BIGINT)"
@@ -290,7 +284,6 @@ def append(
     """Write events of this node and give them the positions and sequence numbers after these."""
     events, rows = [], []
     for number, entry in enumerate(entries, start=1):
-        payload = json_text(entry.payload)
         event = LogEvent(
             position=position + number,
             node=node,
@@ -300,10 +293,10 @@ def append(
             kind=entry.kind,
             memory_id=entry.memory_id,
             scope=entry.scope,
-            payload=json_mapping(payload),
+            payload=json_mapping(json_text(entry.payload)),
         )
         events.append(event)
-        rows.append(_row(event, payload, entry.around))
+        rows.append((*CODEC.to_row(event), *(entry.around or (None, None))))
     db.executemany(INSERT, rows)
     return events
 
@@ -312,7 +305,7 @@ def take(db: Database, events: Sequence[LogEvent]) -> None:
     """Append events of other stores, under their own names."""
     position = last_position(db)
     at_end = [replace(event, position=position + number) for number, event in enumerate(events, start=1)]
-    db.executemany(INSERT, [_row(event, json_text(event.payload), None) for event in at_end])
+    db.executemany(INSERT, [(*CODEC.to_row(event), None, None) for event in at_end])
 
 
 def known(db: Database, names: Iterable[tuple[str, int]]) -> list[LogEvent]:
@@ -332,11 +325,6 @@ def last_position(db: Database) -> int:
     """The position of the last event, 0 without any."""
     (position,) = db.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()
     return int(position)
-
-
-def _row(event: LogEvent, payload: str, around: tuple[str, str] | None) -> tuple[Any, ...]:
-    numbers = (event.position, event.node, event.seq, event.clock, moment_text(event.at))
-    return (*numbers, event.kind, event.memory_id, event.scope, payload, *(around or (None, None)))
 
 
 def read(db: Database, *, access: Access, memory_id: str | None, after: int, limit: int) -> list[LogEvent]:
@@ -412,16 +400,5 @@ def _readable(access: Access) -> Iterator[Condition]:
     )
 
 
-def from_row(row: tuple[Any, ...]) -> LogEvent:  # a row of the driver
-    """The event back from its columns."""
-    return LogEvent(
-        position=row[0],
-        node=row[1],
-        seq=row[2],
-        clock=row[3],
-        at=datetime.fromisoformat(row[4]),
-        kind=row[5],
-        memory_id=row[6],
-        scope=row[7],
-        payload=json_mapping(row[8]),
-    )
+def from_row(row: Sequence[Any]) -> LogEvent:
+    return LogEvent(**CODEC.fields(row))

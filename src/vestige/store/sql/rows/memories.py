@@ -10,48 +10,16 @@ from numpy.typing import NDArray
 
 from vestige.core.models import ANYTHING, Access, Filter, Memory, Order, Record
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import (
-    SqlConditions,
-    clause,
-    json_mapping,
-    json_strings,
-    json_text,
-    keys_from_text,
-    listed,
-    moment_text,
-    optional_moment,
-    optional_text,
-)
+from vestige.store.sql.filters import RowCodec, SqlConditions, clause, keys_from_text, listed
 from vestige.store.sql.rows import store_facts, strengths
 
-COLUMNS = (
-    "id",
-    "scope",
-    "created_at",
-    "updated_at",
-    "node_type",
-    "source",
-    "author",
-    "agent_id",
-    "session_id",
-    "thread",
-    "position",
-    "occurred_at",
-    "valid_from",
-    "valid_until",
-    "superseded_by",
-    "pinned",
-    "suppression_count",
-    "suppressed_at",
-    "archived_at",
-    "revision",
-    "tags",
-    "domains",
-    "domain_scores",
-    "metadata",
-    "content",
-    "phrasings",
+CODEC = RowCodec(
+    "id scope created_at:moment updated_at:moment node_type source author agent_id session_id thread position"
+    " occurred_at:moment? valid_from:moment? valid_until:moment? superseded_by pinned:flag suppression_count"
+    " suppressed_at:moment? archived_at:moment? revision tags:strings domains:strings domain_scores:mapping"
+    " metadata:mapping content phrasings:strings"
 )
+COLUMNS, to_row = CODEC.columns, CODEC.to_row
 WIDTH = len(COLUMNS)
 MEMORY = ", ".join(f"m.{column}" for column in COLUMNS)
 RECORD = (
@@ -94,68 +62,8 @@ class Stored:
     text_hash: str
 
 
-def to_row(memory: Memory) -> MemoryRow:
-    """The columns of a memory."""
-    return (
-        memory.id,
-        memory.scope,
-        moment_text(memory.created_at),
-        moment_text(memory.updated_at),
-        memory.node_type,
-        memory.source,
-        memory.author,
-        memory.agent_id,
-        memory.session_id,
-        memory.thread,
-        memory.position,
-        optional_text(memory.occurred_at),
-        optional_text(memory.valid_from),
-        optional_text(memory.valid_until),
-        memory.superseded_by,
-        int(memory.pinned),
-        memory.suppression_count,
-        optional_text(memory.suppressed_at),
-        optional_text(memory.archived_at),
-        memory.revision,
-        json_text(memory.tags),
-        json_text(memory.domains),
-        json_text(memory.domain_scores),
-        json_text(memory.metadata),
-        memory.content,
-        json_text(memory.phrasings),
-    )
-
-
 def from_row(row: Sequence[Any]) -> Memory:
-    """The memory back from its columns."""
-    return Memory(
-        id=row[0],
-        scope=row[1],
-        created_at=datetime.fromisoformat(row[2]),
-        updated_at=datetime.fromisoformat(row[3]),
-        node_type=row[4],
-        source=row[5],
-        author=row[6],
-        agent_id=row[7],
-        session_id=row[8],
-        thread=row[9],
-        position=row[10],
-        occurred_at=optional_moment(row[11]),
-        valid_from=optional_moment(row[12]),
-        valid_until=optional_moment(row[13]),
-        superseded_by=row[14],
-        pinned=bool(row[15]),
-        suppression_count=row[16],
-        suppressed_at=optional_moment(row[17]),
-        archived_at=optional_moment(row[18]),
-        revision=row[19],
-        tags=json_strings(row[20]),
-        domains=json_strings(row[21]),
-        domain_scores=json_mapping(row[22]),
-        metadata=json_mapping(row[23]),
-        content=row[24],
-        phrasings=json_strings(row[25]),
-    )
+    return Memory(**CODEC.fields(row))
 
 
 def insert(db: Database, rows: Mapping[int, WrittenMemory]) -> None:
