@@ -155,23 +155,24 @@ class RowCodec:
     def __init__(self, spec: str) -> None:
         named = [one.partition(":")[::2] for one in spec.split()]
         self.columns = tuple(name for name, _ in named)
-        self.readers = {name: _converter(kind, 1) for name, kind in named if kind}
-        self._writers = [(name, _converter(kind, 0) if kind else None) for name, kind in named]
+        self.readers = {name: KINDS[kind.removesuffix("?")][1] for name, kind in named if kind}
+        self._optional = {name for name, kind in named if kind.endswith("?")}
+        self._values = attrgetter(*self.columns)
+        self._writers = [(at, KINDS[kind.removesuffix("?")][0]) for at, (_, kind) in enumerate(named) if kind]
 
     def to_row(self, value: object) -> tuple[Any, ...]:
-        given = ((getattr(value, name), write) for name, write in self._writers)
-        return tuple([field if write is None else write(field) for field, write in given])
+        row = list(self._values(value))
+        for at, write in self._writers:
+            if row[at] is not None:
+                row[at] = write(row[at])
+        return tuple(row)
 
     def fields(self, row: Sequence[Any]) -> dict[str, Any]:
         found = dict(zip(self.columns, row, strict=True))
         for name, read in self.readers.items():
-            found[name] = read(found[name])
+            if found[name] is not None or name not in self._optional:
+                found[name] = read(found[name])
         return found
-
-
-def _converter(kind: str, direction: int) -> Convert:
-    convert = KINDS[kind.removesuffix("?")][direction]
-    return (lambda value: None if value is None else convert(value)) if kind.endswith("?") else convert
 
 
 def natural(count: int) -> int:
