@@ -41,6 +41,7 @@ GROUPED = frozenset(name for group in GROUPS for name in group)
 
 Name = tuple[str, int]
 Key = tuple[str, ...]
+CURVE: Key = ("curve",)
 Filed = tuple[tuple[int, str], Document]
 """A document with the stamp of its put."""
 
@@ -56,7 +57,7 @@ def subject(event: LogEvent) -> Key:
         return ("edge", event.memory_id or "", str(event.payload["target"]), str(event.payload["kind"]))
     if event.kind in (PUT, DROPPED):
         return ("document", str(event.payload["kind"]), str(event.payload["id"]))
-    return ("curve",) if event.kind == TUNED else ("memory", event.memory_id or "")
+    return CURVE if event.kind == TUNED else ("memory", event.memory_id or "")
 
 
 def key_of(history: EntityHistory) -> Key:
@@ -69,7 +70,7 @@ def key_of(history: EntityHistory) -> Key:
         case DocumentHistory():
             return ("document", history.kind, history.id)
         case CurveHistory():
-            return ("curve",)
+            return CURVE
         case _:
             assert_never(history)
 

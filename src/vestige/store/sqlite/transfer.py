@@ -17,14 +17,6 @@ from vestige.store.sql.database import Database
 from vestige.store.sqlite import opening
 from vestige.store.sqlite.connection import SqliteConnections, connect, translated
 from vestige.store.sqlite.file import identity as nodes
-from vestige.store.sqlite.opening import (
-    SqliteDependencies,
-    applied,
-    open_file,
-    readable_uri,
-    refuse_strangers,
-    schema,
-)
 from vestige.store.sqlite.search.words import SqliteSurfaces
 from vestige.store.sqlite.store import SqliteStore
 from vestige.store.transfer.ends import DestinationState, UnfitRow
@@ -83,7 +75,7 @@ class SqliteEnd:
     """A file as the source or the destination of a transfer."""
 
     path: Path
-    around: SqliteDependencies
+    around: opening.SqliteDependencies
     prepare: Callable[[Path], None]
     settings: tuple[str, ...] = ()
 
@@ -116,7 +108,7 @@ class SqliteEnd:
             )
         with translated(self.path):
             self._require_database()
-            uri = readable_uri(self.path)
+            uri = opening.readable_uri(self.path)
             with closing(connect(self.path, uri=uri, timeout=self.around.waiting.deadline_seconds)) as db:
                 self._require_present_schema(db)
                 known = nodes.known_node(db)
@@ -127,7 +119,7 @@ class SqliteEnd:
     @contextmanager
     def destination(self) -> Iterator[SqliteSide]:
         self.prepare(self.path.parent)
-        connections, node = open_file(self.path, self.around)
+        connections, node = opening.open_file(self.path, self.around)
         side = SqliteSide(connections, node=node, who=self.around.who)
         with closing(side.store):
             yield side
@@ -136,12 +128,14 @@ class SqliteEnd:
         if not self.path.exists():
             folder = next(one for one in self.path.parents if one.exists())
             self._require_writable(folder)
-            return DestinationState(is_store=False, facts={"file": "would be made", "schema": len(schema())})
+            return DestinationState(
+                is_store=False, facts={"file": "would be made", "schema": len(opening.schema())}
+            )
         self._require_writable(self.path)
-        with translated(self.path), closing(connect(self.path, uri=readable_uri(self.path))) as db:
-            refuse_strangers(db, self.path)
-            done = applied(db)
-            missing = migrations.pending(schema(), done)
+        with translated(self.path), closing(connect(self.path, uri=opening.readable_uri(self.path))) as db:
+            opening.refuse_strangers(db, self.path)
+            done = opening.applied(db)
+            missing = migrations.pending(opening.schema(), done)
         return DestinationState(
             is_store=not missing, facts={"file": "exists", "schema": done[-1].version if done else 0}
         )
@@ -167,8 +161,8 @@ class SqliteEnd:
             )
 
     def _require_present_schema(self, db: sqlite3.Connection) -> None:
-        refuse_strangers(db, self.path)
-        if migrations.pending(schema(), applied(db)):
+        opening.refuse_strangers(db, self.path)
+        if migrations.pending(opening.schema(), opening.applied(db)):
             raise StoreError(
                 f"{self.path.name} has an older schema, and a transfer does not change its source.",
                 hint="Run `vestige migrate` on it first: it upgrades the store, after a backup.",

@@ -8,10 +8,11 @@ from vestige.cognition.fsrs.strength import encode
 from vestige.core.models import Access, LogEvent, Memory, Strength
 from vestige.store.contract.changes import TUNED
 from vestige.store.merge import absorb as absorbing
+from vestige.store.merge import union
 from vestige.store.merge.absorb import AbsorbPlan, Meeting
 from vestige.store.merge.histories import Absorbed, DocumentHistory, EntityHistory, MemoryHistory
 from vestige.store.merge.strength_log import EVIDENCE, Curves, Folded
-from vestige.store.merge.union import Key, Name, ending, key_of, merged, name, present, revisions, two_events
+from vestige.store.merge.union import CURVE, Key, Name
 from vestige.store.sql.commit import commit as pending
 from vestige.store.sql.commit.commit import PendingMemory
 from vestige.store.sql.database import Database, Surfaces, Transactions
@@ -27,7 +28,6 @@ BATCH = 500
 KINDS = ", ".join("?" * len(EVIDENCE))
 EVIDENT_SINCE = f"SELECT DISTINCT e.memory_id FROM events e WHERE e.clock >= ? AND e.kind IN ({KINDS})"
 MOVED_SINCE = "SELECT DISTINCT e.memory_id FROM events e WHERE e.position > ? AND e.memory_id IS NOT NULL"
-CURVE: Key = ("curve",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ def _prepare(db: Database, given: Mapping[Key, EntityHistory]) -> Prepared:
     position = log.last_position(db)  # first: later events are read again
     new = _news(db, given)
     curve = histories.of_curve(db)
-    curves = Curves.from_events((merged(curve, new[CURVE]) if CURVE in new else curve).events)
+    curves = Curves.from_events((union.merged(curve, new[CURVE]) if CURVE in new else curve).events)
     return Prepared(
         given=new,
         curves=curves,
@@ -92,7 +92,7 @@ def _prepare(db: Database, given: Mapping[Key, EntityHistory]) -> Prepared:
                 weighed=_weighed(curves.folded(memory.created_at, history.events)),
             )
             for history in new.values()
-            if isinstance(history, MemoryHistory) and (memory := present(history)) is not None
+            if isinstance(history, MemoryHistory) and (memory := union.present(history)) is not None
         },
         refolded=dict(_refolded(db, _evident(db, new[CURVE].events), curves)) if CURVE in new else {},
         position=position,
@@ -105,8 +105,8 @@ def _merge(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
     named = absorbing.mentioned(given) | absorbing.mentioned(mine)
     held, buried = memories.keys_of(db, named).keys(), history_rows.buried_among(db, named)
     plan = absorbing.plan(given, mine, held=held, buried=buried)
-    for event in log.known(db, map(name, plan.events)):
-        raise two_events(event)
+    for event in log.known(db, map(union.name, plan.events)):
+        raise union.two_events(event)
     _write_memories(db, plan, prepared, surfaces)
     log.take(db, plan.events)
     log.advance(db, plan.reading)
@@ -120,13 +120,13 @@ def _merge(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
 def _news(db: Database, given: Mapping[Key, EntityHistory]) -> dict[Key, EntityHistory]:
     """The histories that may change something: not those whose events are all here, nor documents that are
     here in the same state."""
-    names = [name(event) for history in given.values() for event in history.events]
-    known = {name(event): replace(event, position=0) for event in log.known(db, names)}
-    filed = {key_of(history): history for history in histories.of_documents(db, _documents(given))}
+    names = [union.name(event) for history in given.values() for event in history.events]
+    known = {union.name(event): replace(event, position=0) for event in log.known(db, names)}
+    filed = {union.key_of(history): history for history in histories.of_documents(db, _documents(given))}
     return {
         key: history
         for key, history in given.items()
-        if any(known.get(name(event)) != event for event in history.events)
+        if any(known.get(union.name(event)) != event for event in history.events)
         or (isinstance(history, DocumentHistory) and filed.get(key) != history)
         or (isinstance(history, MemoryHistory) and history.embedded is not None)
     }
@@ -147,7 +147,7 @@ def _mine(db: Database, given: Collection[Key]) -> dict[Key, EntityHistory]:
         *histories.of_documents(db, _documents(given)),
         *([histories.of_curve(db)] if CURVE in given else []),
     ]
-    return {key_of(history): history for history in found}
+    return {union.key_of(history): history for history in found}
 
 
 def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces: Surfaces) -> None:
@@ -159,14 +159,14 @@ def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces
     buried: list[history_rows.EndedMemory] = []
     for one in plan.memories:
         stored = known.get(one.history.memory_id)
-        end = ending(one.history)
+        end = union.ending(one.history)
         if end is not None:
             buried.append(
                 history_rows.EndedMemory(memory_id=one.history.memory_id, scope=end.scope, at=end.at)
             )
-            ended.extend([] if stored is None else [_known(stored)])
+            ended.extend([] if stored is None else [PendingMemory.known(stored)])
         elif one.after is not None and one.after != one.before:
-            draft = _new(one.after, key) if stored is None else _known(stored)
+            draft = _new(one.after, key) if stored is None else PendingMemory.known(stored)
             key += draft.is_new
             _revise(draft, one.after, one, prepared)
             changed.append(draft)
@@ -174,15 +174,6 @@ def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces
     history_rows.bury(db, buried)
     history_rows.drop(db, [draft.key for draft in changed if not draft.is_new])
     pending.write_texts(db, None, changed, surfaces)
-
-
-def _known(stored: memories.Stored) -> PendingMemory:
-    return PendingMemory(
-        key=stored.key,
-        memory=stored.record.memory,
-        strength=stored.record.strength,
-        text_hash=stored.text_hash,
-    )
 
 
 def _new(memory: Memory, key: int) -> PendingMemory:
@@ -202,7 +193,7 @@ def _revise(draft: PendingMemory, memory: Memory, one: Meeting, prepared: Prepar
     draft.row = pending.row_of(memory, analysis.fingerprints)
     draft.lost_vectors = not draft.is_new and draft.row.text_hash != draft.text_hash
     draft.memory, draft.text_hash = memory, draft.row.text_hash
-    draft.past = revisions(one.history)
+    draft.past = union.revisions(one.history)
 
 
 def _rewire(db: Database, plan: AbsorbPlan) -> None:
@@ -248,7 +239,7 @@ def _evident(db: Database, events: Iterable[LogEvent]) -> list[str]:
 def _refolded(db: Database, memory_ids: Sequence[str], curves: Curves) -> Iterator[tuple[str, Weighed]]:
     for start in range(0, len(memory_ids), BATCH):
         for history in histories.of_memories(db, memory_ids[start : start + BATCH]):
-            memory = present(history)
+            memory = union.present(history)
             if memory is not None:
                 yield history.memory_id, _weighed(curves.folded(memory.created_at, history.events))
 
