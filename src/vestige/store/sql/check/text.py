@@ -15,7 +15,7 @@ from vestige.store.sql.search.index_rows import ThreadRow
 
 BATCH = 500
 AMONG = "IN (SELECT value FROM json_each(?))"
-PLACE = "SELECT key, thread, source, position, length, form, flags, speaker, born FROM places WHERE key"
+PLACE = f"SELECT key, {', '.join(index_rows.CODEC.columns)} FROM places WHERE key"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,20 +81,9 @@ def _kept(db: Database, keys: Sequence[int], word_key: str) -> DerivedRows:
     return DerivedRows(
         hashes=dict(db.execute(f"SELECT key, text_hash FROM memories WHERE key {AMONG}", asked)),
         terms=dict(db.execute(f"SELECT {word_key}, terms FROM words WHERE {word_key} {AMONG}", asked)),
-        places={row[0]: _place(row[1:]) for row in db.execute(f"{PLACE} {AMONG} AND length >= 0", asked)},
+        places={
+            key: ThreadRow(**index_rows.CODEC.fields(row))
+            for key, *row in db.execute(f"{PLACE} {AMONG} AND length >= 0", asked)
+        },
         fingerprints={key: frozenset(several) for key, several in prints.items()},
-    )
-
-
-def _place(row: Sequence[int]) -> ThreadRow:
-    thread, source, position, length, form, flags, speaker, born = row
-    return ThreadRow(
-        thread=thread,
-        source=source,
-        position=position,
-        length=length,
-        form=form,
-        flags=flags,
-        speaker=speaker,
-        born=born,
     )

@@ -11,7 +11,7 @@ from vestige.cognition.text.analyser import ANALYSER_VERSION, fingerprint, memor
 from vestige.cognition.text.form import features
 from vestige.core.models import Memory
 from vestige.store.sql.database import Database, Surfaces
-from vestige.store.sql.filters import json_text, listed, microseconds, optional_text
+from vestige.store.sql.filters import RowCodec, json_text, listed, microseconds, optional_text
 from vestige.store.sql.rows import memories
 
 # -- Rows of the table `places`: the thread, position and form of each memory. The directory of every
@@ -27,10 +27,8 @@ MADE_FROM = frozenset({
 })  # fmt: skip
 """The fields that terms and this row are made from; a change of any other does not affect them."""
 
-PUT = (
-    "INSERT INTO places (key, thread, source, position, length, form, flags, speaker, born)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
+CODEC = RowCodec("thread source position length form flags speaker born")
+PUT = f"INSERT INTO places (key, {', '.join(CODEC.columns)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,16 +83,7 @@ def source_hash(source: str) -> int:
 def put_threads(db: Database, places: Mapping[int, ThreadRow]) -> None:
     """Write the rows of memories, replacing those there under a new `seq`."""
     db.execute("DELETE FROM places WHERE key IN (SELECT value FROM json_each(?))", (listed(places),))
-    db.executemany(
-        PUT,
-        [
-            (
-                *(key, one.thread, one.source, one.position, one.length),
-                *(one.form, one.flags, one.speaker, one.born),
-            )
-            for key, one in places.items()
-        ],
-    )
+    db.executemany(PUT, [(key, *CODEC.to_row(one)) for key, one in places.items()])
 
 
 def bury(db: Database, keys: Iterable[int]) -> None:

@@ -224,14 +224,6 @@ class TableSignals:
     traits: Traits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
-    """The number of memories, and in how many of them each term is."""
-
-    frequencies: Mapping[str, int]
-    memories: int
-
-
 def most_near(probe: Probe, directory: Directory) -> int:
     """The number of memories the dense arm must find: for itself, and to separate the neighbourhood from the
     rest."""
@@ -267,8 +259,8 @@ def pool(
     sketch: Sketch | None,
 ) -> CandidatePool:
     """The candidates with every signal; `closest` and `literals` are in the order of `signals`."""
-    counted = _counted(arms, directory)
-    own, window, thread, covered = _levels(arms.lexical, counted, signals.keys)
+    frequencies, memories = _counted(arms, directory)
+    own, window, thread, covered = _levels(arms.lexical, frequencies, memories, signals.keys)
     return CandidatePool(
         ids=signals.ids,
         own=own,
@@ -287,8 +279,8 @@ def pool(
         by_literal=_among(signals.keys, arms.literal),
         traits=signals.traits,
         sketch=sketch,
-        frequencies=counted.frequencies,
-        memories=counted.memories,
+        frequencies=frequencies,
+        memories=memories,
     )
 
 
@@ -325,10 +317,11 @@ def _among(keys: Integers, found: Integers) -> Flags:
     return np.array([key in there for key in keys.tolist()], dtype=np.bool_)
 
 
-def _counted(arms: ArmKeys, directory: Directory) -> Counted:
+def _counted(arms: ArmKeys, directory: Directory) -> tuple[Mapping[str, int], int]:
+    """In how many memories each term is, and the number of memories."""
     found, nearby = arms.lexical, arms.nearby
     if nearby is None:
-        return Counted(frequencies=found.frequencies, memories=directory.memories)
+        return found.frequencies, directory.memories
     inside = np.zeros(int(max(nearby.max(), found.postings.rows.max(initial=0))) + 1, dtype=np.bool_)
     inside[nearby] = True
     counts = np.bincount(found.postings.terms, inside[found.postings.rows], len(found.terms))
@@ -338,7 +331,7 @@ def _counted(arms: ArmKeys, directory: Directory) -> Counted:
     }
     shares = np.rint(counts * (NEARBY / len(nearby)))
     frequencies |= {term: int(count) for term, count in zip(found.terms, shares, strict=True)}
-    return Counted(frequencies=frequencies, memories=NEARBY)
+    return frequencies, NEARBY
 
 
 def _dated(directory: Directory, found: Lexical, date_terms: Sequence[str], keys: Integers) -> Floats:
@@ -358,13 +351,15 @@ def _dated(directory: Directory, found: Lexical, date_terms: Sequence[str], keys
     return _at_keys(scores.rows, scores.window, keys)
 
 
-def _levels(found: Lexical, counted: Counted, keys: Integers) -> tuple[Floats, Floats, Floats, Floats]:
+def _levels(
+    found: Lexical, frequencies: Mapping[str, int], memories: int, keys: Integers
+) -> tuple[Floats, Floats, Floats, Floats]:
     """The BM25 of these keys at the three levels, and the share of the query that their windows cover."""
     scores = found.scores
-    left_out = counted.frequencies.keys() - set(found.terms)
+    left_out = frequencies.keys() - set(found.terms)
     sought = [*found.terms, *(term for term in left_out if not found.frequencies[term])]
-    whole = mass(sought, counted.frequencies, counted.memories)
-    weights = np.array([idf(counted.frequencies[term], counted.memories) for term in found.terms])
+    whole = mass(sought, frequencies, memories)
+    weights = np.array([idf(frequencies[term], memories) for term in found.terms])
     terms, places = scores.held
     held = np.zeros(len(scores.rows))
     if whole:

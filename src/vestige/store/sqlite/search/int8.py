@@ -32,11 +32,6 @@ class Coded:
     rests: Vectors
     longest: float
 
-    def __getitem__(self, rows: slice) -> "Coded":
-        return Coded(
-            codes=self.codes[rows], scales=self.scales[rows], rests=self.rests[rows], longest=self.longest
-        )
-
 
 def encode(rows: Vectors) -> Coded:
     """The codes of rows."""

@@ -133,6 +133,10 @@ def _sketch(
 # -- arms
 
 
+def _allowed(db: sqlite3.Connection, where: Filter, access: Access) -> Mask | None:
+    return memories.allowed(db, history.clause_at(db, where, access, worded=True), next_key(db))
+
+
 class SqliteSearch:
     """Finds candidates. `MemoryStore` has the contract."""
 
@@ -161,7 +165,7 @@ class SqliteSearch:
         most = natural(limit)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
-            allowed = memories.allowed(db, history.clause_at(db, where, access, worded=True), next_key(db))
+            allowed = _allowed(db, where, access)
             return words.lexical(db, self._directory, terms, allowed, most, postings)
 
     def nearest(
@@ -177,7 +181,7 @@ class SqliteSearch:
                 if profile is None:
                     return [[] for _ in queries]
                 view = self._matrix.catch_up(db, profile)
-            allowed = memories.allowed(db, history.clause_at(db, where, access, worded=True), next_key(db))
+            allowed = _allowed(db, where, access)
             return scan.nearest(db, view, queries, allowed, most)
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
@@ -195,9 +199,7 @@ class SqliteSearch:
             with self._matrix.locked():
                 dense = self._dense(db, probe)
             self._directory.catch_up(db)
-            allowed = memories.allowed(
-                db, history.clause_at(db, probe.where, access, worded=True), next_key(db)
-            )
+            allowed = _allowed(db, probe.where, access)
             return gather(db, self._directory, self._tokens, dense, probe, allowed)
 
     def _dense(self, db: sqlite3.Connection, probe: Probe) -> Dense | None:
