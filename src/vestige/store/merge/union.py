@@ -173,19 +173,16 @@ def edge(history: EdgeHistory) -> Edge | None:
     for event in history.events:
         if event.kind == UNLINKED:
             found = None
-            continue
-        weight = float(event.payload["weight"])
-        found = (
-            replace(found, weight=weight)
-            if found is not None
-            else Edge(
+        elif found is not None:
+            found = replace(found, weight=float(event.payload["weight"]))
+        else:
+            found = Edge(
                 source_id=history.source_id,
                 target_id=history.target_id,
                 kind=history.kind,
-                weight=weight,
+                weight=float(event.payload["weight"]),
                 created_at=event.at,
             )
-        )
     return found
 
 

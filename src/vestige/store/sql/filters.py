@@ -202,6 +202,10 @@ class Condition:
     excluded: str | None = None
     keys: str | None = None
 
+    @classmethod
+    def of(cls, sql: str, *params: Param) -> "Condition":
+        return cls(sql=sql, params=params)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retained:
@@ -253,15 +257,15 @@ def within(column: str, scopes: Sequence[str]) -> Condition:
     """A condition that a scope column is one of `scopes` or below one. Scopes compare as byte strings and `0`
     is the character after `/`, so this is one range of the index, without siblings such as /a-b beside /a."""
     if ROOT_SCOPE in scopes:
-        return Condition(sql="TRUE")
+        return Condition.of("TRUE")
     one = f"({column} >= ? AND {column} < ? AND ({column} = ? OR {column} >= ?))"
     params = tuple(param for scope in scopes for param in (scope, f"{scope}0", scope, f"{scope}/"))
-    return Condition(sql=" OR ".join([one] * len(scopes)) or "FALSE", params=params)
+    return Condition.of(" OR ".join([one] * len(scopes)) or "FALSE", *params)
 
 
 def shares_domain(domains: Sequence[str]) -> Condition:
     """A condition that a memory has one of the domains."""
-    return Condition(sql=SHARES_DOMAIN, params=(listed(domains),))
+    return Condition.of(SHARES_DOMAIN, listed(domains))
 
 
 def _accessible(access: Access) -> Iterator[Condition]:
@@ -290,39 +294,34 @@ def _tagged(which: str, param: Param) -> Condition:
 def in_scope(column: str, scope: str, *, inherited: bool, only: bool = False) -> Condition:
     """A condition that a scope column is `scope`, or (unless `only`) below it, or (with `inherited`) above
     it."""
-    own = Condition(sql=f"{column} = ?", params=(scope,)) if only else within(column, (scope,))
+    own = Condition.of(f"{column} = ?", scope) if only else within(column, (scope,))
     if not inherited:
         return own
     above, shared = enclosing(scope), within(column, (SHARED_SCOPE,))
     marks = ", ".join("?" * len(above))
-    return Condition(
-        sql=f"({own.sql} OR {shared.sql} OR {column} IN ({marks}))",
-        params=(*own.params, *shared.params, *above),
+    return Condition.of(
+        f"({own.sql} OR {shared.sql} OR {column} IN ({marks}))", *own.params, *shared.params, *above
     )
 
 
 def _labelled(where: Filter) -> Iterator[Condition]:
     if where.node_types:
-        yield Condition(
-            sql="m.node_type IN (SELECT value FROM json_each(?))", params=(listed(where.node_types),)
-        )
+        yield Condition.of("m.node_type IN (SELECT value FROM json_each(?))", listed(where.node_types))
     if where.exclude_types:
-        yield Condition(
-            sql="m.node_type NOT IN (SELECT value FROM json_each(?))", params=(listed(where.exclude_types),)
-        )
+        yield Condition.of("m.node_type NOT IN (SELECT value FROM json_each(?))", listed(where.exclude_types))
     for label in LABELS:
         value: Param | None = getattr(where, label)
         if value is not None:
-            yield Condition(sql=f"m.{label} = ?", params=(value,))
+            yield Condition.of(f"m.{label} = ?", value)
     if where.pinned is not None:
-        yield Condition(sql="m.pinned = ?", params=(int(where.pinned),))
+        yield Condition.of("m.pinned = ?", int(where.pinned))
 
 
 def _timed(where: Filter) -> Iterator[Condition]:
     if where.created_from is not None:
-        yield Condition(sql="m.created_at >= ?", params=(moment_text(where.created_from),))
+        yield Condition.of("m.created_at >= ?", moment_text(where.created_from))
     if where.created_to is not None:
-        yield Condition(sql="m.created_at < ?", params=(moment_text(where.created_to),))
+        yield Condition.of("m.created_at < ?", moment_text(where.created_to))
     if where.valid_at is not None:
         then = (moment_text(where.valid_at),)
         yield Condition(
@@ -336,11 +335,10 @@ def _timed(where: Filter) -> Iterator[Condition]:
 def _known(known_at: datetime, asked: Iterable[Condition], then: Sequence[int]) -> Iterator[Condition]:
     """Conditions that a memory existed at a moment and matched then."""
     moment = moment_text(known_at)
-    yield Condition(sql="m.created_at <= ?", params=(moment,))
-    present = SqlConditions(conditions=(Condition(sql="m.updated_at <= ?", params=(moment,)), *asked))
-    yield Condition(
-        sql=f"({present.sql}) OR m.key IN (SELECT value FROM json_each(?))",
-        params=(*present.params, listed(then)),
+    yield Condition.of("m.created_at <= ?", moment)
+    present = SqlConditions(conditions=(Condition.of("m.updated_at <= ?", moment), *asked))
+    yield Condition.of(
+        f"({present.sql}) OR m.key IN (SELECT value FROM json_each(?))", *present.params, listed(then)
     )
 
 
@@ -350,16 +348,16 @@ def _visible(where: Filter) -> Iterator[Condition]:
         yield Condition(sql="m.suppression_count = 0", excluded="m.suppression_count > 0")
     if where.suppressed_by is not None:
         since = moment_text(where.suppressed_by)
-        yield Condition(sql="m.suppression_count > 0 AND m.suppressed_at <= ?", params=(since,))
+        yield Condition.of("m.suppression_count > 0 AND m.suppressed_at <= ?", since)
     if where.archived is not None:
         inside, outside = "m.archived_at IS NOT NULL", "m.archived_at IS NULL"
-        yield Condition(sql=inside) if where.archived else Condition(sql=outside, excluded=inside)
+        yield Condition.of(inside) if where.archived else Condition(sql=outside, excluded=inside)
 
 
 def _due(where: Filter) -> Iterator[Condition]:
     if where.due_by is not None:
-        yield Condition(
-            sql="m.key IN (SELECT key FROM strengths WHERE due_at <= ?)", params=(moment_text(where.due_by),)
+        yield Condition.of(
+            "m.key IN (SELECT key FROM strengths WHERE due_at <= ?)", moment_text(where.due_by)
         )
 
 

@@ -19,7 +19,7 @@ from vestige.store.sql.database import Database
 from vestige.store.sql.merge import absorb
 from vestige.store.sql.tables import Tables
 from vestige.store.sqlite import opening
-from vestige.store.sqlite.backup import backup, proof
+from vestige.store.sqlite.backup import backup
 from vestige.store.sqlite.check import checks
 from vestige.store.sqlite.check.repair import repair_store
 from vestige.store.sqlite.connection import (
@@ -164,9 +164,9 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
     def backup(self, destination: Path) -> None:
 
         def prove(copied: Path) -> None:
-            connections = proof.lying(copied, self._connections.waiting)
+            connections = backup.lying(copied, self._connections.waiting)
             with closing(SqliteStore(connections, node=self._node)) as store:
-                proof.read_one_of_each(store, connections)
+                backup.read_one_of_each(store, connections)
 
         with self._connections.reading() as db:
             backup.copy(db, destination, prove=prove)

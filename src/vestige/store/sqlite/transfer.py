@@ -17,12 +17,12 @@ from vestige.store.sql.database import Database
 from vestige.store.sqlite import opening
 from vestige.store.sqlite.connection import SqliteConnections, connect, translated
 from vestige.store.sqlite.file import identity as nodes
+from vestige.store.sqlite.file.reference import HEADER
 from vestige.store.sqlite.search.words import SqliteSurfaces
 from vestige.store.sqlite.store import SqliteStore
 from vestige.store.transfer.ends import DestinationState, UnfitRow
 
 CHUNK = 1 << 20
-HEADER = b"SQLite format 3\0"
 ROWS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 """The driver's errors for a row that does not fit, whatever the state of the database."""
 LENIENT_TEXT = partial(str, encoding="utf-8", errors="surrogateescape")

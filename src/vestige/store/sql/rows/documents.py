@@ -92,21 +92,20 @@ def drop_citing(db: Database, keys: Sequence[int]) -> None:
 
 
 def _asked(wanted: DocumentQuery) -> Iterator[Condition]:
-    yield Condition(sql="d.kind = ?", params=(wanted.kind,))
+    yield Condition.of("d.kind = ?", wanted.kind)
     if wanted.ids is not None:
         sql = "d.id IN (SELECT value FROM json_each(?))"
-        yield Condition(sql=sql, params=(listed(wanted.ids),))
+        yield Condition.of(sql, listed(wanted.ids))
     if wanted.citing is not None:
         named = "SELECT m.key FROM memories m WHERE m.id IN (SELECT value FROM json_each(?))"
-        yield Condition(
-            sql=f"d.key IN (SELECT c.document FROM document_cites c WHERE c.memory IN ({named}))",
-            params=(listed(wanted.citing),),
+        yield Condition.of(
+            f"d.key IN (SELECT c.document FROM document_cites c WHERE c.memory IN ({named}))",
+            listed(wanted.citing),
         )
     if wanted.terms is not None:
         named = "SELECT 1 FROM json_each(d.body, '$.terms') t"
-        yield Condition(
-            sql=f"EXISTS ({named} WHERE t.key IN (SELECT value FROM json_each(?)))",
-            params=(listed(wanted.terms),),
+        yield Condition.of(
+            f"EXISTS ({named} WHERE t.key IN (SELECT value FROM json_each(?)))", listed(wanted.terms)
         )
     if wanted.scope is not None:
         yield in_scope("d.scope", wanted.scope, inherited=wanted.inherited)
@@ -120,9 +119,9 @@ def reached_by(access: Access) -> Iterator[Condition]:
     if not visible.conditions:
         return
     cited = "SELECT 1 FROM document_cites c JOIN memories m ON m.key = c.memory WHERE c.document = d.key"
-    yield Condition(sql=f"NOT EXISTS ({cited} AND NOT ({visible.sql}))", params=visible.params)
+    yield Condition.of(f"NOT EXISTS ({cited} AND NOT ({visible.sql}))", *visible.params)
     if access.domains is not None:
-        yield Condition(sql="EXISTS (SELECT 1 FROM document_cites c WHERE c.document = d.key)")
+        yield Condition.of("EXISTS (SELECT 1 FROM document_cites c WHERE c.document = d.key)")
 
 
 def from_row(row: Sequence[Any]) -> Document:

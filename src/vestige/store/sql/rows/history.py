@@ -329,9 +329,9 @@ def last_position(db: Database) -> int:
 
 def read(db: Database, *, access: Access, memory_id: str | None, after: int, limit: int) -> list[LogEvent]:
     """Events after a position, in commit order."""
-    conditions = [Condition(sql="e.position > ?", params=(after,))]
+    conditions = [Condition.of("e.position > ?", after)]
     if memory_id is not None:
-        conditions.append(Condition(sql="e.memory_id = ?", params=(memory_id,)))
+        conditions.append(Condition.of("e.memory_id = ?", memory_id))
     if access != EVERYTHING:
         conditions.extend(_readable(access))
     wanted = SqlConditions(conditions=tuple(conditions))
@@ -351,13 +351,13 @@ def latest(db: Database, asked: LogQuery, *, access: Access, limit: int) -> list
 
 def _asked(asked: LogQuery) -> Iterator[Condition]:
     if asked.memory_id is not None:
-        yield Condition(sql="e.memory_id = ?", params=(asked.memory_id,))
+        yield Condition.of("e.memory_id = ?", asked.memory_id)
     if asked.since is not None:
-        yield Condition(sql="e.at >= ?", params=(moment_text(asked.since),))
+        yield Condition.of("e.at >= ?", moment_text(asked.since))
     if asked.until is not None:
-        yield Condition(sql="e.at < ?", params=(moment_text(asked.until),))
+        yield Condition.of("e.at < ?", moment_text(asked.until))
     if asked.before is not None:
-        yield Condition(sql="e.position < ?", params=(asked.before,))
+        yield Condition.of("e.position < ?", asked.before)
     if asked.scope is not None:
         yield in_scope("e.scope", asked.scope, inherited=asked.inherited)
     yield from _of_kind(asked)
@@ -366,14 +366,12 @@ def _asked(asked: LogQuery) -> Iterator[Condition]:
 def _of_kind(asked: LogQuery) -> Iterator[Condition]:
     said = "coalesce(json_extract(e.payload, '$.evidence'), '')"
     if asked.kinds:
-        yield Condition(sql=f"e.kind IN ({', '.join('?' * len(asked.kinds))})", params=asked.kinds)
+        yield Condition.of(f"e.kind IN ({', '.join('?' * len(asked.kinds))})", *asked.kinds)
     if asked.evidence:
         wanted = tuple(one.value for one in asked.evidence)
-        yield Condition(
-            sql=f"e.kind = ? AND {said} IN ({', '.join('?' * len(wanted))})", params=(REMARKED, *wanted)
-        )
+        yield Condition.of(f"e.kind = ? AND {said} IN ({', '.join('?' * len(wanted))})", REMARKED, *wanted)
     if not asked.exposures:
-        yield Condition(sql=f"{said} <> ?", params=(Evidence.EXPOSED.value,))
+        yield Condition.of(f"{said} <> ?", Evidence.EXPOSED.value)
 
 
 def _readable(access: Access) -> Iterator[Condition]:
@@ -385,18 +383,19 @@ def _readable(access: Access) -> Iterator[Condition]:
         yield within("e.scope", access.scopes)
     about = "SELECT 1 FROM memories m WHERE m.id = e.memory_id"
     if access.domains is None:
-        yield Condition(sql=f"NOT EXISTS ({about} AND NOT ({visible.sql}))", params=visible.params)
+        yield Condition.of(f"NOT EXISTS ({about} AND NOT ({visible.sql}))", *visible.params)
     else:
-        yield Condition(sql=f"EXISTS ({about} AND {visible.sql})", params=visible.params)
+        yield Condition.of(f"EXISTS ({about} AND {visible.sql})", *visible.params)
     target = "SELECT 1 FROM memories m WHERE m.id = json_extract(e.payload, '$.target')"
-    yield Condition(
-        sql=f"e.kind NOT IN (?, ?) OR EXISTS ({target} AND {visible.sql})",
-        params=(LINKED, UNLINKED, *visible.params),
+    yield Condition.of(
+        f"e.kind NOT IN (?, ?) OR EXISTS ({target} AND {visible.sql})", LINKED, UNLINKED, *visible.params
     )
-    document = SqlConditions(conditions=(Condition(sql=OF_DOCUMENT), *documents.reached_by(access)))
-    yield Condition(
-        sql=f"e.kind NOT IN (?, ?) OR EXISTS (SELECT 1 FROM documents d WHERE {document.sql})",
-        params=(PUT, DROPPED, *document.params),
+    document = SqlConditions(conditions=(Condition.of(OF_DOCUMENT), *documents.reached_by(access)))
+    yield Condition.of(
+        f"e.kind NOT IN (?, ?) OR EXISTS (SELECT 1 FROM documents d WHERE {document.sql})",
+        PUT,
+        DROPPED,
+        *document.params,
     )
 
 

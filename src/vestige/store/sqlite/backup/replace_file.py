@@ -13,10 +13,10 @@ from vestige.core.errors import StoreBusy
 from vestige.store.contract.processes import Who
 from vestige.store.sqlite.backup.backup import sync
 from vestige.store.sqlite.connection import connect, primary_code, translated
+from vestige.store.sqlite.file.reference import is_database
+from vestige.store.sqlite.opening import BACKUPS
 from vestige.store.sqlite.processes.presence import users
 
-HEADER = b"SQLite format 3\0"
-BACKUPS = "backups"
 BESIDE = ("-wal", "-shm", "-journal")
 
 
@@ -36,12 +36,6 @@ def replace(staged: Path, database: Path, *, prove: Callable[[], None]) -> Path 
             _put_back(kept, database)
             raise
     return kept
-
-
-def is_database(path: Path) -> bool:
-    """Whether a file begins with the header of a database."""
-    with path.open("rb") as file:
-        return file.read(len(HEADER)) == HEADER
 
 
 def remove(*paths: Path) -> None:

@@ -18,9 +18,10 @@ from vestige.core.errors import InvalidInput, StoreCorrupt, StoreError, StoreFul
 from vestige.store import migrations
 from vestige.store.contract.processes import Who
 from vestige.store.sqlite.backup.backup import check_room, size_of, sync
-from vestige.store.sqlite.backup.replace_file import beside, busy, is_database, replace
+from vestige.store.sqlite.backup.replace_file import beside, busy, replace
 from vestige.store.sqlite.connection import HINTS, connect, translated
 from vestige.store.sqlite.file import identity
+from vestige.store.sqlite.file.reference import is_database
 from vestige.store.sqlite.opening import applied, schema
 from vestige.store.sqlite.processes import locks, presence
 
