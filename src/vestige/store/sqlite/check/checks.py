@@ -9,7 +9,7 @@ from pathlib import Path
 from vestige.core.errors import StoreBusy, StoreCorrupt, StoreError
 from vestige.store import migrations
 from vestige.store.contract.trouble import MOST_IDS, Trouble
-from vestige.store.sql.check import log, rows, text, vectors
+from vestige.store.sql.check import log, rows, vectors
 from vestige.store.sqlite.check import files
 from vestige.store.sqlite.check.schema import schema_differences
 from vestige.store.sqlite.connection import SqliteConnections, primary_code
@@ -141,7 +141,7 @@ def checks(path: Path, now: datetime, *, deep: bool) -> dict[str, Look]:
         "missing rows": lambda db: rows.missing(db, "rowid"),
         "tags": rows.tags,
         "citations": rows.citations,
-        "texts": lambda db: text.texts(db, "rowid"),
+        "texts": lambda db: rows.texts(db, "rowid"),
         "vectors": vectors.vectors,
         "tokens": vectors.tokens,
         "index files": _index,
