@@ -12,7 +12,6 @@ EQUAL_FIELDS = ("source", "author", "agent_id", "session_id", "thread", "positio
 
 
 def passes(memory: Memory, where: Filter, access: Access) -> bool:
-    """Whether a memory is accessible and matches the filter."""
     return passed(memory, where, access) and stands(memory, where)
 
 
@@ -42,7 +41,6 @@ def _in_place(memory: Memory, where: Filter) -> bool:
 
 
 def inherits(scope: str, other: str) -> bool:
-    """Whether `scope` inherits from `other`, a scope above it."""
     return covers(SHARED_SCOPE, other) or other in enclosing(scope)
 
 

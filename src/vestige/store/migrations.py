@@ -18,8 +18,6 @@ FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """One step of a schema."""
-
     version: int
     name: str
     sql: str
@@ -49,8 +47,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedMigration:
-    """A row of `schema_migrations`: a migration that was applied, and the version of Vestige that applied
-    it."""
+    """A row of `schema_migrations`, with the version of Vestige that applied it."""
 
     version: int
     name: str

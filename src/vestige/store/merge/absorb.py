@@ -206,7 +206,6 @@ class Meeting:
 
     @property
     def weighed(self) -> bool:
-        """Whether its strength may have changed."""
         return self.after is not None and any(event.kind in FOLDED_FROM for event in self.fresh)
 
 
@@ -225,7 +224,6 @@ class AbsorbPlan:
     waiting: tuple[str, ...]
 
     def absorbed(self) -> Absorbed:
-        """The counts for the caller."""
         stood = [one for one in self.memories if one.before != one.after]
         return Absorbed(
             events=len(self.events),
@@ -271,11 +269,9 @@ def plan(
     held: Collection[str],
     buried: Collection[str],
 ) -> AbsorbPlan:
-    """Plan the merge of histories with those of this store.
-
-    `mine` are the histories here of the same entities, and of all edges at memories that come in. Of the
-    memories that any of these mention, `held` are here and `buried` were deleted here.
-    """
+    """Plan the merge of histories with those of this store. `mine` are the histories here of the same
+    entities, and of all edges at memories that come in. Of the memories that any of these mention, `held` are
+    here and `buried` were deleted here."""
     together = {
         key: union.merged(mine[key], history) if key in mine else history for key, history in given.items()
     }

@@ -52,7 +52,6 @@ def name(event: LogEvent) -> Name:
 
 
 def subject(event: LogEvent) -> Key:
-    """The entity of an event."""
     if event.kind in (LINKED, UNLINKED):
         return ("edge", event.memory_id or "", str(event.payload["target"]), str(event.payload["kind"]))
     if event.kind in (PUT, DROPPED):
@@ -61,7 +60,6 @@ def subject(event: LogEvent) -> Key:
 
 
 def key_of(history: EntityHistory) -> Key:
-    """The entity of a history."""
     match history:
         case MemoryHistory():
             return ("memory", history.memory_id)
@@ -91,18 +89,15 @@ def merged(mine: EntityHistory, theirs: EntityHistory) -> EntityHistory:
 
 
 def writes(events: Iterable[LogEvent]) -> list[LogEvent]:
-    """The events, given by stamp, that made a memory what it is, in the order in which they count.
-
-    Where a memory was created in several stores, the first creation counts: the others are put before it, so
-    that their states are in the past and undo no later change.
-    """
+    """The events, given by stamp, that made a memory what it is, in the order in which they count. Where a
+    memory was created in several stores, the first creation counts: the others are put before it, so that
+    their states are in the past and undo no later change."""
     ordered = list(events)
     made = [event for event in ordered if event.kind == CREATED]
     return [*reversed(made), *(event for event in ordered if event.kind == REVISED)]
 
 
 def ending(history: MemoryHistory) -> LogEvent | None:
-    """The first deletion of a memory, if any."""
     return next((event for event in history.events if event.kind == DELETED), None)
 
 
@@ -167,8 +162,7 @@ def versions_of(history: MemoryHistory) -> dict[Name, Memory]:
 
 
 def edge(history: EdgeHistory) -> Edge | None:
-    """The edge of a history, if it exists. It was created when it was first linked since it was last
-    unlinked."""
+    """The edge of a history, if it exists; created when it was first linked since it was last unlinked."""
     found: Edge | None = None
     for event in history.events:
         if event.kind == UNLINKED:
@@ -200,7 +194,6 @@ def last(events: Iterable[LogEvent], kind: str) -> tuple[int, str]:
 
 
 def without(history: DocumentHistory) -> DocumentHistory:
-    """The history of a document without the document."""
     return replace(history, document=None, clock=0, node="")
 
 

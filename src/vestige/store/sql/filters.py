@@ -38,12 +38,10 @@ def moment_text(moment: datetime) -> str:
 
 
 def optional_text(moment: datetime | None) -> str | None:
-    """A time that may be missing."""
     return None if moment is None else moment_text(moment)
 
 
 def optional_moment(text: str | None) -> datetime | None:
-    """The time back from its text."""
     return None if text is None else datetime.fromisoformat(text)
 
 
@@ -53,7 +51,6 @@ def microseconds(moment: datetime) -> int:
 
 
 def from_microseconds(count: int) -> datetime:
-    """The time back from its integer."""
     return EPOCH + timedelta(microseconds=count)
 
 
@@ -71,7 +68,6 @@ def json_mapping(text: str) -> Mapping[str, Any]:
 
 
 def json_strings(text: str) -> tuple[str, ...]:
-    """A tuple of strings back from its JSON."""
     return () if text == "[]" else tuple(orjson.loads(text))
 
 
@@ -218,8 +214,6 @@ class Retained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlConditions:
-    """All conditions of a search."""
-
     conditions: tuple[Condition, ...]
     retained: Retained | None = None
 
@@ -241,11 +235,9 @@ class SqlConditions:
 
 
 def clause(where: Filter, access: Access, *, then: Sequence[int] = ()) -> SqlConditions:
-    """The SQL of a filter within an access.
-
-    With `known_at`, `then` are the keys of memories that were revised since and passed in their state at that
-    time; the others are filtered by their present row. `history.clause_at` finds them.
-    """
+    """The SQL of a filter within an access. With `known_at`, `then` are the keys of memories that were
+    revised since and passed in their state at that time; the others are filtered by their present row.
+    `history.clause_at` finds them."""
     asked = (*_placed(where), *_labelled(where), *_timed(where))
     if where.known_at is not None:
         asked = tuple(_known(where.known_at, asked, then))
@@ -264,7 +256,6 @@ def within(column: str, scopes: Sequence[str]) -> Condition:
 
 
 def shares_domain(domains: Sequence[str]) -> Condition:
-    """A condition that a memory has one of the domains."""
     return Condition.of(SHARES_DOMAIN, listed(domains))
 
 
@@ -292,8 +283,7 @@ def _tagged(which: str, param: Param) -> Condition:
 
 
 def in_scope(column: str, scope: str, *, inherited: bool, only: bool = False) -> Condition:
-    """A condition that a scope column is `scope`, or (unless `only`) below it, or (with `inherited`) above
-    it."""
+    """A condition that a scope is `scope`, or (unless `only`) below it, or (with `inherited`) above it."""
     own = Condition.of(f"{column} = ?", scope) if only else within(column, (scope,))
     if not inherited:
         return own
@@ -370,7 +360,6 @@ def _retained(where: Filter) -> Retained | None:
 
 
 def moment_of(where: Filter) -> datetime:
-    """The moment at which retention is computed."""
     if where.now is None:
         raise InvalidInput("A filter or an order by retention needs `now`.")
     return where.now

@@ -206,8 +206,7 @@ def _writable(path: Path) -> bool:
 
 
 def _make_private(path: Path) -> None:
-    """Make directory and file private to their owner, whatever the umask; SQLite gives the journals the
-    file's permissions."""
+    """Make directory and file private, whatever the umask; SQLite gives the journals the same permissions."""
     if not path.parent.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.parent.chmod(0o700)
@@ -295,11 +294,9 @@ HAS_RECEIPT = f"SELECT 1 FROM sqlite_master WHERE name = '{arrivals.TABLE}' AND 
 
 
 def has_receipt(db: Database) -> bool:
-    """Whether the table for receipts exists."""
     return db.execute(HAS_RECEIPT).fetchone() is not None
 
 
 def require_complete(db: Database, path: Path) -> None:
-    """StoreError for an incomplete store."""
     if has_receipt(db) and not arrivals.is_complete(db):
         raise arrivals.incomplete(str(path))

@@ -39,10 +39,7 @@ from vestige.store.sqlite.search.words import SqliteSurfaces
 
 
 class SqliteStore(Tables, SqliteSearch, SqlitePeers):
-    """A `MemoryStore` in one file, which any number of processes may share.
-
-    `MemoryStore` has the contract. Made by `open`.
-    """
+    """A `MemoryStore` in one file, which any number of processes may share. Made by `open`."""
 
     def __init__(self, connections: SqliteConnections, *, node: str, who: Who | None = None) -> None:
         self._node, self._file = node, identity.file_at(connections.path)
@@ -66,12 +63,10 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         synchronous: Synchronous = "normal",
         read_only: bool = False,
     ) -> "SqliteStore":
-        """Open the store at `path`, creating or upgrading it where needed.
-
-        `machine` names this computer: a file that was copied from elsewhere gets a new node id. Other
-        processes see `who`. A write waits up to `busy_seconds` for other writers. Where the file or its
-        directory cannot be written the store is opened for reading.
-        """
+        """Open the store at `path`, creating or upgrading it where needed. `machine` names this computer: a
+        file that was copied from elsewhere gets a new node id. Other processes see `who`. A write waits up to
+        `busy_seconds` for other writers. Where the file or its directory cannot be written the store is
+        opened for reading."""
         waiting = WriterWait(rng=rng, sleep=sleep, monotonic=monotonic, deadline_seconds=busy_seconds)
         who = who or Who(pid=os.getpid(), command="", since=now())
         around = SqliteDependencies(

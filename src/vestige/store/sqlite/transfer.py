@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from pathlib import Path
 
 from vestige.core.errors import InvalidInput, StoreError
@@ -22,7 +22,6 @@ from vestige.store.sqlite.search.words import SqliteSurfaces
 from vestige.store.sqlite.store import SqliteStore
 from vestige.store.transfer.ends import DestinationState, UnfitRow
 
-CHUNK = 1 << 20
 ROWS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 """The driver's errors for a row that does not fit, whatever the state of the database."""
 LENIENT_TEXT = partial(str, encoding="utf-8", errors="surrogateescape")
@@ -30,8 +29,6 @@ LAST_KEY = "SELECT coalesce(max(key), 0) FROM places"
 
 
 class SqliteSide:
-    """An open file."""
-
     def __init__(self, connections: SqliteConnections, *, node: str, who: Who | None) -> None:
         self._connections = connections
         self.store = SqliteStore(connections, node=node, who=who)
@@ -72,8 +69,6 @@ class SqliteSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqliteEnd:
-    """A file as the source or the destination of a transfer."""
-
     path: Path
     around: opening.SqliteDependencies
     prepare: Callable[[Path], None]
@@ -94,8 +89,7 @@ class SqliteEnd:
             for path in (self.path, Path(f"{self.path}-wal")):
                 if path.exists():
                     with path.open("rb") as file:
-                        while chunk := file.read(CHUNK):
-                            digest.update(chunk)
+                        file_digest(file, lambda: digest)
         return digest.hexdigest()
 
     @contextmanager

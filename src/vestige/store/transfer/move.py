@@ -21,11 +21,8 @@ from vestige.store.transfer.tables import PARTS
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferPlan:
     """The plan of a transfer: rows of each table, rows that cannot be copied, and the state of the
-    destination.
-
-    `model` names the vectors that are copied; `resumed` says that a part is there already, `done` that
-    everything is.
-    """
+    destination. `model` names the vectors that are copied; `resumed` says that a part is there already,
+    `done` that everything is."""
 
     rows: dict[str, int]
     refused: tuple[RowRefusal, ...]
@@ -38,10 +35,9 @@ class TransferPlan:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
     """The result of a transfer. `added` rows were written by this run, which `resumed` an earlier one or not.
-
     `seal` is the hash of the source's bytes, if they are visible, and `untouched` says that it did not
-    change. `overtaken` says that others wrote to the source in the meantime: their changes were not copied.
-    """
+    change. `overtaken` says that others wrote to the source in the meantime: their changes were not
+    copied."""
 
     refused: tuple[RowRefusal, ...]
     comparison: Comparison
@@ -138,11 +134,9 @@ _NAME = "vestige.db"
 
 
 def copy_into_file(ends: Callable[[Path], tuple[End, End]], destination: Path) -> None:
-    """Write the state of a store at one moment into a new file.
-
-    `ends` names the store and a file to copy it to. The copy is made in a folder of its own, because an open
-    store has files beside it; its backup is verified before it gets its name.
-    """
+    """Write the state of a store at one moment into a new file. `ends` names the store and a file to copy it
+    to. The copy is made in a folder of its own, because an open store has files beside it; its backup is
+    verified before it gets its name."""
     if destination.exists():
         raise InvalidInput(
             f"{destination} exists already.", hint="Give the backup a new name; nothing is overwritten."

@@ -46,11 +46,8 @@ class MemoryItem(CarriedRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSpec:
-    """A table: its columns, a unique key that orders it, and the columns that refer to memories.
-
-    `where` leaves out rows that are not copied; `value` makes the value of a row and fails for an invalid
-    one.
-    """
+    """A table: its columns, a unique key that orders it, and the columns that refer to memories. `where`
+    leaves out rows that are not copied; `value` makes the value of a row and fails for an invalid one."""
 
     table: str
     columns: tuple[Column, ...]
@@ -66,23 +63,18 @@ class TableSpec:
 
     @property
     def names(self) -> str:
-        """The columns as SQL."""
         return ", ".join(f'"{column.name}"' for column in self.columns)
 
     def key(self, row: Row) -> Key:
-        """The key of a row."""
         return self._values(row, self.order)
 
     def place(self, name: str) -> int:
-        """The index of a column."""
         return self._places[name]
 
     def memory_keys(self, row: Row) -> Key:
-        """The memories of a row."""
         return self._values(row, self.of_memories)
 
     def count(self, db: Database) -> int:
-        """The number of rows to copy."""
         return int(db.execute(f"SELECT count(*) FROM {self.table} WHERE {self.where}").fetchone()[0])
 
     def after(self, db: Database, key: Key | None, limit: int) -> list[Row]:
@@ -114,7 +106,6 @@ class TableSpec:
         )
 
     def fault(self, row: Row) -> Fault:
-        """The fault of a row, if any."""
         for column, value in zip(self.columns, row, strict=True):
             found = column.fault(value)
             if found is not None:

@@ -63,8 +63,7 @@ def deletions(db: Database) -> Iterator[Trouble]:
 
 
 def lost(db: Database) -> Iterator[Trouble]:
-    """Memories of which only the log and stray rows are left. Removing those rows does not bring them
-    back."""
+    """Memories of which only the log and stray rows are left. Removing those does not bring them back."""
     yield from about(
         "memories",
         "Memories that were created are neither here nor deleted. Restore a backup that holds them, or"

@@ -74,7 +74,6 @@ def strays(db: Database, word_key: str) -> Iterator[Trouble]:
 
 
 def missing(db: Database, word_key: str) -> Iterator[Trouble]:
-    """Memories that lack a row every memory has."""
     for table, (repair, sql) in MISSING.items():
         without = [row[0] for row in db.execute(sql.format(word_key=word_key))]
         yield from about("missing rows", f"Memories have no row in {table}.", without, repair=repair)
@@ -133,7 +132,6 @@ def texts(db: Database, word_key: str) -> Iterator[Trouble]:
 
 
 def _kept(db: Database, keys: Sequence[int], word_key: str) -> dict[str, Mapping[int, object]]:
-    """The derived rows of some memories, by key."""
     asked = (listed(keys),)
     prints: dict[int, set[str]] = defaultdict(set)
     for key, one in db.execute(f"SELECT key, fingerprint FROM fingerprints WHERE key {AMONG}", asked):

@@ -195,7 +195,6 @@ class PendingEdges:
     ended: dict[EdgeKey, contract.Unlink | None] = field(default_factory=dict)
 
     def link(self, key: EdgeKey, edge: Edge) -> None:
-        """Create an edge or give it a new weight."""
         known = self.made.get(key)
         self.made[key] = edge if known is None else replace(known, weight=edge.weight)
 
@@ -211,7 +210,6 @@ class PendingEdges:
         self.made = {ends: edge for ends, edge in self.made.items() if key not in ends[:2]}
 
     def write(self, db: Database) -> None:
-        """Remove edges, then write the new ones."""
         for key, change in self.ended.items():
             if not edges.delete(db, key) and change is not None:
                 raise _no_edge(change)
@@ -295,7 +293,6 @@ class PendingCommit:
         )
 
     def apply(self, step: Step) -> None:
-        """Apply one change to the pending rows and note its event."""
         match step:
             case Written(change=contract.Add() as add):
                 self._add(add, step)
@@ -315,7 +312,6 @@ class PendingCommit:
                 self._forget(step)
 
     def write(self, db: Database) -> list[LogEvent]:
-        """Write the pending rows and the events."""
         living = list(self.pending_memories.values())
         write_texts(db, self.before.profile, living, self.surfaces)
         strengths.put(db, {one.key: one.strength for one in living if one.is_new or one.reweighed})

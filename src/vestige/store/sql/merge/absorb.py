@@ -19,7 +19,6 @@ from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.merge import histories
 from vestige.store.sql.rows import documents, memories, store_facts, strengths
 from vestige.store.sql.rows import edges as graph
-from vestige.store.sql.rows import history as history_rows
 from vestige.store.sql.rows import history as log
 from vestige.store.sql.search import index_rows, vectors
 
@@ -32,8 +31,7 @@ MOVED_SINCE = "SELECT DISTINCT e.memory_id FROM events e WHERE e.position > ? AN
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighed:
-    """A folded strength as it is written, with the strengths before and after each evidence event, by node
-    and number."""
+    """A folded strength, with the strengths before and after each evidence event, by node and number."""
 
     strength: Strength
     around: Mapping[Name, tuple[str, str]]
@@ -51,11 +49,8 @@ class Brought:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """The histories that may change something, one for each entity, and the rows derived from them on these
-    curves.
-
-    `refolded` are memories here whose evidence falls on another curve than before, by the log up to a
-    position.
-    """
+    curves. `refolded` are memories here whose evidence falls on another curve than before, by the log up to a
+    position."""
 
     given: Mapping[Key, EntityHistory]
     curves: Curves
@@ -67,7 +62,6 @@ class Prepared:
 def absorb(
     connections: Transactions, incoming: Sequence[EntityHistory], access: Access, surfaces: Surfaces
 ) -> Absorbed:
-    """Merge histories with those of this store."""
     given = absorbing.gathered(incoming, access)
     with connections.reading(snapshot=False) as db:
         prepared = _prepare(db, given)
@@ -103,7 +97,7 @@ def _merge(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
     given = prepared.given
     mine = _mine(db, given)
     named = absorbing.mentioned(given) | absorbing.mentioned(mine)
-    held, buried = memories.keys_of(db, named).keys(), history_rows.buried_among(db, named)
+    held, buried = memories.keys_of(db, named).keys(), log.buried_among(db, named)
     plan = absorbing.plan(given, mine, held=held, buried=buried)
     for event in log.known(db, map(union.name, plan.events)):
         raise union.two_events(event)
@@ -156,14 +150,12 @@ def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces
     key = surfaces.next_key(db)
     changed: list[PendingMemory] = []
     ended: list[PendingMemory] = []
-    buried: list[history_rows.EndedMemory] = []
+    buried: list[log.EndedMemory] = []
     for one in plan.memories:
         stored = known.get(one.history.memory_id)
         end = union.ending(one.history)
         if end is not None:
-            buried.append(
-                history_rows.EndedMemory(memory_id=one.history.memory_id, scope=end.scope, at=end.at)
-            )
+            buried.append(log.EndedMemory(memory_id=one.history.memory_id, scope=end.scope, at=end.at))
             ended.extend([] if stored is None else [PendingMemory.known(stored)])
         elif one.after is not None and one.after != one.before:
             draft = _new(one.after, key) if stored is None else PendingMemory.known(stored)
@@ -171,8 +163,8 @@ def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces
             _revise(draft, one.after, one, prepared)
             changed.append(draft)
     pending.write_endings(db, ended, surfaces)
-    history_rows.bury(db, buried)
-    history_rows.drop(db, [draft.key for draft in changed if not draft.is_new])
+    log.bury(db, buried)
+    log.drop(db, [draft.key for draft in changed if not draft.is_new])
     pending.write_texts(db, None, changed, surfaces)
 
 

@@ -38,7 +38,6 @@ class DocumentQuery:
 
 
 def page(db: Database, wanted: DocumentQuery, access: Access, limit: int, offset: int) -> list[Document]:
-    """A page of the accessible documents that match."""
     asked = SqlConditions(conditions=(*_asked(wanted), *reached_by(access)))
     rows = db.execute(
         f"{SELECT} WHERE {asked.sql} ORDER BY d.updated_at DESC, d.id LIMIT ? OFFSET ?",
@@ -48,7 +47,6 @@ def page(db: Database, wanted: DocumentQuery, access: Access, limit: int, offset
 
 
 def stored(db: Database, names: Collection[Name]) -> dict[Name, Document]:
-    """The existing ones of these documents."""
     return {name: document for name, (document, _) in stamped(db, names).items()}
 
 
@@ -63,7 +61,6 @@ def stamped(db: Database, names: Collection[Name]) -> dict[Name, tuple[Document,
 
 
 def reached(db: Database, access: Access) -> set[Name]:
-    """Every accessible document."""
     visible = SqlConditions(conditions=tuple(reached_by(access)))
     rows = db.execute(f"SELECT d.kind, d.id FROM documents d WHERE {visible.sql}", visible.params)
     return set(rows.fetchall())
@@ -87,7 +84,6 @@ def drop(db: Database, names: Collection[Name], surfaces: Surfaces) -> None:
 
 
 def drop_citing(db: Database, keys: Sequence[int]) -> None:
-    """Delete the documents that cite any of these memories."""
     db.execute(f"DELETE FROM documents WHERE key IN ({CITED})", (listed(keys),))
 
 

@@ -56,8 +56,7 @@ def delete(db: Database, key: EdgeKey) -> bool:
 def after_key(
     db: Database, kinds: Sequence[str] | None, access: Access, after: EdgeKey, limit: int
 ) -> tuple[list[Edge], EdgeKey | None]:
-    """The next edges with both ends accessible, by their keys, and the key to continue from (None at the
-    end)."""
+    """The next edges with both ends accessible, and the key to continue from (None at the end)."""
     visible = clause(ANYTHING, access)
     of_kind = "TRUE" if kinds is None else "e.kind IN (SELECT value FROM json_each(?))"
     named = () if kinds is None else (listed(kinds),)

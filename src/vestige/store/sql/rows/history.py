@@ -67,8 +67,6 @@ EVERY_REVISION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedMemory:
-    """A deleted memory: its scope and the time."""
-
     memory_id: str
     scope: str
     at: datetime
@@ -151,8 +149,7 @@ def clause_at(db: Database, where: Filter, access: Access, *, worded: bool = Fal
 
 
 def reworded(db: Database, where: Filter, access: Access, limit: int, statistics: TermStatistics) -> Reworded:
-    """Memories that pass the filter and had other words at `known_at`, in that state, the one revised last
-    first."""
+    """Memories that pass the filter and had other words at `known_at`, in that state, last revised first."""
     then = {one.key: one.memory for one in _then(db, where, access) if one.reworded}
     keys = np.array(list(then), dtype=np.int64)
     retained = clause(where, access).retained

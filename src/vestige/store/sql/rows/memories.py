@@ -67,7 +67,6 @@ def from_row(row: Sequence[Any]) -> Memory:
 
 
 def insert(db: Database, rows: Mapping[int, WrittenMemory]) -> None:
-    """New memories under their keys."""
     db.executemany(INSERT, [(key, row.text_hash, *row.columns) for key, row in rows.items()])
     _insert_labels(db, rows)
 
@@ -87,7 +86,6 @@ def delete(db: Database, keys: Iterable[int]) -> None:
 
 
 def by_id(db: Database, memory_ids: Iterable[str], access: Access) -> dict[str, Record]:
-    """The records of these ids within the access."""
     visible = clause(ANYTHING, access)
     rows = db.execute(
         f"{RECORD} WHERE m.id IN (SELECT value FROM json_each(?)) AND {visible.sql}",
@@ -116,7 +114,6 @@ def present(db: Database, memory_ids: Iterable[str]) -> list[Memory]:
 
 
 def keys_of(db: Database, memory_ids: Iterable[str]) -> dict[str, int]:
-    """The keys of the existing ones of these ids."""
     rows = db.execute(
         "SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))", (listed(memory_ids),)
     )
@@ -131,7 +128,6 @@ def by_key(db: Database, keys: NDArray[np.int64]) -> list[Record]:
 
 
 def ids_of(db: Database, keys: Iterable[int]) -> dict[int, str]:
-    """The public ids of keys."""
     rows = db.execute(
         "SELECT key, id FROM memories WHERE key IN (SELECT value FROM json_each(?))", (listed(list(keys)),)
     )
@@ -174,7 +170,6 @@ def texts_after(db: Database, key: int, limit: int) -> tuple[list[tuple[int, Mem
 
 
 def keys(db: Database, wanted: SqlConditions) -> NDArray[np.int64]:
-    """The keys of everything that matches."""
     if wanted.retained is not None:
         return strengths.retentions(db, wanted, "m.key", wanted.retained.now)[0]
     found = db.execute(f"{KEYS} WHERE {wanted.sql}", wanted.params)
@@ -198,7 +193,6 @@ def allowed(db: Database, wanted: SqlConditions, size: int) -> NDArray[np.bool_]
 
 
 def count(db: Database, wanted: SqlConditions) -> int:
-    """The number of matching records."""
     if wanted.retained is not None:
         return len(keys(db, wanted))
     return int(db.execute(f"SELECT count(*) FROM memories m WHERE {wanted.sql}", wanted.params).fetchone()[0])
@@ -228,7 +222,6 @@ def same_text(db: Database, fingerprints: Sequence[str], scope: str, wanted: Sql
 
 
 def refresh_fingerprints(db: Database, fingerprints: Mapping[int, frozenset[str]]) -> None:
-    """Derive the fingerprints of memories again."""
     db.executemany("DELETE FROM fingerprints WHERE key = ?", [(key,) for key in fingerprints])
     db.executemany(
         "INSERT INTO fingerprints (key, fingerprint) VALUES (?, ?)",

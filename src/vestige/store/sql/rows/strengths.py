@@ -71,13 +71,11 @@ def put_by_id(db: Database, strengths: Mapping[str, Strength], after: int) -> in
 
 
 def curve(db: Database) -> float:
-    """The curve of forgetting of the store."""
     w20: float = db.execute("SELECT w20 FROM curve").fetchone()[0]
     return w20
 
 
 def tune(db: Database, w20: float) -> None:
-    """Set the curve of forgetting of the store."""
     db.execute("UPDATE curve SET w20 = ?", (w20,))
 
 
@@ -115,5 +113,4 @@ def retrievals(db: Database, wanted: SqlConditions, now: datetime) -> Levels:
 
 
 def is_retained(strength: Strength, bounds: Retained) -> bool:
-    """Whether one strength is within the bounds."""
     return bounds.low <= cognition.retention_of(strength, bounds.now) <= bounds.high

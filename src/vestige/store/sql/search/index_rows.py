@@ -33,8 +33,7 @@ PUT = f"INSERT INTO places (key, {', '.join(CODEC.columns)}) VALUES (?, ?, ?, ?,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadRow:
-    """A row of `places`. Outside any thread, `thread` has no value; `born` is the creation time in
-    microseconds."""
+    """A row of `places`. `thread` is None outside any thread; `born` is the creation time in microseconds."""
 
     thread: int | None
     source: int | None
@@ -76,7 +75,6 @@ def thread_hash(memory: Memory) -> int | None:
 
 
 def source_hash(source: str) -> int:
-    """A number for a source."""
     return _hash(source)
 
 
@@ -122,7 +120,6 @@ class Analysis:
 
 
 def analyse(memory: Memory) -> Analysis:
-    """Derive the rows of a memory."""
     terms = memory_terms(memory)
     return Analysis(
         revision=memory.revision,
@@ -133,7 +130,6 @@ def analyse(memory: Memory) -> Analysis:
 
 
 def fingerprints(memory: Memory) -> frozenset[str]:
-    """The fingerprints of a memory's wordings."""
     return frozenset(fingerprint(wording) for wording in (memory.content, *memory.phrasings))
 
 

@@ -44,15 +44,13 @@ NO_KEYS: Integers = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoughtTerms:
-    """The distinct terms of a query that count, the number of times each is requested, and which an index can
-    hold."""
+    """The distinct terms of a query that count, how often each is requested, and which an index can hold."""
 
     times: Mapping[str, int]
     indexable: tuple[str, ...]
 
     @classmethod
     def of(cls, terms: Sequence[str]) -> "SoughtTerms":
-        """The sought terms of a query."""
         often = Counter(terms)
         times = {term: often[term] for term in bm25.considered(often)}
         return cls(times=times, indexable=tuple(filter(is_indexable, times)))
@@ -66,10 +64,8 @@ class SoughtTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lexical:
-    """The scores of all rows that share a term with the query, and in how many memories each term is.
-
-    `terms` are those that were looked up, in the numbering of the postings.
-    """
+    """The scores of all rows that share a term with the query, and in how many memories each term is. `terms`
+    are those that were looked up, in the numbering of the postings."""
 
     scores: Scores
     frequencies: Mapping[str, int]
@@ -83,10 +79,8 @@ def is_indexable(term: str) -> bool:
 
 
 def looked_up(sought: SoughtTerms, common: Sequence[Frequency] | None, budget: int | None) -> list[str]:
-    """The terms to look up: all, or where `common` says how common they are, those within the budget.
-
-    Sorted, so that scores are the same to the last bit for any order of the terms.
-    """
+    """The terms to look up: all, or where `common` says how common they are, those within the budget. Sorted,
+    so that scores are the same to the last bit for any order of the terms."""
     return sorted(sought.indexable if common is None else bm25.affordable(common, budget))
 
 
@@ -162,10 +156,7 @@ def best_rows(ids_of: Ids, scores: Scores, allowed: Mask | None, limit: int) -> 
 
 def highest(ids_of: Ids, keys: Integers, scores: Sequence[Floats], limit: int) -> Integers:
     """The positions of the `limit` highest scores, the later scores and then the ids deciding ties; not in
-    order.
-
-    Ids are read only when a tie crosses the limit.
-    """
+    order. Ids are read only when a tie crosses the limit."""
     if len(keys) <= limit:
         return np.arange(len(keys))
     if not limit:
@@ -209,7 +200,6 @@ class ArmKeys:
 
     @property
     def keys(self) -> Integers:
-        """All candidates, ascending."""
         # A few hundred: numpy's sets take ten times as long.
         every = {*self.near.tolist(), *self.literal.tolist(), *self.worded.tolist()}
         return np.array(sorted(every), dtype=np.int64)
@@ -244,7 +234,6 @@ def nearest(
 
 
 def worded(ids_of: Ids, found: Lexical, allowed: Mask | None, limit: int) -> Integers:
-    """The keys the lexical arm finds."""
     return found.scores.rows[best_rows(ids_of, found.scores, allowed, limit)]
 
 
@@ -312,7 +301,6 @@ def signals_of(directory: Directory, rows: Sequence[Row]) -> TableSignals:
 
 
 def _among(keys: Integers, found: Integers) -> Flags:
-    """Which of the keys an arm found."""
     there = set(found.tolist())
     return np.array([key in there for key in keys.tolist()], dtype=np.bool_)
 

@@ -24,12 +24,10 @@ Prove = Callable[[Path], None]
 
 
 def copy(source: sqlite3.Connection, destination: Path, *, prove: Prove | None = None) -> None:
-    """Copy the snapshot of `source` into a new file, verify it, and only then give it its name.
-
-    `source` is inside a read transaction, so the copy is of one moment and writers neither wait nor make it
-    start over. The copy has no write-ahead log and gets a new node id when it is opened. Without `prove` only
-    the file is checked: a store of an older schema cannot be opened unchanged.
-    """
+    """Copy the snapshot of `source` into a new file, verify it, and only then give it its name. `source` is
+    inside a read transaction, so the copy is of one moment and writers neither wait nor make it start over.
+    The copy has no write-ahead log and gets a new node id when it is opened. Without `prove` only the file is
+    checked: a store of an older schema cannot be opened unchanged."""
     if destination.exists():
         raise _exists(destination)
     if not destination.parent.is_dir():
@@ -100,7 +98,6 @@ def _publish(partial: Path, destination: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Flush a file or directory to the disk."""
     if path.is_dir() and os.name == "nt":  # Windows cannot open directories
         return
     handle = os.open(path, os.O_RDONLY)

@@ -21,10 +21,8 @@ BESIDE = ("-wal", "-shm", "-journal")
 
 
 def replace(staged: Path, database: Path, *, prove: Callable[[], None]) -> Path | None:
-    """Replace the store by a file; returns where the old store is kept (None when there was none).
-
-    `prove` opens it in its place and raises if it cannot. Whatever fails, the store is unchanged.
-    """
+    """Replace the store by a file; returns where the old store is kept (None when there was none). `prove`
+    opens it in its place and raises if it cannot. Whatever fails, the store is unchanged."""
     with _taken(database) as owner:
         kept = _free_name(database) if database.exists() else None
         try:
@@ -51,8 +49,7 @@ def beside(database: Path) -> list[Path]:
 
 
 def busy(database: Path, ours: Sequence[Who]) -> StoreBusy:
-    """The error for replacing a store in use: names the processes of Vestige, or other programs that are
-    visible."""
+    """The error for replacing a store in use, with the processes of Vestige or other visible programs."""
     found = ours or users(database)
     named = ", ".join(map(str, found)) or "another program has it open"
     return StoreBusy(
@@ -65,10 +62,8 @@ def busy(database: Path, ours: Sequence[Who]) -> StoreBusy:
 @contextmanager
 def _taken(database: Path) -> Iterator[sqlite3.Connection | None]:
     """Get exclusive use of the store, all of it in its one file; StoreBusy while another process has it open.
-
     SQLite leaves WAL mode only for the last connection to a file, so success proves that there is no other,
-    and an exclusive transaction keeps it so. A store too damaged for that (None) has no users.
-    """
+    and an exclusive transaction keeps it so. A store too damaged for that (None) has no users."""
     # SQLite would discard the log beside a file that is not a database, and with it what could be saved.
     if not database.exists() or not is_database(database):
         yield None

@@ -27,7 +27,6 @@ the log."""
 
 
 def references(db: sqlite3.Connection) -> Iterator[Trouble]:
-    """Rows that refer to a missing row."""
     found = Counter((str(row[0]), str(row[2])) for row in db.execute("PRAGMA foreign_key_check"))
     for (table, parent), number in sorted(found.items()):
         yield Trouble(

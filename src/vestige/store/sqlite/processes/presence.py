@@ -35,7 +35,6 @@ class SqlitePresence:
     handle: int
 
     def close(self) -> None:
-        """Remove the registration."""
         with suppress(OSError):
             self.path.unlink()
         unlock(self.handle)
@@ -44,12 +43,10 @@ class SqlitePresence:
 
 
 def join(database: Path, who: Who, again: Callable[[], bool]) -> SqlitePresence | None:
-    """Register this process; None, with a warning, where no file can be created or locked.
-
-    StoreBusy for a server beside an exclusive one, and for an exclusive server beside any other; StoreError
-    for an exclusive one that others would not see. Servers start one after another: `again` sleeps, and says
-    whether to wait longer for one that is starting.
-    """
+    """Register this process; None, with a warning, where no file can be created or locked. StoreBusy for a
+    server beside an exclusive one, and for an exclusive server beside any other; StoreError for an exclusive
+    one that others would not see. Servers start one after another: `again` sleeps, and says whether to wait
+    longer for one that is starting."""
     folder = database.parent / FOLDER
     try:
         folder.mkdir(mode=0o700, exist_ok=True)

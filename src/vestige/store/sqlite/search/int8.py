@@ -34,7 +34,6 @@ class Coded:
 
 
 def encode(rows: Vectors) -> Coded:
-    """The codes of rows."""
     peaks = np.abs(rows).max(axis=1, initial=0.0)
     scales = (np.where(peaks > 0, peaks, 1) / TOP).astype(np.float32)
     codes = np.rint(rows / scales[:, np.newaxis]).astype(np.int8)
@@ -60,10 +59,8 @@ def _lengths(rows: Vectors) -> Vectors:
 
 @cache
 def kernel() -> Kernel | None:
-    """Products of int8 rows, exact, if the optional package for them is there. Numpy has none worth using.
-
-    It is not imported before the first search.
-    """
+    """Products of int8 rows, exact, if the optional package for them is there. Numpy has none worth using. It
+    is not imported before the first search."""
     try:
         cdist = import_module("simsimd").cdist
     except ImportError:

@@ -150,8 +150,8 @@ class SqliteSearch:
         most = natural(limit)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
-            statistics = words.statistics(db, self._directory, terms, POSTINGS_BUDGET)
-            return history.reworded(db, where, access, most, statistics)
+            found = words.score(db, self._directory, terms, POSTINGS_BUDGET)
+            return history.reworded(db, where, access, most, pool.statistics(found, self._directory))
 
     def lexical(
         self,
@@ -166,7 +166,8 @@ class SqliteSearch:
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
             allowed = _allowed(db, where, access)
-            return words.lexical(db, self._directory, terms, allowed, most, postings)
+            scores = words.score(db, self._directory, terms, postings).scores
+            return pool.best(partial(memories.ids_of, db), scores, allowed, most)
 
     def nearest(
         self, vectors: NDArray[np.float32], signature: Signature, where: Filter, *, access: Access, limit: int

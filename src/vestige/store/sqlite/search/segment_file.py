@@ -10,7 +10,7 @@ import mmap
 import os
 import tempfile
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from struct import Struct
 from zlib import crc32
@@ -29,7 +29,6 @@ ALIGNMENT = 64
 SUFFIX = ".vectors"
 PARTIAL = ".partial"
 DIGEST_BYTES = 16
-READ_BYTES = 1 << 20
 
 
 class Damaged(Exception):
@@ -52,10 +51,8 @@ class ListedSegment:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
     """The content of a file: the vectors of a profile that were alive at the position `deaths` of the
-    journal, in the order of ids.
-
-    `spans` has a start and an end for each. `image` is the mapped file; None before it is written.
-    """
+    journal, in the order of ids. `spans` has a start and an end for each. `image` is the mapped file; None
+    before it is written."""
 
     profile: int
     deaths: int
@@ -150,10 +147,8 @@ def holds(path: Path, listed: ListedSegment, dimension: int, keys: Integers) -> 
 
 def verify(path: Path, listed: ListedSegment) -> None:
     """Read a file through; OSError or Damaged when it is not what was listed."""
-    digest = blake2b(digest_size=DIGEST_BYTES)
     with path.open("rb") as file:
-        while part := file.read(READ_BYTES):
-            digest.update(part)
+        digest = file_digest(file, lambda: blake2b(digest_size=DIGEST_BYTES))
     if digest.hexdigest() != listed.checksum:
         raise Damaged("its content is damaged")
 

@@ -61,7 +61,6 @@ class SegmentPlan:
 
 
 def folder_of(db: Database) -> Path:
-    """The folder of the files of this database."""
     return Path(f"{db.execute('PRAGMA database_list').fetchone()[2]}.index")
 
 
@@ -112,10 +111,8 @@ def _problem(exc: Exception) -> str:
 
 
 def publish(connections: SqliteConnections, *, everything: bool = False) -> None:
-    """Write files for vectors that are in none, if there are enough of them or `everything` is wanted.
-
-    Files only save time, so a failure is logged and the search goes on without them.
-    """
+    """Write files for vectors that are in none, if there are enough of them or `everything` is wanted. Files
+    only save time, so a failure is logged and the search goes on without them."""
     if connections.read_only:
         return
     try:
@@ -241,10 +238,8 @@ def _still_true(db: sqlite3.Connection, content: Content, lost: frozenset[str]) 
 
 
 def unlist(db: Database, keys: Sequence[int]) -> None:
-    """Stop using every file that holds a vector of these memories, of whatever revision.
-
-    To be called in the transaction that purges them; `sweep` removes the files after it.
-    """
+    """Stop using every file that holds a vector of these memories, of whatever revision. To be called in the
+    transaction that purges them; `sweep` removes the files after it."""
     profile = store_facts.profile(db)
     if profile is not None:
         folder, width = folder_of(db), profile.signature.dimension
@@ -263,12 +258,10 @@ def _unlist(db: Database, files: Sequence[ListedSegment]) -> None:
 
 
 def sweep(connections: SqliteConnections, *, partial: bool = True) -> None:
-    """Remove the files that are not listed: those just unlisted, and leftovers of a crash.
-
-    With `partial` that includes files other processes are writing now: they may hold what was just purged,
-    and a process that finds its file gone continues without it. Best effort; a file that cannot be removed is
-    left for the next time.
-    """
+    """Remove the files that are not listed: those just unlisted, and leftovers of a crash. With `partial`
+    that includes files other processes are writing now: they may hold what was just purged, and a process
+    that finds its file gone continues without it. Best effort; a file that cannot be removed is left for the
+    next time."""
     suffixes = (SUFFIX, PARTIAL) if partial else (SUFFIX,)
     with suppress(StoreError):
         with connections.reading() as db:

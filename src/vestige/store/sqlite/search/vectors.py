@@ -54,8 +54,7 @@ def nearest(
 
 
 def top(view: View, query: Queries, allowed: Mask | None, limit: int) -> tuple[Integers, Floats]:
-    """The keys of the best memories for one query, and their scores, in no order; all that tie for the last
-    rank are included."""
+    """The keys of the best memories for one query with their scores, in no order, and all that tie last."""
     rows, scores = _best_rows(view, query, _bounds(view, query[np.newaxis], allowed)[0], limit)
     return view.keys[rows], scores
 
@@ -107,11 +106,9 @@ def _block_bounds(block: Block, queries: Queries, *, by_codes: bool) -> Queries:
 
 
 def _best_rows(view: View, query: Queries, bounds: Queries, limit: int) -> tuple[Integers, Floats]:
-    """The rows of the memories with the first `limit` ranks and all that tie for the last, in no order.
-
-    Exact scores of as many groups as there are ranks give a lower bound for the last rank; no group whose
-    bound is below that can be among the first. `bounds` is used up.
-    """
+    """The rows of the memories with the first `limit` ranks and all that tie for the last, in no order. Exact
+    scores of as many groups as there are ranks give a lower bound for the last rank; no group whose bound is
+    below that can be among the first. `bounds` is used up."""
     likely = _highest(bounds, limit)
     if not len(likely):
         return likely, np.empty(0)

@@ -10,7 +10,6 @@ from vestige.cognition.query import literals as verbatim
 from vestige.cognition.query.literals import literal_terms
 from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
 from vestige.cognition.text.analyser import searchable
-from vestige.core.candidates import LexicalScores, TermStatistics
 from vestige.core.models import Memory
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import keys_from_text, listed
@@ -40,14 +39,11 @@ _CONTINUES = 0x80
 
 
 def next_key(db: Database) -> int:
-    """The key of a new memory; keys are never used again."""
     row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
     return int(row[0]) + 1 if row else 1
 
 
 class SqliteSurfaces:
-    """The `Surfaces` of SQLite."""
-
     def next_key(self, db: Database) -> int:
         return next_key(db)
 
@@ -78,8 +74,7 @@ class SqliteSurfaces:
             db.execute(f"CREATE VIRTUAL TABLE {name} USING {made_of}")
 
     def erase(self, db: Database, keys: Sequence[int] = ()) -> None:
-        """Request a truncation of the write-ahead log, and remove the index files that hold these vectors
-        from their list."""
+        """Request a truncation of the write-ahead log, and unlist the index files that hold these vectors."""
         wal.owe(db)
         if keys:
             segments.unlist(db, keys)
@@ -104,19 +99,6 @@ OCCURRENCES = "SELECT group_concat(doc) FROM words_at WHERE {where}"
 FREQUENCY = "SELECT coalesce(sum(doc), 0), coalesce(sum(cnt), 0) FROM words_seen WHERE {where}"
 
 
-def lexical(
-    db: sqlite3.Connection,
-    directory: Directory,
-    terms: Sequence[str],
-    allowed: pool.Mask | None,
-    limit: int,
-    budget: int | None,
-) -> list[LexicalScores]:
-    """The best memories by BM25."""
-    scores = score(db, directory, terms, budget).scores
-    return pool.best(partial(memories.ids_of, db), scores, allowed, limit)
-
-
 def score(
     db: sqlite3.Connection,
     directory: Directory,
@@ -131,13 +113,6 @@ def score(
         common = [_frequency(db, term) for term in sought.indexable]
     found = {term: _counted(_occurrences(db, term)) for term in pool.looked_up(sought, common, budget)}
     return pool.score(sought, common, found, directory, also)
-
-
-def statistics(
-    db: sqlite3.Connection, directory: Directory, terms: Sequence[str], budget: int | None
-) -> TermStatistics:
-    """The frequencies of the terms that count."""
-    return pool.statistics(score(db, directory, terms, budget), directory)
 
 
 def _frequency(db: sqlite3.Connection, term: str) -> Frequency:
@@ -217,8 +192,7 @@ def count(db: sqlite3.Connection, literals: Sequence[str], keys: Integers) -> In
 def _candidates(
     db: sqlite3.Connection, directory: Directory, literal: str, allowed: pool.Mask | None
 ) -> Integers:
-    """The memories that have all terms of a literal, unless its terms are too common, or whose source it
-    is."""
+    """The memories that have all terms of a literal, unless those are too common, or whose source it is."""
     plain = literal.strip()
     named = db.execute(
         "SELECT group_concat(key) FROM memories WHERE id IN (SELECT value FROM json_each(?))",
