@@ -33,7 +33,7 @@ PUT = f"INSERT INTO places (key, {', '.join(CODEC.columns)}) VALUES (?, ?, ?, ?,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadRow:
-    """A row of `places`. `thread` is None outside any thread; `born` is the creation time in microseconds."""
+    """A row of `places`: without a `thread` outside any; `born` is the creation time in microseconds."""
 
     thread: int | None
     source: int | None
