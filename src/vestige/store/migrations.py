@@ -41,7 +41,7 @@ class Migration:
             if sqlite3.complete_statement(pending):
                 yield pending.strip()
                 pending = ""
-        if _without_comments(pending).strip():
+        if re.sub(r"--[^\n]*", "", pending).strip():
             raise StoreError(f"The migration {self.label} ends inside a statement.")
 
 
@@ -91,7 +91,3 @@ def pending(
             )
     done = {row.version for row in applied}
     return [migration for migration in migrations if migration.version not in done]
-
-
-def _without_comments(sql: str) -> str:
-    return re.sub(r"--[^\n]*", "", sql)

@@ -241,7 +241,7 @@ def clause(where: Filter, access: Access, *, then: Sequence[int] = ()) -> SqlCon
     asked = (*_placed(where), *_labelled(where), *_timed(where))
     if where.known_at is not None:
         asked = tuple(_known(where.known_at, asked, then))
-    conditions = (*_accessible(access), *asked, *_visible(where), *_due(where))
+    conditions = (*_accessible(access), *asked, *_visible(where))
     return SqlConditions(conditions=conditions, retained=_retained(where))
 
 
@@ -333,7 +333,7 @@ def _known(known_at: datetime, asked: Iterable[Condition], then: Sequence[int]) 
 
 
 def _visible(where: Filter) -> Iterator[Condition]:
-    """Conditions on suppression and archive, for the present state whatever `known_at`."""
+    """Conditions on suppression, archive and due time, for the present state whatever `known_at`."""
     if not where.include_suppressed:
         yield Condition(sql="m.suppression_count = 0", excluded="m.suppression_count > 0")
     if where.suppressed_by is not None:
@@ -342,13 +342,9 @@ def _visible(where: Filter) -> Iterator[Condition]:
     if where.archived is not None:
         inside, outside = "m.archived_at IS NOT NULL", "m.archived_at IS NULL"
         yield Condition.of(inside) if where.archived else Condition(sql=outside, excluded=inside)
-
-
-def _due(where: Filter) -> Iterator[Condition]:
     if where.due_by is not None:
-        yield Condition.of(
-            "m.key IN (SELECT key FROM strengths WHERE due_at <= ?)", moment_text(where.due_by)
-        )
+        due = moment_text(where.due_by)
+        yield Condition.of("m.key IN (SELECT key FROM strengths WHERE due_at <= ?)", due)
 
 
 def _retained(where: Filter) -> Retained | None:
@@ -356,10 +352,6 @@ def _retained(where: Filter) -> Retained | None:
         return None
     low = float("-inf") if where.min_retention is None else where.min_retention
     high = float("inf") if where.max_retention is None else where.max_retention
-    return Retained(now=moment_of(where), low=low, high=high)
-
-
-def moment_of(where: Filter) -> datetime:
     if where.now is None:
         raise InvalidInput("A filter or an order by retention needs `now`.")
-    return where.now
+    return Retained(now=where.now, low=low, high=high)

@@ -200,15 +200,11 @@ def connect(
     try:
         for pragma in (*PRAGMAS, *pragmas):
             db.execute(pragma)
-        _wait_up_to(db, timeout)
+        db.execute(f"PRAGMA busy_timeout = {round(1000 * timeout)}")
     except sqlite3.Error:
         db.close()
         raise
     return db
-
-
-def _wait_up_to(db: sqlite3.Connection, seconds: float) -> None:
-    db.execute(f"PRAGMA busy_timeout = {round(1000 * seconds)}")
 
 
 def roll_back(db: sqlite3.Connection) -> None:

@@ -134,7 +134,9 @@ class MemoriesTable(TableSpec):
     def items(self, db: Database, rows: Sequence[Row]) -> list[CarriedRow]:
         """Memories that were read from `db`, with their strengths and derived rows. Analysing them is the
         slow part."""
-        strengths = _of_keys(db, STRENGTHS, [row[0] for row in rows])
+        keys = listed([row[0] for row in rows])
+        sql = f"SELECT {STRENGTHS.names} FROM strengths WHERE key IN (SELECT value FROM json_each(?))"
+        strengths = {row[0]: tuple(row) for row in db.execute(sql, (keys,))}
         return [self._item(row, strengths.get(row[0])) for row in rows]
 
     def put(self, db: Database, items: Sequence[CarriedRow], surfaces: Surfaces) -> None:
@@ -167,14 +169,6 @@ class MemoriesTable(TableSpec):
         except DAMAGED as exc:
             return CarriedRow(row=row, fault=_said(exc))
         return MemoryItem(row=row, strength=strength, memory=memory, analysis=analysis)
-
-
-def _of_keys(db: Database, part: TableSpec, keys: Sequence[int]) -> dict[int, Row]:
-    rows = db.execute(
-        f"SELECT {part.names} FROM {part.table} WHERE key IN (SELECT value FROM json_each(?))",
-        (listed(keys),),
-    )
-    return {row[0]: tuple(row) for row in rows}
 
 
 def _said(exc: Exception) -> str:

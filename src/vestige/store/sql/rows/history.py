@@ -144,13 +144,13 @@ def clause_at(db: Database, where: Filter, access: Access, *, worded: bool = Fal
     other words then."""
     if where.known_at is None:
         return clause(where, access)
-    then = [one.key for one in _then(db, where, access) if not (worded and one.reworded)]
+    then = [key for key, _, reworded in _then(db, where, access) if not (worded and reworded)]
     return clause(where, access, then=then)
 
 
 def reworded(db: Database, where: Filter, access: Access, limit: int, statistics: TermStatistics) -> Reworded:
     """Memories that pass the filter and had other words at `known_at`, in that state, last revised first."""
-    then = {one.key: one.memory for one in _then(db, where, access) if one.reworded}
+    then = {key: memory for key, memory, reworded in _then(db, where, access) if reworded}
     keys = np.array(list(then), dtype=np.int64)
     retained = clause(where, access).retained
     found = [
@@ -168,17 +168,9 @@ def reworded(db: Database, where: Filter, access: Access, limit: int, statistics
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Then:
-    """A memory in its state at a moment; `reworded`: its text is another one now."""
-
-    key: int
-    memory: Memory
-    reworded: bool
-
-
-def _then(db: Database, where: Filter, access: Access) -> Iterator[_Then]:
-    """Memories that were revised after `known_at` and passed the filter then."""
+def _then(db: Database, where: Filter, access: Access) -> Iterator[tuple[int, Memory, bool]]:
+    """Memories that were revised after `known_at` and passed the filter then: the key, the state at that
+    moment, and whether the text is another one now."""
     if where.known_at is None:
         return
     visible, moment = clause(ANYTHING, access), moment_text(where.known_at)
@@ -192,7 +184,7 @@ def _then(db: Database, where: Filter, access: Access) -> Iterator[_Then]:
     for key, text, present in rows:
         memory = only[key] if text is None else memory_from_json(text)
         if passed(memory, where, access):
-            yield _Then(key=key, memory=memory, reworded=text_hash(memory) != present)
+            yield key, memory, text_hash(memory) != present
 
 
 def texts(db: Database, key: int) -> set[str]:
