@@ -12,8 +12,6 @@ from vestige.store.contract.processes import Holder, Who, kept
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LockTurn:
-    """A waiting thread, and the purpose of its wait."""
-
     purpose: str
 
 

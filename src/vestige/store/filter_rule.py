@@ -4,7 +4,6 @@ Conditions on strength (`due_by`, retention) are not checked here, because stren
 """
 
 from collections.abc import Callable
-from datetime import datetime
 
 from vestige.core.models import SHARED_SCOPE, Access, Filter, Memory, covers, enclosing
 
@@ -12,7 +11,6 @@ EQUAL_FIELDS = ("source", "author", "agent_id", "session_id", "thread", "positio
 
 
 def passes(memory: Memory, where: Filter, access: Access) -> bool:
-    """Whether a memory is accessible and matches the filter."""
     return passed(memory, where, access) and stands(memory, where)
 
 
@@ -25,14 +23,10 @@ def stands(memory: Memory, where: Filter) -> bool:
     """Whether a memory is visible now: a suppressed or archived one is hidden for every `known_at`."""
     if where.archived is not None and (memory.archived_at is not None) != where.archived:
         return False
-    if where.suppressed_by is not None and not _suppressed_by(memory, where.suppressed_by):
+    since = memory.suppressed_at if memory.suppression_count > 0 else None
+    if where.suppressed_by is not None and (since is None or since > where.suppressed_by):
         return False
     return where.include_suppressed or memory.suppression_count == 0
-
-
-def _suppressed_by(memory: Memory, moment: datetime) -> bool:
-    since = memory.suppressed_at
-    return memory.suppression_count > 0 and since is not None and since <= moment
 
 
 def _in_place(memory: Memory, where: Filter) -> bool:
@@ -42,7 +36,6 @@ def _in_place(memory: Memory, where: Filter) -> bool:
 
 
 def inherits(scope: str, other: str) -> bool:
-    """Whether `scope` inherits from `other`, a scope above it."""
     return covers(SHARED_SCOPE, other) or other in enclosing(scope)
 
 

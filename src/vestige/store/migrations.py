@@ -18,8 +18,6 @@ FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """One step of a schema."""
-
     version: int
     name: str
     sql: str
@@ -43,14 +41,13 @@ class Migration:
             if sqlite3.complete_statement(pending):
                 yield pending.strip()
                 pending = ""
-        if _without_comments(pending).strip():
+        if re.sub(r"--[^\n]*", "", pending).strip():
             raise StoreError(f"The migration {self.label} ends inside a statement.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedMigration:
-    """A row of `schema_migrations`: a migration that was applied, and the version of Vestige that applied
-    it."""
+    """A row of `schema_migrations`, with the version of Vestige that applied it."""
 
     version: int
     name: str
@@ -94,7 +91,3 @@ def pending(
             )
     done = {row.version for row in applied}
     return [migration for migration in migrations if migration.version not in done]
-
-
-def _without_comments(sql: str) -> str:
-    return re.sub(r"--[^\n]*", "", sql)

@@ -21,20 +21,8 @@ from vestige.core.models import (
     check_name,
     normal_scope,
 )
-from vestige.store.contract.changes import (
-    CREATED,
-    DELETED,
-    DROPPED,
-    LINKED,
-    PUT,
-    REVISED,
-    STATE,
-    TUNED,
-    UNLINKED,
-    Embedded,
-    check_document,
-    check_memory,
-)
+from vestige.store.contract import changes
+from vestige.store.merge import union
 from vestige.store.merge.histories import (
     Absorbed,
     CurveHistory,
@@ -45,22 +33,6 @@ from vestige.store.merge.histories import (
     stamp,
 )
 from vestige.store.merge.strength_log import EVIDENCE, FOLDED_FROM, sighting, w20_of
-from vestige.store.merge.union import (
-    Key,
-    edge,
-    filed,
-    folded,
-    key_of,
-    last,
-    merged,
-    name,
-    present,
-    subject,
-    two_events,
-    versions_of,
-    without,
-    writes,
-)
 
 # -- Validation: a history that contradicts itself is refused before anything is written.
 
@@ -97,12 +69,12 @@ def _check_events(history: EntityHistory) -> None:
             raise _refused(
                 history, f"events of the kind {event.kind!r} are unknown: the history is from a newer Vestige"
             )
-        if subject(event) != key_of(history):
+        if union.subject(event) != union.key_of(history):
             raise _refused(history, f"event {event.seq} of {event.node} is about something else")
         CHECKS[event.kind](event)
     if not all(stamp(one) < stamp(two) for one, two in pairwise(history.events)):
         raise _refused(history, "its events are not in order")
-    if len({name(event) for event in history.events}) < len(history.events):
+    if len({union.name(event) for event in history.events}) < len(history.events):
         raise _refused(history, "an event occurs twice")
 
 
@@ -117,18 +89,18 @@ def _check_payload(history: EntityHistory, event: LogEvent) -> None:
 
 def _check_memory(history: MemoryHistory) -> None:
     check_name("id", history.memory_id)
-    written = writes(history.events)
-    if not written or written[0].kind != CREATED:
+    written = union.writes(history.events)
+    if not written or written[0].kind != changes.CREATED:
         raise _refused(history, "it was never created")
-    if any(event.kind == DELETED for event in history.events):
+    if any(event.kind == changes.DELETED for event in history.events):
         if history.versions:
             raise _refused(history, "it was deleted, and its text is still there")
         return
     if len(history.versions) != len(written) or any(one.id != history.memory_id for one in history.versions):
         raise _refused(history, "its versions are not those of its events")
     for version in history.versions:
-        check_memory(version)
-    if folded(written, versions_of(history)) != history.versions:
+        changes.check_memory(version)
+    if union.folded(written, union.versions_of(history)) != history.versions:
         raise _refused(history, "a version differs from the one before in more than its event says")
 
 
@@ -145,19 +117,19 @@ def _check_edge(history: EdgeHistory) -> None:
 def _check_document(history: DocumentHistory) -> None:
     if history.kind in LOCAL:
         raise _refused(history, "it belongs to one installation")
-    held = filed(history)
+    held = union.filed(history)
     if held is None:
         if not history.events:
             raise _refused(history, "it has no events")
         return
     put, document = held
-    check_document(document)
+    changes.check_document(document)
     check_name("node", history.node)
     if (document.kind, document.id) != (history.kind, history.id):
         raise _refused(history, "its document has another kind or id")
     if not 0 < history.clock <= LAST_READING:
         raise _refused(history, "it was put at an impossible time")
-    if put < last(history.events, PUT) or put <= last(history.events, DROPPED):
+    if put < union.last(history.events, changes.PUT) or put <= union.last(history.events, changes.DROPPED):
         raise _refused(history, "it is older than its own events")
 
 
@@ -179,7 +151,7 @@ def _check_linked(event: LogEvent) -> None:
 
 def _check_evidence(event: LogEvent) -> None:
     sighting(event, curve=1.0)
-    if event.kind == STATE:
+    if event.kind == changes.STATE:
         _check_reason(event)
         MemoryState(event.payload["from"]), MemoryState(event.payload["to"])
     elif "state" in event.payload:
@@ -192,21 +164,21 @@ def _check_nothing(event: LogEvent) -> None:
 
 
 CHECKS: Mapping[str, Callable[[LogEvent], object]] = {
-    CREATED: _check_nothing,
-    REVISED: _check_revised,
-    DELETED: _check_reason,
+    changes.CREATED: _check_nothing,
+    changes.REVISED: _check_revised,
+    changes.DELETED: _check_reason,
     **dict.fromkeys(EVIDENCE, _check_evidence),
-    LINKED: _check_linked,
-    UNLINKED: _check_nothing,
-    PUT: _check_nothing,
-    DROPPED: _check_nothing,
-    TUNED: w20_of,
+    changes.LINKED: _check_linked,
+    changes.UNLINKED: _check_nothing,
+    changes.PUT: _check_nothing,
+    changes.DROPPED: _check_nothing,
+    changes.TUNED: w20_of,
 }
 """Every kind of event, with the check of its payload."""
 
 
 def _refused(history: EntityHistory, why: str) -> InvalidInput:
-    entity = " ".join(key_of(history))
+    entity = " ".join(union.key_of(history))
     return InvalidInput(
         f"The history of {entity} is invalid: {why}.",
         hint="Nothing was imported. The file is damaged or was edited; export it again at its source.",
@@ -230,11 +202,10 @@ class Meeting:
     @property
     def after(self) -> Memory | None:
         """The memory after the merge; None when it is deleted."""
-        return present(self.history)
+        return union.present(self.history)
 
     @property
     def weighed(self) -> bool:
-        """Whether its strength may have changed."""
         return self.after is not None and any(event.kind in FOLDED_FROM for event in self.fresh)
 
 
@@ -248,12 +219,11 @@ class AbsorbPlan:
     edges: Mapping[EdgeKey, Edge | None]
     documents: tuple[DocumentHistory, ...]
     curve: CurveHistory | None
-    embedded: Mapping[str, Embedded]
+    embedded: Mapping[str, changes.Embedded]
     reading: int
     waiting: tuple[str, ...]
 
     def absorbed(self) -> Absorbed:
-        """The counts for the caller."""
         stood = [one for one in self.memories if one.before != one.after]
         return Absorbed(
             events=len(self.events),
@@ -266,20 +236,20 @@ class AbsorbPlan:
         )
 
 
-def gathered(histories: Iterable[EntityHistory], access: Access) -> dict[Key, EntityHistory]:
+def gathered(histories: Iterable[EntityHistory], access: Access) -> dict[union.Key, EntityHistory]:
     """One history for each entity. InvalidInput for an invalid one, Forbidden for a caller without access to
     the whole store."""
     if access != EVERYTHING:
         raise Forbidden("Only a caller with access to the whole store may merge histories into it.")
-    found: dict[Key, EntityHistory] = {}
+    found: dict[union.Key, EntityHistory] = {}
     for history in histories:
         check(history)
-        key = key_of(history)
-        found[key] = merged(found[key], history) if key in found else history
+        key = union.key_of(history)
+        found[key] = union.merged(found[key], history) if key in found else history
     return found
 
 
-def mentioned(given: Mapping[Key, EntityHistory]) -> set[str]:
+def mentioned(given: Mapping[union.Key, EntityHistory]) -> set[str]:
     """The memories that these histories are of, link to or cite."""
     found: set[str] = set()
     for history in given.values():
@@ -294,17 +264,17 @@ def mentioned(given: Mapping[Key, EntityHistory]) -> set[str]:
 
 
 def plan(
-    given: Mapping[Key, EntityHistory],
-    mine: Mapping[Key, EntityHistory],
+    given: Mapping[union.Key, EntityHistory],
+    mine: Mapping[union.Key, EntityHistory],
     held: Collection[str],
     buried: Collection[str],
 ) -> AbsorbPlan:
-    """Plan the merge of histories with those of this store.
-
-    `mine` are the histories here of the same entities, and of all edges at memories that come in. Of the
-    memories that any of these mention, `held` are here and `buried` were deleted here.
-    """
-    together = {key: merged(mine[key], history) if key in mine else history for key, history in given.items()}
+    """Plan the merge of histories with those of this store. `mine` are the histories here of the same
+    entities, and of all edges at memories that come in. Of the memories that any of these mention, `held` are
+    here and `buried` were deleted here."""
+    together = {
+        key: union.merged(mine[key], history) if key in mine else history for key, history in given.items()
+    }
     memories = [history for history in together.values() if isinstance(history, MemoryHistory)]
     ended = {history.memory_id for history in memories if not history.versions}
     here = ({history.memory_id for history in memories} | set(held)) - ended
@@ -313,21 +283,22 @@ def plan(
     for key in waiting:
         del together[key]
     fresh = {key: _fresh(history, mine.get(key)) for key, history in together.items()}
-    documents = [
-        _cited_here(history, here) for history in together.values() if isinstance(history, DocumentHistory)
-    ]
+    documents = {
+        key: _cited_here(history, here)
+        for key, history in together.items()
+        if isinstance(history, DocumentHistory)
+    }
+    curve = together.get(union.CURVE)
     return AbsorbPlan(
         events=_in_order(fresh.values()),
         memories=tuple(
-            Meeting(history=history, before=_before(mine.get(key_of(history))), fresh=fresh[key_of(history)])
-            for history in memories
-            if fresh[key_of(history)]
+            Meeting(history=history, before=_before(mine.get(key)), fresh=fresh[key])
+            for key, history in together.items()
+            if isinstance(history, MemoryHistory) and fresh[key]
         ),
         edges=_rewired({**mine, **together}, mine, here, held),
-        documents=tuple(history for history in documents if _differs(history, mine.get(key_of(history)))),
-        curve=next(
-            (one for one in together.values() if isinstance(one, CurveHistory) and fresh[key_of(one)]), None
-        ),
+        documents=tuple(history for key, history in documents.items() if _differs(history, mine.get(key))),
+        curve=curve if isinstance(curve, CurveHistory) and fresh[union.CURVE] else None,
         embedded=_vectors(given.values(), here),
         reading=max((_reading(history) for history in together.values()), default=0),
         waiting=tuple(f"{kind}/{document_id}" for _, kind, document_id in waiting),
@@ -336,15 +307,15 @@ def plan(
 
 def _in_order(fresh: Iterable[Sequence[LogEvent]]) -> tuple[LogEvent, ...]:
     events = sorted((event for several in fresh for event in several), key=stamp)
-    for one, other in pairwise(sorted(events, key=name)):
-        if name(one) == name(other):
-            raise two_events(one)
+    for one, other in pairwise(sorted(events, key=union.name)):
+        if union.name(one) == union.name(other):
+            raise union.two_events(one)
     return tuple(events)
 
 
 def _rewired(
-    histories: Mapping[Key, EntityHistory],
-    mine: Mapping[Key, EntityHistory],
+    histories: Mapping[union.Key, EntityHistory],
+    mine: Mapping[union.Key, EntityHistory],
     here: Collection[str],
     held: Collection[str],
 ) -> dict[EdgeKey, Edge | None]:
@@ -352,13 +323,13 @@ def _rewired(
     found: dict[EdgeKey, Edge | None] = {}
     for key, history in histories.items():
         if isinstance(history, EdgeHistory) and history.source_id in here and history.target_id in here:
-            after = edge(history)
+            after = union.edge(history)
             if after != _linking(mine.get(key), held):
                 found[history.source_id, history.target_id, history.kind] = after
     return found
 
 
-def _vectors(histories: Iterable[EntityHistory], here: Collection[str]) -> dict[str, Embedded]:
+def _vectors(histories: Iterable[EntityHistory], here: Collection[str]) -> dict[str, changes.Embedded]:
     return {
         history.memory_id: history.embedded
         for history in histories
@@ -377,7 +348,7 @@ def _cited_here(history: DocumentHistory, here: Collection[str]) -> DocumentHist
     """The document, or its history without it where it cites a deleted memory."""
     if history.document is None or set(history.document.cites).issubset(here):
         return history
-    return without(history)
+    return union.without(history)
 
 
 def _differs(history: DocumentHistory, known: EntityHistory | None) -> bool:
@@ -389,18 +360,18 @@ def _differs(history: DocumentHistory, known: EntityHistory | None) -> bool:
 def _linking(history: EntityHistory | None, here: Collection[str]) -> Edge | None:
     if not isinstance(history, EdgeHistory) or history.source_id not in here or history.target_id not in here:
         return None
-    return edge(history)
+    return union.edge(history)
 
 
 def _before(known: EntityHistory | None) -> Memory | None:
-    return present(known) if isinstance(known, MemoryHistory) else None
+    return union.present(known) if isinstance(known, MemoryHistory) else None
 
 
 def _fresh(history: EntityHistory, known: EntityHistory | None) -> tuple[LogEvent, ...]:
     if known is None:
         return history.events
-    names = {name(event) for event in known.events}
-    return tuple(event for event in history.events if name(event) not in names)
+    names = {union.name(event) for event in known.events}
+    return tuple(event for event in history.events if union.name(event) not in names)
 
 
 def _reading(history: EntityHistory) -> int:

@@ -23,10 +23,8 @@ def stamp(event: LogEvent) -> Stamp:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryHistory:
     """The history of a memory: all its events but those of its edges, by stamp; their positions are 0.
-
     `versions` are the states after each `memory.created` and `memory.revised`, in the order of
-    `union.writes`; the last one is the present state. A deleted memory has none.
-    """
+    `union.writes`; the last one is the present state. A deleted memory has none."""
 
     memory_id: str
     events: tuple[LogEvent, ...]
@@ -47,10 +45,8 @@ class EdgeHistory:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentHistory:
     """A document as it was last written, with the stamp of that write (`clock`, `node`), and its events.
-
     Without a `document`, it was dropped, or deleted with a memory it cited; then clock and node are 0 and
-    empty.
-    """
+    empty."""
 
     kind: str
     id: str

@@ -82,11 +82,9 @@ def sighting(event: LogEvent, curve: float) -> StrengthLine:
 
 
 def evident(events: Iterable[LogEvent]) -> list[LogEvent]:
-    """The events of a memory that its strength is folded from, by stamp.
-
-    A strength that was imported with the memory (its event is the next one of that node) counts only where
-    the memory was created first: imported once more, it would undo what happened since.
-    """
+    """The events of a memory that its strength is folded from, by stamp. A strength that was imported with
+    the memory (its event is the next one of that node) counts only where the memory was created first:
+    imported once more, it would undo what happened since."""
     stated = sorted((event for event in events if event.kind == CREATED or event.kind in EVIDENCE), key=stamp)
     made = [event for event in stated if event.kind == CREATED]
     again = {(event.node, event.seq + 1) for event in made[1:]}
@@ -99,8 +97,7 @@ def evident(events: Iterable[LogEvent]) -> list[LogEvent]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """The strength after all evidence, and the strengths before and after each evidence event, by node and
-    number."""
+    """The strength after all evidence, and those before and after each evidence event, by node and number."""
 
     strength: Strength
     around: Mapping[tuple[str, int], tuple[Strength, Strength]]
@@ -115,17 +112,14 @@ class Curves:
 
     @classmethod
     def from_events(cls, tuned: Iterable[LogEvent]) -> "Curves":
-        """The curves of `curve.tuned` events."""
         ordered = sorted(tuned, key=stamp)
         return cls(since=tuple(map(stamp, ordered)), w20=(W20, *map(w20_of, ordered)))
 
     @property
     def present(self) -> float:
-        """The curve in force now."""
         return self.w20[-1]
 
     def at(self, moment: Stamp) -> float:
-        """The curve in force at a stamp."""
         return self.w20[bisect(self.since, moment)]
 
     def sightings(self, events: Iterable[LogEvent]) -> list[StrengthLine]:

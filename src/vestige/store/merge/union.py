@@ -41,6 +41,7 @@ GROUPED = frozenset(name for group in GROUPS for name in group)
 
 Name = tuple[str, int]
 Key = tuple[str, ...]
+CURVE: Key = ("curve",)
 Filed = tuple[tuple[int, str], Document]
 """A document with the stamp of its put."""
 
@@ -51,16 +52,14 @@ def name(event: LogEvent) -> Name:
 
 
 def subject(event: LogEvent) -> Key:
-    """The entity of an event."""
     if event.kind in (LINKED, UNLINKED):
         return ("edge", event.memory_id or "", str(event.payload["target"]), str(event.payload["kind"]))
     if event.kind in (PUT, DROPPED):
         return ("document", str(event.payload["kind"]), str(event.payload["id"]))
-    return ("curve",) if event.kind == TUNED else ("memory", event.memory_id or "")
+    return CURVE if event.kind == TUNED else ("memory", event.memory_id or "")
 
 
 def key_of(history: EntityHistory) -> Key:
-    """The entity of a history."""
     match history:
         case MemoryHistory():
             return ("memory", history.memory_id)
@@ -69,7 +68,7 @@ def key_of(history: EntityHistory) -> Key:
         case DocumentHistory():
             return ("document", history.kind, history.id)
         case CurveHistory():
-            return ("curve",)
+            return CURVE
         case _:
             assert_never(history)
 
@@ -90,18 +89,15 @@ def merged(mine: EntityHistory, theirs: EntityHistory) -> EntityHistory:
 
 
 def writes(events: Iterable[LogEvent]) -> list[LogEvent]:
-    """The events, given by stamp, that made a memory what it is, in the order in which they count.
-
-    Where a memory was created in several stores, the first creation counts: the others are put before it, so
-    that their states are in the past and undo no later change.
-    """
+    """The events, given by stamp, that made a memory what it is, in the order in which they count. Where a
+    memory was created in several stores, the first creation counts: the others are put before it, so that
+    their states are in the past and undo no later change."""
     ordered = list(events)
     made = [event for event in ordered if event.kind == CREATED]
     return [*reversed(made), *(event for event in ordered if event.kind == REVISED)]
 
 
 def ending(history: MemoryHistory) -> LogEvent | None:
-    """The first deletion of a memory, if any."""
     return next((event for event in history.events if event.kind == DELETED), None)
 
 
@@ -166,25 +162,21 @@ def versions_of(history: MemoryHistory) -> dict[Name, Memory]:
 
 
 def edge(history: EdgeHistory) -> Edge | None:
-    """The edge of a history, if it exists. It was created when it was first linked since it was last
-    unlinked."""
+    """The edge of a history, if it exists; created when it was first linked since it was last unlinked."""
     found: Edge | None = None
     for event in history.events:
         if event.kind == UNLINKED:
             found = None
-            continue
-        weight = float(event.payload["weight"])
-        found = (
-            replace(found, weight=weight)
-            if found is not None
-            else Edge(
+        elif found is not None:
+            found = replace(found, weight=float(event.payload["weight"]))
+        else:
+            found = Edge(
                 source_id=history.source_id,
                 target_id=history.target_id,
                 kind=history.kind,
-                weight=weight,
+                weight=float(event.payload["weight"]),
                 created_at=event.at,
             )
-        )
     return found
 
 
@@ -202,7 +194,6 @@ def last(events: Iterable[LogEvent], kind: str) -> tuple[int, str]:
 
 
 def without(history: DocumentHistory) -> DocumentHistory:
-    """The history of a document without the document."""
     return replace(history, document=None, clock=0, node="")
 
 

@@ -58,8 +58,7 @@ class Transactions(Protocol):
         """A connection inside the one write transaction: committed at the end, undone on any error."""
 
     def written(self, work: Callable[[Database], T], patience_seconds: float | None = None) -> T:
-        """The result of `work` in such a transaction; run again where the database rolled it back for its own
-        reasons."""
+        """The result of `work` in such a transaction; run again where the database rolled it back."""
 
 
 class Surfaces(Protocol):

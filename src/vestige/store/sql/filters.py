@@ -1,8 +1,9 @@
 """SQL conditions made from filters, and values converted to columns and back (times, JSON, vectors)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +18,7 @@ from vestige.core.models import (
     SHARED_SCOPE,
     Access,
     Filter,
+    LearningState,
     check_text,
     enclosing,
     nul_in_json,
@@ -36,12 +38,10 @@ def moment_text(moment: datetime) -> str:
 
 
 def optional_text(moment: datetime | None) -> str | None:
-    """A time that may be missing."""
     return None if moment is None else moment_text(moment)
 
 
 def optional_moment(text: str | None) -> datetime | None:
-    """The time back from its text."""
     return None if text is None else datetime.fromisoformat(text)
 
 
@@ -51,7 +51,6 @@ def microseconds(moment: datetime) -> int:
 
 
 def from_microseconds(count: int) -> datetime:
-    """The time back from its integer."""
     return EPOCH + timedelta(microseconds=count)
 
 
@@ -69,7 +68,6 @@ def json_mapping(text: str) -> Mapping[str, Any]:
 
 
 def json_strings(text: str) -> tuple[str, ...]:
-    """A tuple of strings back from its JSON."""
     return () if text == "[]" else tuple(orjson.loads(text))
 
 
@@ -133,6 +131,46 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
+Convert = Callable[[Any], Any]  # between a field and what the driver takes and gives
+
+KINDS: Mapping[str, tuple[Convert, Convert]] = {
+    "moment": (moment_text, datetime.fromisoformat),
+    "microseconds": (microseconds, from_microseconds),
+    "strings": (json_text, json_strings),
+    "mapping": (json_text, json_mapping),
+    "flag": (int, bool),
+    "state": (attrgetter("value"), LearningState),
+}
+"""The kinds of fields that a driver does not take as they are: how they are written and read."""
+
+
+class RowCodec:
+    """The columns of a table that have the names of a value's fields, from their names and kinds, such as
+    `id tags:strings expires_at:moment?`, where `?` means that the field may be None."""
+
+    def __init__(self, spec: str) -> None:
+        named = [one.partition(":")[::2] for one in spec.split()]
+        self.columns = tuple(name for name, _ in named)
+        self.readers = {name: KINDS[kind.removesuffix("?")][1] for name, kind in named if kind}
+        self._optional = {name for name, kind in named if kind.endswith("?")}
+        self._values = attrgetter(*self.columns)
+        self._writers = [(at, KINDS[kind.removesuffix("?")][0]) for at, (_, kind) in enumerate(named) if kind]
+
+    def to_row(self, value: object) -> tuple[Any, ...]:
+        row = list(self._values(value))
+        for at, write in self._writers:
+            if row[at] is not None:
+                row[at] = write(row[at])
+        return tuple(row)
+
+    def fields(self, row: Sequence[Any]) -> dict[str, Any]:
+        found = dict(zip(self.columns, row, strict=True))
+        for name, read in self.readers.items():
+            if found[name] is not None or name not in self._optional:
+                found[name] = read(found[name])
+        return found
+
+
 def natural(count: int) -> int:
     """A limit or offset that a database can take; InvalidInput when it is negative."""
     if count < 0:
@@ -160,6 +198,10 @@ class Condition:
     excluded: str | None = None
     keys: str | None = None
 
+    @classmethod
+    def of(cls, sql: str, *params: Param) -> "Condition":
+        return cls(sql=sql, params=params)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retained:
@@ -172,8 +214,6 @@ class Retained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlConditions:
-    """All conditions of a search."""
-
     conditions: tuple[Condition, ...]
     retained: Retained | None = None
 
@@ -195,15 +235,13 @@ class SqlConditions:
 
 
 def clause(where: Filter, access: Access, *, then: Sequence[int] = ()) -> SqlConditions:
-    """The SQL of a filter within an access.
-
-    With `known_at`, `then` are the keys of memories that were revised since and passed in their state at that
-    time; the others are filtered by their present row. `history.clause_at` finds them.
-    """
+    """The SQL of a filter within an access. With `known_at`, `then` are the keys of memories that were
+    revised since and passed in their state at that time; the others are filtered by their present row.
+    `history.clause_at` finds them."""
     asked = (*_placed(where), *_labelled(where), *_timed(where))
     if where.known_at is not None:
         asked = tuple(_known(where.known_at, asked, then))
-    conditions = (*_accessible(access), *asked, *_visible(where), *_due(where))
+    conditions = (*_accessible(access), *asked, *_visible(where))
     return SqlConditions(conditions=conditions, retained=_retained(where))
 
 
@@ -211,15 +249,14 @@ def within(column: str, scopes: Sequence[str]) -> Condition:
     """A condition that a scope column is one of `scopes` or below one. Scopes compare as byte strings and `0`
     is the character after `/`, so this is one range of the index, without siblings such as /a-b beside /a."""
     if ROOT_SCOPE in scopes:
-        return Condition(sql="TRUE")
+        return Condition.of("TRUE")
     one = f"({column} >= ? AND {column} < ? AND ({column} = ? OR {column} >= ?))"
     params = tuple(param for scope in scopes for param in (scope, f"{scope}0", scope, f"{scope}/"))
-    return Condition(sql=" OR ".join([one] * len(scopes)) or "FALSE", params=params)
+    return Condition.of(" OR ".join([one] * len(scopes)) or "FALSE", *params)
 
 
 def shares_domain(domains: Sequence[str]) -> Condition:
-    """A condition that a memory has one of the domains."""
-    return Condition(sql=SHARES_DOMAIN, params=(listed(domains),))
+    return Condition.of(SHARES_DOMAIN, listed(domains))
 
 
 def _accessible(access: Access) -> Iterator[Condition]:
@@ -246,41 +283,35 @@ def _tagged(which: str, param: Param) -> Condition:
 
 
 def in_scope(column: str, scope: str, *, inherited: bool, only: bool = False) -> Condition:
-    """A condition that a scope column is `scope`, or (unless `only`) below it, or (with `inherited`) above
-    it."""
-    own = Condition(sql=f"{column} = ?", params=(scope,)) if only else within(column, (scope,))
+    """A condition that a scope is `scope`, or (unless `only`) below it, or (with `inherited`) above it."""
+    own = Condition.of(f"{column} = ?", scope) if only else within(column, (scope,))
     if not inherited:
         return own
     above, shared = enclosing(scope), within(column, (SHARED_SCOPE,))
     marks = ", ".join("?" * len(above))
-    return Condition(
-        sql=f"({own.sql} OR {shared.sql} OR {column} IN ({marks}))",
-        params=(*own.params, *shared.params, *above),
+    return Condition.of(
+        f"({own.sql} OR {shared.sql} OR {column} IN ({marks}))", *own.params, *shared.params, *above
     )
 
 
 def _labelled(where: Filter) -> Iterator[Condition]:
     if where.node_types:
-        yield Condition(
-            sql="m.node_type IN (SELECT value FROM json_each(?))", params=(listed(where.node_types),)
-        )
+        yield Condition.of("m.node_type IN (SELECT value FROM json_each(?))", listed(where.node_types))
     if where.exclude_types:
-        yield Condition(
-            sql="m.node_type NOT IN (SELECT value FROM json_each(?))", params=(listed(where.exclude_types),)
-        )
+        yield Condition.of("m.node_type NOT IN (SELECT value FROM json_each(?))", listed(where.exclude_types))
     for label in LABELS:
         value: Param | None = getattr(where, label)
         if value is not None:
-            yield Condition(sql=f"m.{label} = ?", params=(value,))
+            yield Condition.of(f"m.{label} = ?", value)
     if where.pinned is not None:
-        yield Condition(sql="m.pinned = ?", params=(int(where.pinned),))
+        yield Condition.of("m.pinned = ?", int(where.pinned))
 
 
 def _timed(where: Filter) -> Iterator[Condition]:
     if where.created_from is not None:
-        yield Condition(sql="m.created_at >= ?", params=(moment_text(where.created_from),))
+        yield Condition.of("m.created_at >= ?", moment_text(where.created_from))
     if where.created_to is not None:
-        yield Condition(sql="m.created_at < ?", params=(moment_text(where.created_to),))
+        yield Condition.of("m.created_at < ?", moment_text(where.created_to))
     if where.valid_at is not None:
         then = (moment_text(where.valid_at),)
         yield Condition(
@@ -294,31 +325,26 @@ def _timed(where: Filter) -> Iterator[Condition]:
 def _known(known_at: datetime, asked: Iterable[Condition], then: Sequence[int]) -> Iterator[Condition]:
     """Conditions that a memory existed at a moment and matched then."""
     moment = moment_text(known_at)
-    yield Condition(sql="m.created_at <= ?", params=(moment,))
-    present = SqlConditions(conditions=(Condition(sql="m.updated_at <= ?", params=(moment,)), *asked))
-    yield Condition(
-        sql=f"({present.sql}) OR m.key IN (SELECT value FROM json_each(?))",
-        params=(*present.params, listed(then)),
+    yield Condition.of("m.created_at <= ?", moment)
+    present = SqlConditions(conditions=(Condition.of("m.updated_at <= ?", moment), *asked))
+    yield Condition.of(
+        f"({present.sql}) OR m.key IN (SELECT value FROM json_each(?))", *present.params, listed(then)
     )
 
 
 def _visible(where: Filter) -> Iterator[Condition]:
-    """Conditions on suppression and archive, for the present state whatever `known_at`."""
+    """Conditions on suppression, archive and due time, for the present state whatever `known_at`."""
     if not where.include_suppressed:
         yield Condition(sql="m.suppression_count = 0", excluded="m.suppression_count > 0")
     if where.suppressed_by is not None:
         since = moment_text(where.suppressed_by)
-        yield Condition(sql="m.suppression_count > 0 AND m.suppressed_at <= ?", params=(since,))
+        yield Condition.of("m.suppression_count > 0 AND m.suppressed_at <= ?", since)
     if where.archived is not None:
         inside, outside = "m.archived_at IS NOT NULL", "m.archived_at IS NULL"
-        yield Condition(sql=inside) if where.archived else Condition(sql=outside, excluded=inside)
-
-
-def _due(where: Filter) -> Iterator[Condition]:
+        yield Condition.of(inside) if where.archived else Condition(sql=outside, excluded=inside)
     if where.due_by is not None:
-        yield Condition(
-            sql="m.key IN (SELECT key FROM strengths WHERE due_at <= ?)", params=(moment_text(where.due_by),)
-        )
+        due = moment_text(where.due_by)
+        yield Condition.of("m.key IN (SELECT key FROM strengths WHERE due_at <= ?)", due)
 
 
 def _retained(where: Filter) -> Retained | None:
@@ -326,11 +352,6 @@ def _retained(where: Filter) -> Retained | None:
         return None
     low = float("-inf") if where.min_retention is None else where.min_retention
     high = float("inf") if where.max_retention is None else where.max_retention
-    return Retained(now=moment_of(where), low=low, high=high)
-
-
-def moment_of(where: Filter) -> datetime:
-    """The moment at which retention is computed."""
     if where.now is None:
         raise InvalidInput("A filter or an order by retention needs `now`.")
-    return where.now
+    return Retained(now=where.now, low=low, high=high)

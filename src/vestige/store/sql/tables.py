@@ -243,8 +243,7 @@ class Tables(KeyTable):
         return self._tables.written(lambda db: index_rows.rebuild(db, analysed, self._surfaces))
 
     def _put_out_of_use(self, db: Database) -> None:
-        """Release what a store made of vectors that are no longer in use, in the transaction that put others
-        in use."""
+        """Release what a store made of vectors, in the transaction that puts others in use."""
 
     def _drop_unkept(self) -> None:
         """Remove vectors of abandoned profiles, some in each transaction."""
@@ -264,7 +263,6 @@ class Tables(KeyTable):
         access: Access,
         claim: Claim | None,
     ) -> list[LogEvent]:
-        """Apply analysed changes in the present transaction."""
         if claim is not None:
             store_facts.claim(db, claim)
         work = committing.PendingCommit.begin(db, node, changes, access, self._surfaces)

@@ -86,9 +86,7 @@ class WriterWait:
 
     def turns(self, seconds: float) -> Callable[[], bool]:
         """A function to call between two attempts: it sleeps and returns True, until the seconds have passed.
-
-        The naps vary, so that waiting processes do not retry at the same moment.
-        """
+        The naps vary, so that waiting processes do not retry at the same moment."""
         low, high = RETRY_SECONDS
         deadline = self.monotonic() + seconds
 
@@ -103,7 +101,6 @@ class WriterWait:
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Translate the driver's errors into ours."""
     try:
         yield
     except sqlite3.Error as exc:
@@ -140,7 +137,6 @@ def store_error(exc: sqlite3.Error, path: Path, waited_seconds: float | None = N
 
 
 def file_error(exc: OSError, path: Path) -> StoreError:
-    """Our error for an unusable file or directory."""
     kind = FILE_CODES.get(exc.errno or 0, StoreError)
     return kind(
         f"{exc.filename or path} cannot be used: {exc.strerror or exc}.",
@@ -155,10 +151,8 @@ def primary_code(exc: sqlite3.Error) -> int:
 
 
 def patiently(action: Callable[[], object], waiting: WriterWait, path: Path) -> None:
-    """Run `action` until it is not refused as busy; StoreBusy after the deadline.
-
-    A short busy timeout with jittered retries is fairer among writers than SQLite's own long wait.
-    """
+    """Run `action` until it is not refused as busy; StoreBusy after the deadline. A short busy timeout with
+    jittered retries is fairer among writers than SQLite's own long wait."""
     started, again = waiting.monotonic(), waiting.turns(waiting.deadline_seconds)
     while True:
         try:
@@ -176,7 +170,6 @@ class CheckedConnection(sqlite3.Connection):
     """A connection that accepts any text in a query: one that SQLite cannot store matches nothing."""
 
     def execute(self, sql: str, parameters: Params = (), /) -> sqlite3.Cursor:  # type: ignore[override]  # no mapping
-        """Run one statement."""
         try:
             return super().execute(sql, parameters)
         except UnicodeEncodeError:
@@ -192,11 +185,9 @@ def connect(
     timeout: float = BUSY_TIMEOUT_SECONDS,
     patience: float | None = None,
 ) -> sqlite3.Connection:
-    """A connection in autocommit mode: transactions are always explicit here.
-
-    SQLite waits for locks up to `timeout`, and up to `patience`, where given, for the first read of the file:
-    that fails only while another process has it locked exclusively.
-    """
+    """A connection in autocommit mode: transactions are always explicit here. SQLite waits for locks up to
+    `timeout`, and up to `patience`, where given, for the first read of the file: that fails only while
+    another process has it locked exclusively."""
     db = sqlite3.connect(
         uri or str(path),
         timeout=timeout if patience is None else patience,
@@ -209,15 +200,11 @@ def connect(
     try:
         for pragma in (*PRAGMAS, *pragmas):
             db.execute(pragma)
-        _wait_up_to(db, timeout)
+        db.execute(f"PRAGMA busy_timeout = {round(1000 * timeout)}")
     except sqlite3.Error:
         db.close()
         raise
     return db
-
-
-def _wait_up_to(db: sqlite3.Connection, seconds: float) -> None:
-    db.execute(f"PRAGMA busy_timeout = {round(1000 * seconds)}")
 
 
 def roll_back(db: sqlite3.Connection) -> None:
@@ -247,15 +234,11 @@ class SqliteConnections:
 
     @property
     def read_only(self) -> bool:
-        """Whether the store can only be read."""
         return self.uri is not None
 
     @contextmanager
     def reading(self, *, snapshot: bool = True) -> Iterator[sqlite3.Connection]:
-        """A connection inside a read transaction: all its statements see the same moment.
-
-        A single statement sees one moment by itself and needs no `snapshot`.
-        """
+        """A single statement sees one moment by itself and needs no `snapshot`."""
         with translated(self.path):
             db = self._take_reader()
             try:
@@ -269,7 +252,6 @@ class SqliteConnections:
                 self._give_back(db)
 
     def read(self, work: Callable[[sqlite3.Connection], T], *, snapshot: bool = True) -> T:
-        """The result of `work`, with such a connection."""
         with self.reading(snapshot=snapshot) as db:
             return work(db)
 
@@ -293,7 +275,6 @@ class SqliteConnections:
             self.journal.maintain(db)
 
     def written(self, work: Callable[[sqlite3.Connection], T], patience_seconds: float | None = None) -> T:
-        """The result of `work` in the one write transaction."""
         with self.writing(patience_seconds) as db:
             return work(db)
 

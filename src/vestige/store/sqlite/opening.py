@@ -13,7 +13,6 @@ from pathlib import Path
 
 from vestige import __version__
 from vestige.core.errors import StoreBusy, StoreError, StoreReadOnly
-from vestige.store import migrations
 from vestige.store import migrations as migrate
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Upgrade
@@ -47,6 +46,9 @@ OPENINGS = 5
 RECORDS = (
     "CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
     " applied_at TEXT NOT NULL, checksum TEXT NOT NULL, written_by TEXT NOT NULL)"
+)
+RECORD = (
+    "INSERT INTO schema_migrations (version, name, applied_at, checksum, written_by) VALUES (?, ?, ?, ?, ?)"
 )
 
 
@@ -132,31 +134,22 @@ def upgrade(
     db: sqlite3.Connection, path: Path, steps: Sequence[Migration], around: SqliteDependencies
 ) -> None:
     """Apply the pending migrations, each in one transaction with its record; a backup comes first."""
-    if migrate.pending(steps, applied(db)):
-        with upgrading(path, around):
-            _upgrade(db, path, steps, around)
-
-
-def _upgrade(
-    db: sqlite3.Connection, path: Path, steps: Sequence[Migration], around: SqliteDependencies
-) -> None:
-    done = applied(db)
-    todo = migrate.pending(steps, done)  # none, if another process was faster
-    if todo and done:
-        _require_no_peers(path, around)
-        _back_up(db, path, done[-1].version, around)
-    for step in todo:
-        with _immediately(db, path, around.waiting):
-            if step.version in {row.version for row in applied(db)}:
-                continue  # another process was faster, on a file system without locks
-            db.execute(RECORDS)
-            for statement in step.statements():
-                db.execute(statement)
-            db.execute(
-                "INSERT INTO schema_migrations (version, name, applied_at, checksum, written_by)"
-                " VALUES (?, ?, ?, ?, ?)",
-                (step.version, step.name, moment_text(around.now()), step.checksum, __version__),
-            )
+    if not migrate.pending(steps, applied(db)):
+        return
+    with upgrading(path, around):
+        done = applied(db)
+        todo = migrate.pending(steps, done)  # none, if another process was faster
+        if todo and done:
+            _require_no_peers(path, around)
+            _back_up(db, path, done[-1].version, around)
+        for step in todo:
+            with _immediately(db, path, around.waiting):
+                if step.version in {row.version for row in applied(db)}:
+                    continue  # another process was faster, on a file system without locks
+                for statement in (RECORDS, *step.statements()):
+                    db.execute(statement)
+                values = (step.version, step.name, moment_text(around.now()), step.checksum, __version__)
+                db.execute(RECORD, values)
 
 
 def _require_no_peers(path: Path, around: SqliteDependencies) -> None:
@@ -209,14 +202,11 @@ def readable_uri(path: Path) -> str:
 
 def _writable(path: Path) -> bool:
     """Whether the file and the journals beside it can be written or created."""
-    if path.exists():
-        return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-    return True
+    return not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
 def _make_private(path: Path) -> None:
-    """Make directory and file private to their owner, whatever the umask; SQLite gives the journals the
-    file's permissions."""
+    """Make directory and file private, whatever the umask; SQLite gives the journals the same permissions."""
     if not path.parent.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.parent.chmod(0o700)
@@ -284,12 +274,12 @@ def _immediately(db: sqlite3.Connection, path: Path, waiting: WriterWait) -> Ite
 def plan(database: Path) -> Upgrade:
     """The pending upgrade of a database; StoreTooNew for one of a newer Vestige. Nothing is changed."""
     steps = schema()
-    done: list[migrations.AppliedMigration] = []
+    done: list[AppliedMigration] = []
     if database.exists():
         with translated(database), closing(connect(database, uri=readable_uri(database))) as db:
             refuse_strangers(db, database)
             done = applied(db)
-    todo = migrations.pending(steps, done)
+    todo = migrate.pending(steps, done)
     return Upgrade(
         schema=done[-1].version if done else 0,
         known=len(steps),
@@ -304,11 +294,9 @@ HAS_RECEIPT = f"SELECT 1 FROM sqlite_master WHERE name = '{arrivals.TABLE}' AND 
 
 
 def has_receipt(db: Database) -> bool:
-    """Whether the table for receipts exists."""
     return db.execute(HAS_RECEIPT).fetchone() is not None
 
 
 def require_complete(db: Database, path: Path) -> None:
-    """StoreError for an incomplete store."""
     if has_receipt(db) and not arrivals.is_complete(db):
         raise arrivals.incomplete(str(path))

@@ -30,29 +30,19 @@ def status(database: Path) -> DatabaseStatus:
     if upgrade.schema:
         with translated(database), closing(connect(database, uri=readable_uri(database))) as db:
             names = [name for (name,) in db.execute(TABLES)]
-            tables = tuple(TableStatus(name=name, rows=_rows(db, name)) for name in names)
+            counts = {name: db.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names}
+            tables = tuple(TableStatus(name=name, rows=rows) for name, rows in counts.items())
             complete = arrivals.TABLE not in names or arrivals.is_complete(db)
-            missing = () if upgrade.steps or upgrade.newer else _missing(db)
+            if not upgrade.steps and not upgrade.newer:
+                missing = tuple(str(one.expected) for one in schema_differences(db) if one.missing)
+    files = (database, Path(f"{database}-wal"))
     return DatabaseStatus(
         place=str(database),
         server=f"SQLite {sqlite3.sqlite_version}",
         upgrade=upgrade,
         read_only=database.exists() and not os.access(database, os.W_OK),
-        size_bytes=sum(one.stat().st_size for one in _files(database) if one.exists()),
+        size_bytes=sum(one.stat().st_size for one in files if one.exists()),
         tables=tables,
         complete=complete,
         missing=missing,
     )
-
-
-def _missing(db: sqlite3.Connection) -> tuple[str, ...]:
-    return tuple(str(one.expected) for one in schema_differences(db) if one.missing)
-
-
-def _rows(db: sqlite3.Connection, name: str) -> int:
-    (rows,) = db.execute(f'SELECT count(*) FROM "{name}"').fetchone()
-    return int(rows)
-
-
-def _files(database: Path) -> tuple[Path, ...]:
-    return (database, Path(f"{database}-wal"))

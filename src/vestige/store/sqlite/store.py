@@ -19,7 +19,7 @@ from vestige.store.sql.database import Database
 from vestige.store.sql.merge import absorb
 from vestige.store.sql.tables import Tables
 from vestige.store.sqlite import opening
-from vestige.store.sqlite.backup import backup, proof
+from vestige.store.sqlite.backup import backup
 from vestige.store.sqlite.check import checks
 from vestige.store.sqlite.check.repair import repair_store
 from vestige.store.sqlite.connection import (
@@ -39,10 +39,7 @@ from vestige.store.sqlite.search.words import SqliteSurfaces
 
 
 class SqliteStore(Tables, SqliteSearch, SqlitePeers):
-    """A `MemoryStore` in one file, which any number of processes may share.
-
-    `MemoryStore` has the contract. Made by `open`.
-    """
+    """A `MemoryStore` in one file, which any number of processes may share. Made by `open`."""
 
     def __init__(self, connections: SqliteConnections, *, node: str, who: Who | None = None) -> None:
         self._node, self._file = node, identity.file_at(connections.path)
@@ -66,12 +63,10 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         synchronous: Synchronous = "normal",
         read_only: bool = False,
     ) -> "SqliteStore":
-        """Open the store at `path`, creating or upgrading it where needed.
-
-        `machine` names this computer: a file that was copied from elsewhere gets a new node id. Other
-        processes see `who`. A write waits up to `busy_seconds` for other writers. Where the file or its
-        directory cannot be written the store is opened for reading.
-        """
+        """Open the store at `path`, creating or upgrading it where needed. `machine` names this computer: a
+        file that was copied from elsewhere gets a new node id. Other processes see `who`. A write waits up to
+        `busy_seconds` for other writers. Where the file or its directory cannot be written the store is
+        opened for reading."""
         waiting = WriterWait(rng=rng, sleep=sleep, monotonic=monotonic, deadline_seconds=busy_seconds)
         who = who or Who(pid=os.getpid(), command="", since=now())
         around = SqliteDependencies(
@@ -164,9 +159,9 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
     def backup(self, destination: Path) -> None:
 
         def prove(copied: Path) -> None:
-            connections = proof.lying(copied, self._connections.waiting)
+            connections = backup.lying(copied, self._connections.waiting)
             with closing(SqliteStore(connections, node=self._node)) as store:
-                proof.read_one_of_each(store, connections)
+                backup.read_one_of_each(store, connections)
 
         with self._connections.reading() as db:
             backup.copy(db, destination, prove=prove)

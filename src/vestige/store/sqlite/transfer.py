@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from pathlib import Path
 
 from vestige.core.errors import InvalidInput, StoreError
@@ -17,20 +17,11 @@ from vestige.store.sql.database import Database
 from vestige.store.sqlite import opening
 from vestige.store.sqlite.connection import SqliteConnections, connect, translated
 from vestige.store.sqlite.file import identity as nodes
-from vestige.store.sqlite.opening import (
-    SqliteDependencies,
-    applied,
-    open_file,
-    readable_uri,
-    refuse_strangers,
-    schema,
-)
+from vestige.store.sqlite.file.reference import HEADER
 from vestige.store.sqlite.search.words import SqliteSurfaces
 from vestige.store.sqlite.store import SqliteStore
 from vestige.store.transfer.ends import DestinationState, UnfitRow
 
-CHUNK = 1 << 20
-HEADER = b"SQLite format 3\0"
 ROWS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 """The driver's errors for a row that does not fit, whatever the state of the database."""
 LENIENT_TEXT = partial(str, encoding="utf-8", errors="surrogateescape")
@@ -38,8 +29,6 @@ LAST_KEY = "SELECT coalesce(max(key), 0) FROM places"
 
 
 class SqliteSide:
-    """An open file."""
-
     def __init__(self, connections: SqliteConnections, *, node: str, who: Who | None) -> None:
         self._connections = connections
         self.store = SqliteStore(connections, node=node, who=who)
@@ -80,10 +69,8 @@ class SqliteSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqliteEnd:
-    """A file as the source or the destination of a transfer."""
-
     path: Path
-    around: SqliteDependencies
+    around: opening.SqliteDependencies
     prepare: Callable[[Path], None]
     settings: tuple[str, ...] = ()
 
@@ -102,8 +89,7 @@ class SqliteEnd:
             for path in (self.path, Path(f"{self.path}-wal")):
                 if path.exists():
                     with path.open("rb") as file:
-                        while chunk := file.read(CHUNK):
-                            digest.update(chunk)
+                        file_digest(file, lambda: digest)
         return digest.hexdigest()
 
     @contextmanager
@@ -116,7 +102,7 @@ class SqliteEnd:
             )
         with translated(self.path):
             self._require_database()
-            uri = readable_uri(self.path)
+            uri = opening.readable_uri(self.path)
             with closing(connect(self.path, uri=uri, timeout=self.around.waiting.deadline_seconds)) as db:
                 self._require_present_schema(db)
                 known = nodes.known_node(db)
@@ -127,7 +113,7 @@ class SqliteEnd:
     @contextmanager
     def destination(self) -> Iterator[SqliteSide]:
         self.prepare(self.path.parent)
-        connections, node = open_file(self.path, self.around)
+        connections, node = opening.open_file(self.path, self.around)
         side = SqliteSide(connections, node=node, who=self.around.who)
         with closing(side.store):
             yield side
@@ -136,12 +122,14 @@ class SqliteEnd:
         if not self.path.exists():
             folder = next(one for one in self.path.parents if one.exists())
             self._require_writable(folder)
-            return DestinationState(is_store=False, facts={"file": "would be made", "schema": len(schema())})
+            return DestinationState(
+                is_store=False, facts={"file": "would be made", "schema": len(opening.schema())}
+            )
         self._require_writable(self.path)
-        with translated(self.path), closing(connect(self.path, uri=readable_uri(self.path))) as db:
-            refuse_strangers(db, self.path)
-            done = applied(db)
-            missing = migrations.pending(schema(), done)
+        with translated(self.path), closing(connect(self.path, uri=opening.readable_uri(self.path))) as db:
+            opening.refuse_strangers(db, self.path)
+            done = opening.applied(db)
+            missing = migrations.pending(opening.schema(), done)
         return DestinationState(
             is_store=not missing, facts={"file": "exists", "schema": done[-1].version if done else 0}
         )
@@ -167,8 +155,8 @@ class SqliteEnd:
             )
 
     def _require_present_schema(self, db: sqlite3.Connection) -> None:
-        refuse_strangers(db, self.path)
-        if migrations.pending(schema(), applied(db)):
+        opening.refuse_strangers(db, self.path)
+        if migrations.pending(opening.schema(), opening.applied(db)):
             raise StoreError(
                 f"{self.path.name} has an older schema, and a transfer does not change its source.",
                 hint="Run `vestige migrate` on it first: it upgrades the store, after a backup.",

@@ -17,14 +17,11 @@ Fault = str | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column and the kind of its values."""
-
     name: str
     kind: str
     optional: bool = False
 
     def fault(self, value: Any) -> Fault:  # whatever a driver gives
-        """The fault of a value, if any."""
         if value is None:
             return None if self.optional else f"{self.name} is missing"
         found = KINDS[self.kind](value)

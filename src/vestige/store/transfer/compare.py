@@ -30,8 +30,6 @@ OWNERS = {STRENGTHS.table: MEMORIES.table}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A difference between two stores."""
-
     table: str
     name: str
     what: str

@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vestige.core.errors import InvalidInput, StoreCorrupt
@@ -21,11 +21,8 @@ from vestige.store.transfer.tables import PARTS
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferPlan:
     """The plan of a transfer: rows of each table, rows that cannot be copied, and the state of the
-    destination.
-
-    `model` names the vectors that are copied; `resumed` says that a part is there already, `done` that
-    everything is.
-    """
+    destination. `model` names the vectors that are copied; `resumed` says that a part is there already,
+    `done` that everything is."""
 
     rows: dict[str, int]
     refused: tuple[RowRefusal, ...]
@@ -38,19 +35,18 @@ class TransferPlan:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
     """The result of a transfer. `added` rows were written by this run, which `resumed` an earlier one or not.
-
     `seal` is the hash of the source's bytes, if they are visible, and `untouched` says that it did not
-    change. `overtaken` says that others wrote to the source in the meantime: their changes were not copied.
-    """
+    change. `overtaken` says that others wrote to the source in the meantime: their changes were not
+    copied."""
 
-    added: int
-    resumed: bool
     refused: tuple[RowRefusal, ...]
     comparison: Comparison
     model: str | None
-    seal: str | None
-    untouched: bool
     overtaken: bool
+    added: int = 0
+    resumed: bool = False
+    seal: str | None = None
+    untouched: bool = True
 
     @property
     def is_whole(self) -> bool:
@@ -82,49 +78,25 @@ def plan(origin: End, goal: End, progress: Progress) -> TransferPlan:
 def move(origin: End, goal: End, progress: Progress, *, batch: int = BATCH) -> Moved:
     """Copy the rows that are not at the destination yet, then compare both. Running it again resumes."""
     before = origin.seal()
-    with _whole(origin) as source, goal.destination() as taken:
-        with source.reading() as there:
-            carried = receipts.state(there)
-            carrier = Carrier(
-                there=there, into=taken, name=goal.name, now=goal.now, progress=progress, batch=batch
-            )
-            carrier.carry(carried)
-            if carrier.added:
-                taken.store.rebuild_index()
-            comparison, refused = _compared(source, taken, there, progress)
-        overtaken = _is_past(source, carried)
-        model = _model(source.store)
+    with _whole(origin) as source, goal.destination() as taken, source.reading() as there:
+        carried = receipts.state(there)
+        carrier = Carrier(
+            there=there, into=taken, name=goal.name, now=goal.now, progress=progress, batch=batch
+        )
+        carrier.carry(carried)
+        if carrier.added:
+            taken.store.rebuild_index()
+        moved = _compared(source, taken, there, carried, progress)
     after = origin.seal()
-    return Moved(
-        added=carrier.added,
-        resumed=carrier.resumed,
-        refused=refused,
-        comparison=comparison.of_rows() if overtaken else comparison,
-        model=model,
-        seal=after,
-        untouched=before == after,
-        overtaken=overtaken,
-    )
+    return replace(moved, added=carrier.added, resumed=carrier.resumed, seal=after, untouched=before == after)
 
 
 def verify(origin: End, goal: End, progress: Progress) -> Moved:
     """Only compare; nothing is changed."""
     before = origin.seal()
     with _whole(origin) as source, goal.source() as taken, source.reading() as there:
-        carried = receipts.state(there)
-        comparison, refused = _compared(source, taken, there, progress)
-        overtaken = _is_past(source, carried)
-        model = _model(source.store)
-    return Moved(
-        added=0,
-        resumed=False,
-        refused=refused,
-        comparison=comparison.of_rows() if overtaken else comparison,
-        model=model,
-        seal=before,
-        untouched=before == origin.seal(),
-        overtaken=overtaken,
-    )
+        moved = _compared(source, taken, there, receipts.state(there), progress)
+    return replace(moved, seal=before, untouched=before == origin.seal())
 
 
 @contextmanager
@@ -137,19 +109,18 @@ def _whole(origin: End) -> Iterator[Side]:
         yield source
 
 
-def _compared(
-    source: Side, taken: Side, there: Database, progress: Progress
-) -> tuple[Comparison, tuple[RowRefusal, ...]]:
+def _compared(source: Side, taken: Side, there: Database, carried: CarriedState, progress: Progress) -> Moved:
     with taken.reading() as here:
         refused = receipts.refused(here) if taken.has_receipt(here) else []
         comparison = compare(there, here, (source.store, taken.store), refused, progress)
-    return comparison, tuple(refused)
-
-
-def _is_past(source: Side, carried: CarriedState) -> bool:
-    """Whether a store was written to since."""
     with source.reading() as later:
-        return receipts.state(later) != carried
+        overtaken = receipts.state(later) != carried
+    return Moved(
+        refused=tuple(refused),
+        comparison=comparison.of_rows() if overtaken else comparison,
+        model=_model(source.store),
+        overtaken=overtaken,
+    )
 
 
 def _model(store: MemoryStore) -> str | None:
@@ -163,11 +134,9 @@ _NAME = "vestige.db"
 
 
 def copy_into_file(ends: Callable[[Path], tuple[End, End]], destination: Path) -> None:
-    """Write the state of a store at one moment into a new file.
-
-    `ends` names the store and a file to copy it to. The copy is made in a folder of its own, because an open
-    store has files beside it; its backup is verified before it gets its name.
-    """
+    """Write the state of a store at one moment into a new file. `ends` names the store and a file to copy it
+    to. The copy is made in a folder of its own, because an open store has files beside it; its backup is
+    verified before it gets its name."""
     if destination.exists():
         raise InvalidInput(
             f"{destination} exists already.", hint="Give the backup a new name; nothing is overwritten."

@@ -58,22 +58,17 @@ class Receipt:
     finished: str | None = None
 
     def behind(self, part: TableSpec) -> bool:
-        """Whether all of a part was copied."""
         tables = [one.table for one in PARTS]
         return self.finished is not None or tables.index(part.table) < tables.index(self.part)
 
     def reached(self, part: TableSpec, after: Key | None) -> "Receipt":
-        """The receipt after more rows."""
         return replace(self, part=part.table, after=after)
 
 
 def state(db: Database) -> CarriedState:
-    """A digest of a store's state: it changes with every write.
-
-    Almost every write leaves an event, changes the number of rows, or increases a number. The exceptions are
-    read whole: strengths that are folded again from the log, the profile in use, the state of keys, and ended
-    logins.
-    """
+    """A digest of a store's state: it changes with every write. Almost every write leaves an event, changes
+    the number of rows, or increases a number. The exceptions are read whole: strengths that are folded again
+    from the log, the profile in use, the state of keys, and ended logins."""
     (node,) = db.execute("SELECT node FROM installation").fetchone() or ("",)
     counts = [part.count(db) for part in PARTS]
     grown = [db.execute(sql).fetchone()[0] for sql in GROWN]
@@ -87,7 +82,6 @@ def state(db: Database) -> CarriedState:
 
 
 def make(db: Database) -> None:
-    """Create the table of the receipt."""
     for sql in MAKE:
         db.execute(sql)
 
@@ -103,13 +97,11 @@ def found(db: Database) -> Receipt | None:
 
 
 def keep(db: Database, receipt: Receipt) -> None:
-    """Write a receipt."""
     after = None if receipt.after is None else row_keys.written(receipt.after)
     db.execute(KEEP, (json_text(asdict(receipt) | {"after": after}),))
 
 
 def refuse(db: Database, refusals: list[RowRefusal]) -> None:
-    """Record rows that were not copied."""
     db.executemany(REFUSE, [(one.table, one.key, one.name, one.reason) for one in refusals])
 
 

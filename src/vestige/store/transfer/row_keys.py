@@ -17,7 +17,6 @@ def rank(key: Key) -> tuple[tuple[int, Any], ...]:
 
 
 def blanks(key: Key) -> str:
-    """The placeholder of each value."""
     return ", ".join("?" if is_sound(value) else "CAST(? AS TEXT)" for value in key)
 
 
@@ -43,7 +42,6 @@ def written(key: Sequence[Any]) -> str:
 
 
 def read(text: str) -> Key:
-    """The key of a text from `written`."""
     return tuple(bytes.fromhex(one["bytes"]) if isinstance(one, dict) else one for one in json.loads(text))
 
 

@@ -36,7 +36,6 @@ class Carrier:
     _receipt: Receipt = field(init=False)
 
     def carry(self, carried: CarriedState) -> None:
-        """Copy all rows that are not there yet."""
         self._begin(carried)
         self._total = sum(part.count(self.there) for part in PARTS)
         for part in PARTS:
@@ -134,7 +133,6 @@ def refusal(there: Database, part: TableSpec, row: Row, reason: str) -> RowRefus
 
 
 def key_text(part: TableSpec, row: Row) -> str:
-    """The key of a row as text."""
     return row_keys.written(part.key(row))
 
 

@@ -7,16 +7,13 @@ its last backup, notices, and the files and journals of its caches.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
-import orjson
-
-from vestige.core.documents import LOCAL, Document
+from vestige.core.documents import LOCAL
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Memory
 from vestige.store.sql.database import Database, Row, Surfaces
-from vestige.store.sql.filters import VectorBytes, json_mapping, listed
-from vestige.store.sql.rows import history, memories
+from vestige.store.sql.filters import VectorBytes, listed
+from vestige.store.sql.rows import documents, history, memories
 from vestige.store.sql.rows import keys as api_keys
 from vestige.store.sql.rows import strengths as reviews
 from vestige.store.sql.rows.memories import WrittenMemory as MemoryRow
@@ -49,11 +46,8 @@ class MemoryItem(CarriedRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSpec:
-    """A table: its columns, a unique key that orders it, and the columns that refer to memories.
-
-    `where` leaves out rows that are not copied; `value` makes the value of a row and fails for an invalid
-    one.
-    """
+    """A table: its columns, a unique key that orders it, and the columns that refer to memories. `where`
+    leaves out rows that are not copied; `value` makes the value of a row and fails for an invalid one."""
 
     table: str
     columns: tuple[Column, ...]
@@ -69,23 +63,18 @@ class TableSpec:
 
     @property
     def names(self) -> str:
-        """The columns as SQL."""
         return ", ".join(f'"{column.name}"' for column in self.columns)
 
     def key(self, row: Row) -> Key:
-        """The key of a row."""
         return self._values(row, self.order)
 
     def place(self, name: str) -> int:
-        """The index of a column."""
         return self._places[name]
 
     def memory_keys(self, row: Row) -> Key:
-        """The memories of a row."""
         return self._values(row, self.of_memories)
 
     def count(self, db: Database) -> int:
-        """The number of rows to copy."""
         return int(db.execute(f"SELECT count(*) FROM {self.table} WHERE {self.where}").fetchone()[0])
 
     def after(self, db: Database, key: Key | None, limit: int) -> list[Row]:
@@ -117,7 +106,6 @@ class TableSpec:
         )
 
     def fault(self, row: Row) -> Fault:
-        """The fault of a row, if any."""
         for column, value in zip(self.columns, row, strict=True):
             found = column.fault(value)
             if found is not None:
@@ -146,7 +134,9 @@ class MemoriesTable(TableSpec):
     def items(self, db: Database, rows: Sequence[Row]) -> list[CarriedRow]:
         """Memories that were read from `db`, with their strengths and derived rows. Analysing them is the
         slow part."""
-        strengths = _of_keys(db, STRENGTHS, [row[0] for row in rows])
+        keys = listed([row[0] for row in rows])
+        sql = f"SELECT {STRENGTHS.names} FROM strengths WHERE key IN (SELECT value FROM json_each(?))"
+        strengths = {row[0]: tuple(row) for row in db.execute(sql, (keys,))}
         return [self._item(row, strengths.get(row[0])) for row in rows]
 
     def put(self, db: Database, items: Sequence[CarriedRow], surfaces: Surfaces) -> None:
@@ -181,39 +171,12 @@ class MemoriesTable(TableSpec):
         return MemoryItem(row=row, strength=strength, memory=memory, analysis=analysis)
 
 
-def _of_keys(db: Database, part: TableSpec, keys: Sequence[int]) -> dict[int, Row]:
-    rows = db.execute(
-        f"SELECT {part.names} FROM {part.table} WHERE key IN (SELECT value FROM json_each(?))",
-        (listed(keys),),
-    )
-    return {row[0]: tuple(row) for row in rows}
-
-
 def _said(exc: Exception) -> str:
     return str(exc) or type(exc).__name__
 
 
-def _revised(row: Row) -> Memory:
-    values = orjson.loads(row[5])  # an older Vestige wrote fewer columns
-    return memories.from_row([values.get(name) for name in memories.COLUMNS])
-
-
 def _strength(row: Row) -> object:
     return reviews.from_row((*row[1:], 0.1542))  # any curve: the store has one for all
-
-
-def _document(row: Row) -> Document:
-    values = dict(zip((column.name for column in DOCUMENTS.columns), row, strict=True))
-    return Document(
-        kind=values["kind"],
-        id=values["id"],
-        scope=values["scope"],
-        version=values["version"],
-        created_at=datetime.fromisoformat(values["created_at"]),
-        updated_at=datetime.fromisoformat(values["updated_at"]),
-        cites=tuple(orjson.loads(values["cites"])),
-        body=json_mapping(values["body"]),
-    )
 
 
 _LOCAL = ", ".join(f"'{kind}'" for kind in sorted(LOCAL))
@@ -256,7 +219,7 @@ DOCUMENTS = TableSpec(
     ),
     order=("key",),
     where=f"kind NOT IN ({_LOCAL})",
-    value=_document,
+    value=lambda row: documents.from_row(row[1:9]),
 )
 PROFILES = TableSpec(
     table="profiles", columns=columns("id:integer profile:text signature:json active:integer"), order=("id",)
@@ -283,7 +246,7 @@ PARTS: tuple[TableSpec, ...] = (
         ),
         order=("key", "revision"),
         of_memories=("key",),
-        value=_revised,
+        value=lambda row: history.memory_from_json(row[5]),
     ),
     TableSpec(
         table="events",

@@ -11,7 +11,7 @@ from vestige.store.contract.trouble import Trouble
 from vestige.store.postgres.check.schema import OBJECTS, ExpectedSchema, expected, objects
 from vestige.store.postgres.connection import PostgresConnections, PostgresSession
 from vestige.store.postgres.opening import applied, schema
-from vestige.store.sql.check import log, rows, text, vectors
+from vestige.store.sql.check import log, rows, vectors
 
 WORD_KEY = "key"
 UNCOUNTED = (
@@ -62,7 +62,7 @@ def _checks(planned: ExpectedSchema, *, deep: bool) -> dict[str, Look]:
         "missing rows": lambda db: rows.missing(db, WORD_KEY),
         "tags": rows.tags,
         "citations": rows.citations,
-        "texts": lambda db: text.texts(db, WORD_KEY),
+        "texts": lambda db: rows.texts(db, WORD_KEY),
         "words": _words,
         "vectors": vectors.vectors,
         "tokens": vectors.tokens,

@@ -35,13 +35,17 @@ LOST = (
 )
 
 
+def ids(db: Database, sql: str) -> list[str]:
+    """The first column of every row."""
+    return [row[0] for row in db.execute(sql)]
+
+
 def log(db: Database) -> Iterator[Trouble]:
     """Missing events, and memories without a creation event."""
     gaps = db.execute(GAPS).fetchone()[0]
     if gaps:
         yield Trouble(check="log", message="Events of this installation are missing.", count=abs(gaps))
-    unborn = [row[0] for row in db.execute(UNBORN)]
-    yield from about("log", "These memories have no creation event.", unborn)
+    yield from about("log", "These memories have no creation event.", ids(db, UNBORN))
 
 
 def clock(db: Database) -> Iterator[Trouble]:
@@ -52,20 +56,17 @@ def clock(db: Database) -> Iterator[Trouble]:
 
 def deletions(db: Database) -> Iterator[Trouble]:
     """Deleted memories must be gone and have a tombstone, and no others may have one."""
-    undead = [row[0] for row in db.execute(UNDEAD)]
-    yield from about("deletions", "Memories are here that the log says were deleted.", undead)
-    unburied = [row[0] for row in db.execute(UNBURIED)]
+    yield from about("deletions", "Memories are here that the log says were deleted.", ids(db, UNDEAD))
+    unburied = ids(db, UNBURIED)
     yield from about("deletions", "Deleted memories have no tombstone.", unburied, repair="tombstones")
-    unlogged = [row[0] for row in db.execute(UNLOGGED)]
-    yield from about("deletions", "Memories have a tombstone without a deletion event.", unlogged)
+    yield from about("deletions", "Memories have a tombstone without a deletion event.", ids(db, UNLOGGED))
 
 
 def lost(db: Database) -> Iterator[Trouble]:
-    """Memories of which only the log and stray rows are left. Removing those rows does not bring them
-    back."""
+    """Memories of which only the log and stray rows are left. Removing those does not bring them back."""
     yield from about(
         "memories",
         "Memories that were created are neither here nor deleted. Restore a backup that holds them, or"
         " import an export that does into a new store.",
-        [row[0] for row in db.execute(LOST)],
+        ids(db, LOST),
     )

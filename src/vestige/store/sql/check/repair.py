@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping
 from vestige.cognition.fsrs.strength import encode
 from vestige.store.merge.strength_log import Curves
 from vestige.store.merge.union import edge, ending
-from vestige.store.sql.check.log import HIGHEST, UNBURIED
+from vestige.store.sql.check.log import HIGHEST, UNBURIED, ids
 from vestige.store.sql.check.rows import TAGGED
 from vestige.store.sql.check.vectors import BARE, STALE, USED, misshapen, missized
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.merge import histories
-from vestige.store.sql.rows import history as history_rows
 from vestige.store.sql.rows import history as log
 from vestige.store.sql.rows import memories, strengths
 from vestige.store.sql.rows.edges import replace as put_edges
@@ -35,8 +34,7 @@ def _citations(db: Database, surfaces: Surfaces) -> None:
 
 def _strengths(db: Database, surfaces: Surfaces) -> None:
     """Give a strength to the memories that lack one, folded from all their evidence."""
-    rows = db.execute("SELECT id FROM memories WHERE key NOT IN (SELECT key FROM strengths)").fetchall()
-    missing = [row[0] for row in rows]
+    missing = ids(db, "SELECT id FROM memories WHERE key NOT IN (SELECT key FROM strengths)")
     keys, curves = memories.keys_of(db, missing), Curves.from_events(histories.of_curve(db).events)
     made = {one.id: encode(one.created_at) for one in memories.present(db, missing)}
     for history in histories.of_memories(db, missing):
@@ -47,8 +45,7 @@ def _strengths(db: Database, surfaces: Surfaces) -> None:
 
 def _vectors(db: Database, surfaces: Surfaces) -> None:
     """Remove the vectors that do not belong to their memory's text and the model in use."""
-    wrong = {row[0] for sql in (STALE, BARE) for row in db.execute(sql)} | misshapen(db)
-    wrong.update(missized(db))
+    wrong = {*ids(db, STALE), *ids(db, BARE), *misshapen(db), *missized(db)}
     keys = sorted(memories.keys_of(db, wrong).values())
     surfaces.erase(db, keys)
     dense.delete(db, keys)
@@ -72,16 +69,12 @@ def _edges(db: Database, surfaces: Surfaces) -> None:
 
 
 def _tombstones(db: Database, surfaces: Surfaces) -> None:
-    ids = [row[0] for row in db.execute(UNBURIED)]
-    ended = [(history.memory_id, ending(history)) for history in histories.of_memories(db, ids)]
-    history_rows.bury(
-        db,
-        [
-            history_rows.EndedMemory(memory_id=memory_id, scope=end.scope, at=end.at)
-            for memory_id, end in ended
-            if end is not None
-        ],
-    )
+    ended = [
+        log.EndedMemory(memory_id=history.memory_id, scope=end.scope, at=end.at)
+        for history in histories.of_memories(db, ids(db, UNBURIED))
+        if (end := ending(history)) is not None
+    ]
+    log.bury(db, ended)
 
 
 def _curve(db: Database, surfaces: Surfaces) -> None:

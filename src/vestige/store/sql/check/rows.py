@@ -1,25 +1,18 @@
-"""Checks that rows belong together: none without its memory, none missing."""
+"""Checks that rows belong together: none without its memory, none missing, and none derived from another
+text."""
 
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from vestige.cognition.text.analyser import text_hash
 from vestige.store.contract.trouble import Trouble, about
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import json_mapping, json_strings
-from vestige.store.sql.search.index_rows import GONE
+from vestige.store.sql.filters import listed
+from vestige.store.sql.rows import memories
+from vestige.store.sql.search import index_rows
+from vestige.store.sql.search.index_rows import GONE, ThreadRow
 
-READERS: dict[str, Callable[[str], object]] = {
-    **dict.fromkeys(
-        (
-            *("created_at", "updated_at", "occurred_at", "valid_from", "valid_until"),
-            *("suppressed_at", "archived_at"),
-        ),
-        datetime.fromisoformat,
-    ),
-    **dict.fromkeys(("tags", "domains", "phrasings"), json_strings),
-    **dict.fromkeys(("domain_scores", "metadata"), json_mapping),
-}
-"""The columns of a memory that are not plain text, with the function that reads each."""
+READERS = memories.CODEC.readers
 BATCH = 500
 VALUES = f"SELECT key, id, {', '.join(READERS)} FROM memories WHERE key > ? ORDER BY key LIMIT ?"
 STRAYS = {
@@ -55,8 +48,8 @@ def values(db: Database) -> Iterator[Trouble]:
     while rows := db.execute(VALUES, (last, BATCH)).fetchall():
         last = rows[-1][0]
         for _, memory_id, *columns in rows:
-            for column, value in zip(READERS, columns, strict=True):
-                if not _reads(READERS[column], value):
+            for (column, read), value in zip(READERS.items(), columns, strict=True):
+                if not _reads(read, value):
                     wrong.setdefault(column, []).append(memory_id)
     for column, ids in wrong.items():
         yield from about("values", f"The {column} of memories cannot be read: it is damaged.", ids)
@@ -81,7 +74,6 @@ def strays(db: Database, word_key: str) -> Iterator[Trouble]:
 
 
 def missing(db: Database, word_key: str) -> Iterator[Trouble]:
-    """Memories that lack a row every memory has."""
     for table, (repair, sql) in MISSING.items():
         without = [row[0] for row in db.execute(sql.format(word_key=word_key))]
         yield from about("missing rows", f"Memories have no row in {table}.", without, repair=repair)
@@ -105,3 +97,49 @@ def citations(db: Database) -> Iterator[Trouble]:
             count=len(wrong),
             repair="citations",
         )
+
+
+# -- Rows derived from texts must fit the present texts.
+
+AMONG = "IN (SELECT value FROM json_each(?))"
+PLACE = f"SELECT key, {', '.join(index_rows.CODEC.columns)} FROM places WHERE key"
+
+
+MISFITS = {
+    "hashes": "The text does not match its hash: the database was damaged, or changed by another program.",
+    "words": "The words in the index are not those of the text.",
+    "places": "The rows of the table places do not fit the memories.",
+    "fingerprints": "The fingerprints do not fit the text.",
+}
+"""The trouble of each kind of derived row. All but the hashes can be derived again."""
+
+
+def texts(db: Database, word_key: str) -> Iterator[Trouble]:
+    """Analyse every text again, a batch at a time. A missing row is reported by another check."""
+    wrong: dict[str, list[str]] = {name: [] for name in MISFITS}
+    last: int | None = 0
+    while last is not None:
+        some, last = memories.texts_after(db, last, BATCH)
+        kept = _kept(db, [key for key, _ in some], word_key)
+        for key, memory in some:
+            right = index_rows.analyse(memory)
+            values = (text_hash(memory), right.terms, right.place, right.fingerprints)
+            for name, value in zip(MISFITS, values, strict=True):
+                if kept[name].get(key, value) != value:
+                    wrong[name].append(memory.id)
+    for name, message in MISFITS.items():
+        yield from about("texts", message, wrong[name], repair=None if name == "hashes" else "words")
+
+
+def _kept(db: Database, keys: Sequence[int], word_key: str) -> dict[str, Mapping[int, object]]:
+    asked = (listed(keys),)
+    prints: dict[int, set[str]] = defaultdict(set)
+    for key, one in db.execute(f"SELECT key, fingerprint FROM fingerprints WHERE key {AMONG}", asked):
+        prints[key].add(one)
+    places = db.execute(f"{PLACE} {AMONG} AND length >= 0", asked)
+    return {
+        "hashes": dict(db.execute(f"SELECT key, text_hash FROM memories WHERE key {AMONG}", asked)),
+        "words": dict(db.execute(f"SELECT {word_key}, terms FROM words WHERE {word_key} {AMONG}", asked)),
+        "places": {key: ThreadRow(**index_rows.CODEC.fields(row)) for key, *row in places},
+        "fingerprints": prints,
+    }

@@ -11,11 +11,9 @@ DERIVED = ("index", "view", "trigger")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaObject:
-    """A table, or an object that belongs to one.
-
-    `definition` is compared; it is empty where only the name is known or matters. `statement` creates an
-    object of a derived kind. `table` is the table without which it cannot exist.
-    """
+    """A table, or an object that belongs to one. `definition` is compared; it is empty where only the name is
+    known or matters. `statement` creates an object of a derived kind. `table` is the table without which it
+    cannot exist."""
 
     kind: str
     name: str
@@ -40,7 +38,6 @@ class SchemaDifference:
 
     @property
     def derived(self) -> bool:
-        """Whether the object holds no rows."""
         return self.expected.kind in DERIVED
 
     def repair(self) -> Iterator[str]:
@@ -60,16 +57,13 @@ class SchemaDifference:
 
 
 def by_name(objects: Iterable[SchemaObject]) -> SchemaObjects:
-    """Objects by kind and name."""
     return {(one.kind, one.name): one for one in objects}
 
 
 def differences(expected: SchemaObjects, present: SchemaObjects) -> list[SchemaDifference]:
     """What the migrations create and the store does not have so. Further objects of a store are not looked
-    at: indexes of vectors and receipts of transfers come and go, and people add views.
-
-    Of a missing table only the table is named.
-    """
+    at: indexes of vectors and receipts of transfers come and go, and people add views. Of a missing table
+    only the table is named."""
     found = []
     for key, wanted in expected.items():
         held = present.get(key)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from vestige.store.contract.trouble import Trouble, about
+from vestige.store.sql.check.log import ids
 from vestige.store.sql.database import Database
 from vestige.store.sql.rows import store_facts
 from vestige.store.sql.search.vectors import width
@@ -37,8 +38,7 @@ BARE = (
 
 def vectors(db: Database) -> Iterator[Trouble]:
     """Vectors of another text, of an unused model, or invalid ones."""
-    stale = [row[0] for row in db.execute(STALE)]
-    yield from about("vectors", "Vectors were made from another text.", stale, repair="vectors")
+    yield from about("vectors", "Vectors were made from another text.", ids(db, STALE), repair="vectors")
     foreign = db.execute(FOREIGN).fetchone()[0]
     if foreign:
         yield Trouble(
@@ -55,8 +55,7 @@ def vectors(db: Database) -> Iterator[Trouble]:
 
 def tokens(db: Database) -> Iterator[Trouble]:
     """Token bits of the wrong size, or without the vectors they belong to."""
-    bare = [row[0] for row in db.execute(BARE)]
-    yield from about("tokens", "Token bits exist without their vectors.", bare, repair="vectors")
+    yield from about("tokens", "Token bits exist without their vectors.", ids(db, BARE), repair="vectors")
     wrong = missized(db)
     yield from about("tokens", "Token bits have the wrong size for the model.", wrong, repair="vectors")
 

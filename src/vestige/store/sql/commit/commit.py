@@ -22,35 +22,7 @@ from vestige.core.models import (
     Strength,
     covers,
 )
-from vestige.store.contract.changes import (
-    CARRIED,
-    CREATED,
-    DELETED,
-    DROPPED,
-    LINKED,
-    PUT,
-    REMARKED,
-    REVISED,
-    STATE,
-    TUNED,
-    UNLINKED,
-    Add,
-    Carry,
-    Change,
-    ChangeState,
-    Drop,
-    Embedded,
-    Forget,
-    Link,
-    Put,
-    RecordEvidence,
-    Revise,
-    Tune,
-    Unlink,
-    about,
-    check_tune,
-    evidence_payload,
-)
+from vestige.store.contract import changes as contract
 from vestige.store.merge.strength_log import carried, carried_strength
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.rows import documents, edges, history, memories, notices, store_facts, strengths
@@ -73,14 +45,18 @@ class PendingMemory:
     is_new: bool = False
     row: memories.WrittenMemory | None = None
     analysis: index_rows.Analysis | None = None
-    embedded: Embedded | None = None
+    embedded: contract.Embedded | None = None
     lost_vectors: bool = False
     reweighed: bool = False
     past: list[Revision] = field(default_factory=list)
 
+    @classmethod
+    def known(cls, stored: memories.Stored) -> "PendingMemory":
+        memory, strength = stored.record.memory, stored.record.strength
+        return cls(key=stored.key, memory=memory, strength=strength, text_hash=stored.text_hash)
+
 
 def row_of(memory: Memory, fingerprints: frozenset[str]) -> memories.WrittenMemory:
-    """The row of a memory."""
     return memories.WrittenMemory(
         columns=memories.to_row(memory),
         text_hash=text_hash(memory),
@@ -139,18 +115,18 @@ class PendingDocuments:
     stamps: dict[Name, documents.PutStamp] = field(default_factory=dict)
 
     @classmethod
-    def begin(cls, db: Database, changes: Iterable[Change], access: Access) -> "PendingDocuments":
-        """Load what the changes touch."""
+    def begin(cls, db: Database, changes: Iterable[contract.Change], access: Access) -> "PendingDocuments":
         return cls(access=access, known=documents.stored(db, {name for c in changes for name in _named(c)}))
 
     def cited(self) -> list[str]:
         """The memories that the known documents cite: they decide who has access to them."""
         return [memory_id for one in self.known.values() for memory_id in one.cites]
 
-    def put(self, change: Put) -> Document:
+    def put(self, change: contract.Put) -> Document:
         """Put a document; the caller has checked access to the memories it cites."""
         given, name = change.document, (change.document.kind, change.document.id)
-        self._check_writable(given)
+        if not self._is_writable(given):
+            raise _not_writable(given.scope)
         present = self._present(name)
         version = 0 if present is None else present.version
         if given.version != version + 1:
@@ -163,12 +139,7 @@ class PendingDocuments:
         self.after[name] = made
         return made
 
-    def stamped(self, made: Document, stamp: documents.PutStamp) -> None:
-        """Note the stamp of a document that was put."""
-        self.stamps[made.kind, made.id] = stamp
-
-    def drop(self, change: Drop, memory_of: Callable[[str], Memory | None]) -> Document:
-        """Mark a document as gone."""
+    def drop(self, change: contract.Drop, memory_of: Callable[[str], Memory | None]) -> Document:
         present = self._present((change.kind, change.id))
         if present is None or not self._is_accessible(present, memory_of):
             raise NotFound(f"There is no {change.kind} {change.id}.", details={"id": change.id})
@@ -182,7 +153,6 @@ class PendingDocuments:
                 self.after[name] = None
 
     def write(self, db: Database, key_of: Callable[[str], int], surfaces: Surfaces) -> None:
-        """Write the documents."""
         documents.drop(db, [name for name, one in self.after.items() if one is None], surfaces)
         for name, one in self.after.items():
             if one is not None:
@@ -193,71 +163,60 @@ class PendingDocuments:
         return self.after[name] if name in self.after else self.known.get(name)
 
     def _is_accessible(self, document: Document, memory_of: Callable[[str], Memory | None]) -> bool:
-        if not self._covered(document.scope) or (self.access.domains is not None and not document.cites):
+        if not self._is_writable(document):
             return False
         cited = [memory_of(memory_id) for memory_id in document.cites]
         return all(memory is not None and self.access.allows(memory) for memory in cited)
 
-    def _check_writable(self, document: Document) -> None:
-        if not self._covered(document.scope) or (self.access.domains is not None and not document.cites):
-            raise Forbidden(
-                f"This caller may not write into the scope {document.scope}.",
-                details={"scope": document.scope},
-            )
-
-    def _covered(self, scope: str) -> bool:
-        return self.access.scopes is None or any(covers(one, scope) for one in self.access.scopes)
+    def _is_writable(self, document: Document) -> bool:
+        scopes = self.access.scopes
+        covered = scopes is None or any(covers(one, document.scope) for one in scopes)
+        return covered and (self.access.domains is None or bool(document.cites))
 
 
-def _named(change: Change) -> Iterable[Name]:
-    if isinstance(change, Put):
+def _not_writable(scope: str) -> Forbidden:
+    return Forbidden(f"This caller may not write into the scope {scope}.", details={"scope": scope})
+
+
+def _named(change: contract.Change) -> Iterable[Name]:
+    if isinstance(change, contract.Put):
         return [(change.document.kind, change.document.id)]
-    return [(change.kind, change.id)] if isinstance(change, Drop) else []
+    return [(change.kind, change.id)] if isinstance(change, contract.Drop) else []
 
 
 # -- edges
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """An edge that the commit removes; `fresh` when the same commit created it."""
-
-    change: Unlink
-    fresh: bool
-
-
 @dataclass(slots=True, kw_only=True)
 class PendingEdges:
-    """The edges that a commit creates or gives a new weight, and those it removes before."""
+    """The edges that a commit creates or gives a new weight, and those it removes (None: a new one)."""
 
     made: dict[EdgeKey, Edge] = field(default_factory=dict)
-    ended: dict[EdgeKey, Ended] = field(default_factory=dict)
+    ended: dict[EdgeKey, contract.Unlink | None] = field(default_factory=dict)
 
     def link(self, key: EdgeKey, edge: Edge) -> None:
-        """Create an edge or give it a new weight."""
         known = self.made.get(key)
         self.made[key] = edge if known is None else replace(known, weight=edge.weight)
 
-    def unlink(self, key: EdgeKey, change: Unlink) -> None:
+    def unlink(self, key: EdgeKey, change: contract.Unlink) -> None:
         """Remove an edge; whether the store has it shows when it is written."""
         fresh = self.made.pop(key, None) is not None
         if key in self.ended and not fresh:
             raise _no_edge(change)
-        self.ended.setdefault(key, Ended(change=change, fresh=fresh))
+        self.ended.setdefault(key, None if fresh else change)
 
     def forget(self, key: int) -> None:
         """Drop edges of this commit at a memory that it deletes."""
         self.made = {ends: edge for ends, edge in self.made.items() if key not in ends[:2]}
 
     def write(self, db: Database) -> None:
-        """Remove edges, then write the new ones."""
-        for key, ended in self.ended.items():
-            if not edges.delete(db, key) and not ended.fresh:
-                raise _no_edge(ended.change)
+        for key, change in self.ended.items():
+            if not edges.delete(db, key) and change is not None:
+                raise _no_edge(change)
         edges.put(db, self.made)
 
 
-def _no_edge(change: Unlink) -> NotFound:
+def _no_edge(change: contract.Unlink) -> NotFound:
     return NotFound(
         f"There is no {change.kind} link from {change.source_id} to {change.target_id}.",
         details={"source": change.source_id, "target": change.target_id, "kind": change.kind},
@@ -273,17 +232,17 @@ UNLOGGED_FIELDS = ("revision", "updated_at")  # they change with every revision
 class Written:
     """An addition or revision with the rows derived from its text."""
 
-    change: Add | Revise
+    change: contract.Add | contract.Revise
     row: memories.WrittenMemory
     analysis: index_rows.Analysis
 
 
-Step = Written | RecordEvidence | Link | Unlink | ChangeState | Carry | Tune | Put | Drop | Forget
+Step = Written | contract.Change
 
 
-def analyse(change: Change) -> Step:
+def analyse(change: contract.Change) -> Step:
     """Do the slow part that needs no database, before the write lock is taken."""
-    if isinstance(change, Add | Revise):
+    if isinstance(change, contract.Add | contract.Revise):
         analysis = index_rows.analyse(change.memory)
         row = row_of(change.memory, analysis.fingerprints)
         return Written(change=change, row=row, analysis=analysis)
@@ -311,15 +270,15 @@ class PendingCommit:
 
     @classmethod
     def begin(
-        cls, db: Database, node: str, changes: Sequence[Change], access: Access, surfaces: Surfaces
+        cls, db: Database, node: str, changes: Sequence[contract.Change], access: Access, surfaces: Surfaces
     ) -> "PendingCommit":
-        """Load the rows that the changes touch."""
         documents = PendingDocuments.begin(db, changes, access)
-        named = [memory_id for change in changes for memory_id in about(change)]
+        named = [memory_id for change in changes for memory_id in contract.about(change)]
         touched = list(dict.fromkeys([*named, *documents.cited()]))
         known = memories.stored(db, touched)
         before = store_facts.read(db, node)
-        adds = any(isinstance(one, Add) for one in changes)  # every search records evidence, which needs less
+        # Every search records evidence, which needs less.
+        adds = any(isinstance(one, contract.Add) for one in changes)
         return cls(
             node=node,
             access=access,
@@ -330,43 +289,33 @@ class PendingCommit:
             surfaces=surfaces,
             taken=history.buried_among(db, touched) | known.keys() if adds else set(),
             documents=documents,
-            pending_memories={
-                memory_id: PendingMemory(
-                    key=one.key,
-                    memory=one.record.memory,
-                    strength=one.record.strength,
-                    text_hash=one.text_hash,
-                )
-                for memory_id, one in known.items()
-            },
+            pending_memories={name: PendingMemory.known(one) for name, one in known.items()},
         )
 
     def apply(self, step: Step) -> None:
-        """Apply one change to the pending rows and note its event."""
         match step:
-            case Written(change=Add() as add):
+            case Written(change=contract.Add() as add):
                 self._add(add, step)
-            case Written(change=Revise() as revise):
+            case Written(change=contract.Revise() as revise):
                 self._revise(revise, step)
-            case RecordEvidence() | ChangeState() | Carry():
+            case contract.RecordEvidence() | contract.ChangeState() | contract.Carry():
                 self._weigh(step)
-            case Tune():
+            case contract.Tune():
                 self._tune(step)
-            case Link():
+            case contract.Link():
                 self._link(step)
-            case Unlink():
+            case contract.Unlink():
                 self._unlink(step)
-            case Put() | Drop():
+            case contract.Put() | contract.Drop():
                 self._file(step)
-            case Forget():
+            case contract.Forget():
                 self._forget(step)
 
     def write(self, db: Database) -> list[LogEvent]:
-        """Write the pending rows and the events."""
         living = list(self.pending_memories.values())
         write_texts(db, self.before.profile, living, self.surfaces)
         strengths.put(db, {one.key: one.strength for one in living if one.is_new or one.reweighed})
-        if any(entry.kind == TUNED for entry in self.entries):
+        if any(entry.kind == contract.TUNED for entry in self.entries):
             strengths.tune(db, self.curve)
         self.pending_edges.write(db)
         self.documents.write(db, lambda memory_id: self.pending_memories[memory_id].key, self.surfaces)
@@ -375,7 +324,7 @@ class PendingCommit:
         history.advance(db, self.clock)
         return history.append(db, self.node, self.entries, position=self.before.position, seq=self.before.seq)
 
-    def _add(self, change: Add, written: Written) -> None:
+    def _add(self, change: contract.Add, written: Written) -> None:
         memory = change.memory
         self._check_writable(memory)
         if memory.id in self.taken:
@@ -384,7 +333,7 @@ class PendingCommit:
                 hint="Ids are never used twice, not even after a deletion.",
                 details={"memory_id": memory.id},
             )
-        pending_memory = PendingMemory(
+        draft = PendingMemory(
             key=self.next_key,
             memory=memory,
             strength=cognition.encode(memory.created_at, self.curve),
@@ -393,13 +342,13 @@ class PendingCommit:
         )
         self.next_key += 1
         self.taken.add(memory.id)
-        self.pending_memories[memory.id] = pending_memory
-        self._take_text(pending_memory, written, moved=True)
-        self._note(CREATED, memory.created_at, memory)
+        self.pending_memories[memory.id] = draft
+        self._take_text(draft, written, moved=True)
+        self._note(contract.CREATED, memory.created_at, memory)
 
-    def _revise(self, change: Revise, written: Written) -> None:
-        pending_memory = self._require(change.memory.id)
-        old, new = pending_memory.memory, change.memory
+    def _revise(self, change: contract.Revise, written: Written) -> None:
+        draft = self._require(change.memory.id)
+        old, new = draft.memory, change.memory
         self._check_writable(new)
         if new.revision != old.revision + 1:
             raise Conflict(
@@ -410,111 +359,95 @@ class PendingCommit:
         if new.created_at != old.created_at:
             new = replace(new, created_at=old.created_at)
             written = replace(written, row=row_of(new, written.analysis.fingerprints))
-        pending_memory.past.append(
+        draft.past.append(
             Revision(memory=old, recorded_at=old.updated_at, ended_at=new.updated_at, reason=change.reason)
         )
-        pending_memory.memory = new
+        draft.memory = new
         changed = _changed_fields(old, new)
-        self._take_text(pending_memory, written, moved=not index_rows.MADE_FROM.isdisjoint(changed))
-        self._note(REVISED, new.updated_at, new, {"fields": changed, "reason": change.reason})
+        self._take_text(draft, written, moved=not index_rows.MADE_FROM.isdisjoint(changed))
+        self._note(contract.REVISED, new.updated_at, new, {"fields": changed, "reason": change.reason})
 
-    def _take_text(self, pending_memory: PendingMemory, written: Written, *, moved: bool) -> None:
+    def _take_text(self, draft: PendingMemory, written: Written, *, moved: bool) -> None:
         """Take over a memory's row, its lexical row if it can have changed, and the vectors of its present
         text."""
         row, embedded = written.row, written.change.embedded
-        if row.text_hash != pending_memory.text_hash:
-            pending_memory.lost_vectors, pending_memory.embedded = not pending_memory.is_new, None
+        if row.text_hash != draft.text_hash:
+            draft.lost_vectors, draft.embedded = not draft.is_new, None
         if moved:
-            pending_memory.analysis = written.analysis
-        pending_memory.row, pending_memory.text_hash = row, row.text_hash
+            draft.analysis = written.analysis
+        draft.row, draft.text_hash = row, row.text_hash
         if embedded is not None:
             store_facts.require(self.before.profile, embedded.signature)
             vectors.check(embedded)
             if embedded.text_hash == row.text_hash and embedded.pieces:
-                pending_memory.embedded = embedded
+                draft.embedded = embedded
 
-    def _weigh(self, change: RecordEvidence | ChangeState | Carry) -> None:
+    def _weigh(self, change: contract.RecordEvidence | contract.ChangeState | contract.Carry) -> None:
+        draft = self._require(change.memory_id)
+        prior, around = draft.strength, None
+        payload: Mapping[str, Any]
         match change:
-            case RecordEvidence():
-                self._record_evidence(change)
-            case ChangeState():
-                self._change_state(change)
-            case Carry():
-                self._carry(change)
+            case contract.RecordEvidence():
+                kind = contract.REMARKED
+                draft.strength = cognition.after(prior, change.evidence, change.at, change.amount)
+                around = (strengths.as_json(prior), strengths.as_json(draft.strength))
+                suppressions = draft.memory.suppression_count
+                payload = contract.evidence_payload(change, prior, draft.strength, suppressions)
+            case contract.ChangeState():
+                kind = contract.STATE
+                draft.strength = cognition.settled(prior, change.at)
+                payload = {"from": change.before.value, "to": change.after.value, "reason": change.reason}
+            case contract.Carry():
+                kind = contract.CARRIED
+                payload = carried(change.strength)
+                draft.strength = replace(carried_strength(payload), curve=self.curve)
+        draft.reweighed = True
+        self._note(kind, change.at, draft.memory, payload, around)
 
-    def _record_evidence(self, change: RecordEvidence) -> None:
-        pending_memory = self._require(change.memory_id)
-        prior, pending_memory.strength = (
-            pending_memory.strength,
-            cognition.after(pending_memory.strength, change.evidence, change.at, change.amount),
-        )
-        pending_memory.reweighed = True
-        self._note(
-            REMARKED,
-            change.at,
-            pending_memory.memory,
-            evidence_payload(change, prior, pending_memory.strength, pending_memory.memory.suppression_count),
-            around=(strengths.as_json(prior), strengths.as_json(pending_memory.strength)),
-        )
-
-    def _change_state(self, change: ChangeState) -> None:
-        pending_memory = self._require(change.memory_id)
-        pending_memory.strength = cognition.settled(pending_memory.strength, change.at)
-        pending_memory.reweighed = True
-        payload = {"from": change.before.value, "to": change.after.value, "reason": change.reason}
-        self._note(STATE, change.at, pending_memory.memory, payload)
-
-    def _carry(self, change: Carry) -> None:
-        pending_memory = self._require(change.memory_id)
-        payload = carried(change.strength)
-        pending_memory.strength = replace(carried_strength(payload), curve=self.curve)
-        pending_memory.reweighed = True
-        self._note(CARRIED, change.at, pending_memory.memory, payload)
-
-    def _tune(self, change: Tune) -> None:
-        check_tune(change, self.access)
+    def _tune(self, change: contract.Tune) -> None:
+        contract.check_tune(change, self.access)
         self.curve = change.w20
-        for pending_memory in self.pending_memories.values():
-            pending_memory.strength = replace(pending_memory.strength, curve=change.w20)
-        self._note(TUNED, change.at, None, {"w20": change.w20})
+        for draft in self.pending_memories.values():
+            draft.strength = replace(draft.strength, curve=change.w20)
+        self._note(contract.TUNED, change.at, None, {"w20": change.w20})
 
-    def _file(self, change: Put | Drop) -> None:
-        if isinstance(change, Drop):
+    def _file(self, change: contract.Put | contract.Drop) -> None:
+        if isinstance(change, contract.Drop):
             gone = self.documents.drop(change, self._memory)
-            self._note(DROPPED, change.at, gone, {"kind": gone.kind, "id": gone.id})
+            self._note(contract.DROPPED, change.at, gone, {"kind": gone.kind, "id": gone.id})
             return
         for memory_id in change.document.cites:
             self._require(memory_id)
         made = self.documents.put(change)
         if change.logged:
-            self._note(PUT, made.updated_at, made, {"kind": made.kind, "id": made.id})
+            self._note(contract.PUT, made.updated_at, made, {"kind": made.kind, "id": made.id})
         else:
             self.clock = tick(self.clock, made.updated_at)
-        self.documents.stamped(made, (self.clock, self.node))
+        self.documents.stamps[made.kind, made.id] = (self.clock, self.node)
 
-    def _unlink(self, change: Unlink) -> None:
+    def _unlink(self, change: contract.Unlink) -> None:
         source, target = self._require(change.source_id), self._require(change.target_id)
         self.pending_edges.unlink((source.key, target.key, change.kind), change)
         payload = {"target": change.target_id, "kind": change.kind}
-        self._note(UNLINKED, change.at, source.memory, payload)
+        self._note(contract.UNLINKED, change.at, source.memory, payload)
 
-    def _link(self, change: Link) -> None:
+    def _link(self, change: contract.Link) -> None:
         edge = change.edge
         edges.check(edge)
         source, target = self._require(edge.source_id), self._require(edge.target_id)
         self.pending_edges.link((source.key, target.key, edge.kind), edge)
         payload = {"target": edge.target_id, "kind": edge.kind, "weight": edge.weight}
-        self._note(LINKED, edge.created_at, source.memory, payload)
+        self._note(contract.LINKED, edge.created_at, source.memory, payload)
 
-    def _forget(self, change: Forget) -> None:
-        pending_memory = self._require(change.memory_id)
-        scope = pending_memory.memory.scope
+    def _forget(self, change: contract.Forget) -> None:
+        draft = self._require(change.memory_id)
+        scope = draft.memory.scope
         del self.pending_memories[change.memory_id]
-        self.forgotten.append(pending_memory)
+        self.forgotten.append(draft)
         self.buried.append(history.EndedMemory(memory_id=change.memory_id, scope=scope, at=change.at))
-        self.pending_edges.forget(pending_memory.key)
+        self.pending_edges.forget(draft.key)
         self.documents.forget(change.memory_id)
-        self._note(DELETED, change.at, pending_memory.memory, {"reason": change.reason})
+        self._note(contract.DELETED, change.at, draft.memory, {"reason": change.reason})
 
     def _note(
         self,
@@ -539,20 +472,18 @@ class PendingCommit:
         )
 
     def _memory(self, memory_id: str) -> Memory | None:
-        pending_memory = self.pending_memories.get(memory_id)
-        return None if pending_memory is None else pending_memory.memory
+        draft = self.pending_memories.get(memory_id)
+        return None if draft is None else draft.memory
 
     def _require(self, memory_id: str) -> PendingMemory:
-        pending_memory = self.pending_memories.get(memory_id)
-        if pending_memory is None or not self.access.allows(pending_memory.memory):
+        draft = self.pending_memories.get(memory_id)
+        if draft is None or not self.access.allows(draft.memory):
             raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
-        return pending_memory
+        return draft
 
     def _check_writable(self, memory: Memory) -> None:
         if not self.access.allows(memory):
-            raise Forbidden(
-                f"This caller may not write into the scope {memory.scope}.", details={"scope": memory.scope}
-            )
+            raise _not_writable(memory.scope)
 
 
 def _changed_fields(old: Memory, new: Memory) -> list[str]:

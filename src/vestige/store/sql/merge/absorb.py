@@ -8,17 +8,17 @@ from vestige.cognition.fsrs.strength import encode
 from vestige.core.models import Access, LogEvent, Memory, Strength
 from vestige.store.contract.changes import TUNED
 from vestige.store.merge import absorb as absorbing
+from vestige.store.merge import union
 from vestige.store.merge.absorb import AbsorbPlan, Meeting
 from vestige.store.merge.histories import Absorbed, DocumentHistory, EntityHistory, MemoryHistory
 from vestige.store.merge.strength_log import EVIDENCE, Curves, Folded
-from vestige.store.merge.union import Key, Name, ending, key_of, merged, name, present, revisions, two_events
+from vestige.store.merge.union import CURVE, Key, Name
 from vestige.store.sql.commit import commit as pending
 from vestige.store.sql.commit.commit import PendingMemory
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.merge import histories
 from vestige.store.sql.rows import documents, memories, store_facts, strengths
 from vestige.store.sql.rows import edges as graph
-from vestige.store.sql.rows import history as history_rows
 from vestige.store.sql.rows import history as log
 from vestige.store.sql.search import index_rows, vectors
 
@@ -27,13 +27,11 @@ BATCH = 500
 KINDS = ", ".join("?" * len(EVIDENCE))
 EVIDENT_SINCE = f"SELECT DISTINCT e.memory_id FROM events e WHERE e.clock >= ? AND e.kind IN ({KINDS})"
 MOVED_SINCE = "SELECT DISTINCT e.memory_id FROM events e WHERE e.position > ? AND e.memory_id IS NOT NULL"
-CURVE: Key = ("curve",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighed:
-    """A folded strength as it is written, with the strengths before and after each evidence event, by node
-    and number."""
+    """A folded strength, with the strengths before and after each evidence event, by node and number."""
 
     strength: Strength
     around: Mapping[Name, tuple[str, str]]
@@ -51,11 +49,8 @@ class Brought:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """The histories that may change something, one for each entity, and the rows derived from them on these
-    curves.
-
-    `refolded` are memories here whose evidence falls on another curve than before, by the log up to a
-    position.
-    """
+    curves. `refolded` are memories here whose evidence falls on another curve than before, by the log up to a
+    position."""
 
     given: Mapping[Key, EntityHistory]
     curves: Curves
@@ -67,7 +62,6 @@ class Prepared:
 def absorb(
     connections: Transactions, incoming: Sequence[EntityHistory], access: Access, surfaces: Surfaces
 ) -> Absorbed:
-    """Merge histories with those of this store."""
     given = absorbing.gathered(incoming, access)
     with connections.reading(snapshot=False) as db:
         prepared = _prepare(db, given)
@@ -81,7 +75,7 @@ def _prepare(db: Database, given: Mapping[Key, EntityHistory]) -> Prepared:
     position = log.last_position(db)  # first: later events are read again
     new = _news(db, given)
     curve = histories.of_curve(db)
-    curves = Curves.from_events((merged(curve, new[CURVE]) if CURVE in new else curve).events)
+    curves = Curves.from_events((union.merged(curve, new[CURVE]) if CURVE in new else curve).events)
     return Prepared(
         given=new,
         curves=curves,
@@ -92,7 +86,7 @@ def _prepare(db: Database, given: Mapping[Key, EntityHistory]) -> Prepared:
                 weighed=_weighed(curves.folded(memory.created_at, history.events)),
             )
             for history in new.values()
-            if isinstance(history, MemoryHistory) and (memory := present(history)) is not None
+            if isinstance(history, MemoryHistory) and (memory := union.present(history)) is not None
         },
         refolded=dict(_refolded(db, _evident(db, new[CURVE].events), curves)) if CURVE in new else {},
         position=position,
@@ -103,10 +97,10 @@ def _merge(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
     given = prepared.given
     mine = _mine(db, given)
     named = absorbing.mentioned(given) | absorbing.mentioned(mine)
-    held, buried = memories.keys_of(db, named).keys(), history_rows.buried_among(db, named)
+    held, buried = memories.keys_of(db, named).keys(), log.buried_among(db, named)
     plan = absorbing.plan(given, mine, held=held, buried=buried)
-    for event in log.known(db, map(name, plan.events)):
-        raise two_events(event)
+    for event in log.known(db, map(union.name, plan.events)):
+        raise union.two_events(event)
     _write_memories(db, plan, prepared, surfaces)
     log.take(db, plan.events)
     log.advance(db, plan.reading)
@@ -120,13 +114,13 @@ def _merge(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
 def _news(db: Database, given: Mapping[Key, EntityHistory]) -> dict[Key, EntityHistory]:
     """The histories that may change something: not those whose events are all here, nor documents that are
     here in the same state."""
-    names = [name(event) for history in given.values() for event in history.events]
-    known = {name(event): replace(event, position=0) for event in log.known(db, names)}
-    filed = {key_of(history): history for history in histories.of_documents(db, _documents(given))}
+    names = [union.name(event) for history in given.values() for event in history.events]
+    known = {union.name(event): replace(event, position=0) for event in log.known(db, names)}
+    filed = {union.key_of(history): history for history in histories.of_documents(db, _documents(given))}
     return {
         key: history
         for key, history in given.items()
-        if any(known.get(name(event)) != event for event in history.events)
+        if any(known.get(union.name(event)) != event for event in history.events)
         or (isinstance(history, DocumentHistory) and filed.get(key) != history)
         or (isinstance(history, MemoryHistory) and history.embedded is not None)
     }
@@ -147,7 +141,7 @@ def _mine(db: Database, given: Collection[Key]) -> dict[Key, EntityHistory]:
         *histories.of_documents(db, _documents(given)),
         *([histories.of_curve(db)] if CURVE in given else []),
     ]
-    return {key_of(history): history for history in found}
+    return {union.key_of(history): history for history in found}
 
 
 def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces: Surfaces) -> None:
@@ -156,33 +150,22 @@ def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces
     key = surfaces.next_key(db)
     changed: list[PendingMemory] = []
     ended: list[PendingMemory] = []
-    buried: list[history_rows.EndedMemory] = []
+    buried: list[log.EndedMemory] = []
     for one in plan.memories:
         stored = known.get(one.history.memory_id)
-        end = ending(one.history)
+        end = union.ending(one.history)
         if end is not None:
-            buried.append(
-                history_rows.EndedMemory(memory_id=one.history.memory_id, scope=end.scope, at=end.at)
-            )
-            ended.extend([] if stored is None else [_known(stored)])
+            buried.append(log.EndedMemory(memory_id=one.history.memory_id, scope=end.scope, at=end.at))
+            ended.extend([] if stored is None else [PendingMemory.known(stored)])
         elif one.after is not None and one.after != one.before:
-            draft = _new(one.after, key) if stored is None else _known(stored)
+            draft = _new(one.after, key) if stored is None else PendingMemory.known(stored)
             key += draft.is_new
             _revise(draft, one.after, one, prepared)
             changed.append(draft)
     pending.write_endings(db, ended, surfaces)
-    history_rows.bury(db, buried)
-    history_rows.drop(db, [draft.key for draft in changed if not draft.is_new])
+    log.bury(db, buried)
+    log.drop(db, [draft.key for draft in changed if not draft.is_new])
     pending.write_texts(db, None, changed, surfaces)
-
-
-def _known(stored: memories.Stored) -> PendingMemory:
-    return PendingMemory(
-        key=stored.key,
-        memory=stored.record.memory,
-        strength=stored.record.strength,
-        text_hash=stored.text_hash,
-    )
 
 
 def _new(memory: Memory, key: int) -> PendingMemory:
@@ -202,7 +185,7 @@ def _revise(draft: PendingMemory, memory: Memory, one: Meeting, prepared: Prepar
     draft.row = pending.row_of(memory, analysis.fingerprints)
     draft.lost_vectors = not draft.is_new and draft.row.text_hash != draft.text_hash
     draft.memory, draft.text_hash = memory, draft.row.text_hash
-    draft.past = revisions(one.history)
+    draft.past = union.revisions(one.history)
 
 
 def _rewire(db: Database, plan: AbsorbPlan) -> None:
@@ -248,7 +231,7 @@ def _evident(db: Database, events: Iterable[LogEvent]) -> list[str]:
 def _refolded(db: Database, memory_ids: Sequence[str], curves: Curves) -> Iterator[tuple[str, Weighed]]:
     for start in range(0, len(memory_ids), BATCH):
         for history in histories.of_memories(db, memory_ids[start : start + BATCH]):
-            memory = present(history)
+            memory = union.present(history)
             if memory is not None:
                 yield history.memory_id, _weighed(curves.folded(memory.created_at, history.events))
 

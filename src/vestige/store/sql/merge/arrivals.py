@@ -15,18 +15,15 @@ RECEIPT = f"SELECT receipt FROM {TABLE}"
 
 
 def is_complete(db: Database) -> bool:
-    """Whether a store with a receipt is complete."""
     row = db.execute(RECEIPT).fetchone()
     return row is None or is_finished(row[0])
 
 
 def is_finished(receipt: str) -> bool:
-    """Whether a receipt says that the transfer finished."""
     return orjson.loads(receipt)["finished"] is not None
 
 
 def incomplete(place: str) -> StoreError:
-    """The error for opening an incomplete store."""
     return StoreError(
         f"A transfer into this store is not complete. ({place})",
         hint="Run the same `vestige migrate --from … --to …` again: it resumes where it stopped. Or empty "

@@ -24,7 +24,6 @@ from vestige.store.merge.union import Key, edge, subject
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import json_text, listed
 from vestige.store.sql.rows import documents, memories, store_facts
-from vestige.store.sql.rows import history as history_rows
 from vestige.store.sql.rows import history as log
 from vestige.store.sql.rows.documents import Name
 
@@ -94,7 +93,7 @@ def export(db: Database, where: Filter | None, access: Access, *, vectors: bool)
 def _selected(
     db: Database, where: Filter | None, access: Access, *, vectors: bool
 ) -> Iterator[EntityHistory]:
-    keys = memories.keys(db, history_rows.clause_at(db, where or ANYTHING, access))
+    keys = memories.keys(db, log.clause_at(db, where or ANYTHING, access))
     chosen = sorted(memories.ids_of(db, keys.tolist()).values())
     exported: set[str] = set()
     for memory in _in_batches(chosen, lambda some: of_memories(db, some, vectors=vectors)):
@@ -119,14 +118,13 @@ def _names_beyond(db: Database, history: MemoryHistory, access: Access) -> bool:
 
 
 def of_curve(db: Database) -> CurveHistory:
-    """The history of the curve."""
     return CurveHistory(events=tuple(_without_position(row) for row in db.execute(CURVE)))
 
 
 def of_memories(db: Database, memory_ids: Collection[str], *, vectors: bool = False) -> list[MemoryHistory]:
     """The histories of these memories, as far as known, in the requested order."""
     events = _by_subject(db.execute(OF_MEMORIES, (listed(memory_ids),)))
-    versions = history_rows.versions(db, memory_ids)
+    versions = log.versions(db, memory_ids)
     embedded = _embedded(db, memory_ids) if vectors else {}
     return [
         MemoryHistory(
@@ -141,7 +139,6 @@ def of_memories(db: Database, memory_ids: Collection[str], *, vectors: bool = Fa
 
 
 def of_edges(db: Database, names: Collection[EdgeName]) -> list[EdgeHistory]:
-    """The histories of these edges, as far as known, in the requested order."""
     events = _by_subject(db.execute(EDGES, (json_text(list(names)),)))
     return [
         EdgeHistory(source_id=name[0], target_id=name[1], kind=name[2], events=tuple(events["edge", *name]))
@@ -156,7 +153,6 @@ def edges_at(db: Database, memory_ids: Collection[str]) -> list[EdgeName]:
 
 
 def of_documents(db: Database, names: Collection[Name]) -> list[DocumentHistory]:
-    """The histories of these documents, as far as known, in the requested order."""
     events = _by_subject(db.execute(DOCUMENTS, (json_text(list(names)),)))
     filed = documents.stamped(db, names)
     return [

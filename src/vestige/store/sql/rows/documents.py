@@ -1,37 +1,21 @@
 """Rows of documents, which mechanisms keep besides the memories."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
-
-import orjson
 
 from vestige.core.documents import Document
 from vestige.core.models import ANYTHING, Access
 from vestige.store.sql.database import Database, Surfaces
-from vestige.store.sql.filters import (
-    Condition,
-    SqlConditions,
-    clause,
-    in_scope,
-    json_mapping,
-    json_text,
-    listed,
-    moment_text,
-    within,
-)
+from vestige.store.sql.filters import Condition, RowCodec, SqlConditions, clause, in_scope, listed, within
 
-SELECT = (
-    "SELECT d.kind, d.id, d.scope, d.version, d.created_at, d.updated_at, d.cites, d.body, d.clock, d.node"
-    " FROM documents d"
-)
+CODEC = RowCodec("kind id scope version created_at:moment updated_at:moment cites:strings body:mapping")
+COLUMNS = (*CODEC.columns, "clock", "node")
+SELECT = f"SELECT {', '.join(f'd.{column}' for column in COLUMNS)} FROM documents d"
 PUT = (
-    "INSERT INTO documents (kind, id, scope, version, created_at, updated_at, cites, body, clock, node)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET scope = excluded.scope,"
-    " version = excluded.version, created_at = excluded.created_at, updated_at = excluded.updated_at,"
-    " cites = excluded.cites, body = excluded.body, clock = excluded.clock, node = excluded.node"
-    " RETURNING key"
+    f"INSERT INTO documents ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+    " ON CONFLICT (kind, id) DO UPDATE SET"
+    f" {', '.join(f'{column} = excluded.{column}' for column in COLUMNS[2:])} RETURNING key"
 )
 CITED = "SELECT c.document FROM document_cites c WHERE c.memory IN (SELECT value FROM json_each(?))"
 
@@ -54,17 +38,15 @@ class DocumentQuery:
 
 
 def page(db: Database, wanted: DocumentQuery, access: Access, limit: int, offset: int) -> list[Document]:
-    """A page of the accessible documents that match."""
     asked = SqlConditions(conditions=(*_asked(wanted), *reached_by(access)))
     rows = db.execute(
         f"{SELECT} WHERE {asked.sql} ORDER BY d.updated_at DESC, d.id LIMIT ? OFFSET ?",
         (*asked.params, limit, offset),
     )
-    return [_document(row) for row in rows]
+    return [from_row(row[:-2]) for row in rows]
 
 
 def stored(db: Database, names: Collection[Name]) -> dict[Name, Document]:
-    """The existing ones of these documents."""
     return {name: document for name, (document, _) in stamped(db, names).items()}
 
 
@@ -74,12 +56,11 @@ def stamped(db: Database, names: Collection[Name]) -> dict[Name, tuple[Document,
     for name in names:
         row = db.execute(f"{SELECT} WHERE d.kind = ? AND d.id = ?", name).fetchone()
         if row is not None:
-            found[name] = (_document(row), (row[8], row[9]))
+            found[name] = (from_row(row[:-2]), (row[-2], row[-1]))
     return found
 
 
 def reached(db: Database, access: Access) -> set[Name]:
-    """Every accessible document."""
     visible = SqlConditions(conditions=tuple(reached_by(access)))
     rows = db.execute(f"SELECT d.kind, d.id FROM documents d WHERE {visible.sql}", visible.params)
     return set(rows.fetchall())
@@ -87,10 +68,7 @@ def reached(db: Database, access: Access) -> set[Name]:
 
 def put(db: Database, document: Document, stamp: PutStamp, cited: Sequence[int]) -> None:
     """Write a document, new or in place of its earlier version; `cited` are the keys of its memories."""
-    moments = (moment_text(document.created_at), moment_text(document.updated_at))
-    values = (json_text(list(document.cites)), json_text(document.body))
-    name = (document.kind, document.id, document.scope, document.version)
-    (key,) = db.execute(PUT, (*name, *moments, *values, *stamp)).fetchone()
+    (key,) = db.execute(PUT, (*CODEC.to_row(document), *stamp)).fetchone()
     db.execute("DELETE FROM document_cites WHERE document = ?", (key,))
     db.executemany(
         "INSERT INTO document_cites (memory, document) VALUES (?, ?)", [(memory, key) for memory in cited]
@@ -106,26 +84,24 @@ def drop(db: Database, names: Collection[Name], surfaces: Surfaces) -> None:
 
 
 def drop_citing(db: Database, keys: Sequence[int]) -> None:
-    """Delete the documents that cite any of these memories."""
     db.execute(f"DELETE FROM documents WHERE key IN ({CITED})", (listed(keys),))
 
 
 def _asked(wanted: DocumentQuery) -> Iterator[Condition]:
-    yield Condition(sql="d.kind = ?", params=(wanted.kind,))
+    yield Condition.of("d.kind = ?", wanted.kind)
     if wanted.ids is not None:
         sql = "d.id IN (SELECT value FROM json_each(?))"
-        yield Condition(sql=sql, params=(listed(wanted.ids),))
+        yield Condition.of(sql, listed(wanted.ids))
     if wanted.citing is not None:
         named = "SELECT m.key FROM memories m WHERE m.id IN (SELECT value FROM json_each(?))"
-        yield Condition(
-            sql=f"d.key IN (SELECT c.document FROM document_cites c WHERE c.memory IN ({named}))",
-            params=(listed(wanted.citing),),
+        yield Condition.of(
+            f"d.key IN (SELECT c.document FROM document_cites c WHERE c.memory IN ({named}))",
+            listed(wanted.citing),
         )
     if wanted.terms is not None:
         named = "SELECT 1 FROM json_each(d.body, '$.terms') t"
-        yield Condition(
-            sql=f"EXISTS ({named} WHERE t.key IN (SELECT value FROM json_each(?)))",
-            params=(listed(wanted.terms),),
+        yield Condition.of(
+            f"EXISTS ({named} WHERE t.key IN (SELECT value FROM json_each(?)))", listed(wanted.terms)
         )
     if wanted.scope is not None:
         yield in_scope("d.scope", wanted.scope, inherited=wanted.inherited)
@@ -139,20 +115,10 @@ def reached_by(access: Access) -> Iterator[Condition]:
     if not visible.conditions:
         return
     cited = "SELECT 1 FROM document_cites c JOIN memories m ON m.key = c.memory WHERE c.document = d.key"
-    yield Condition(sql=f"NOT EXISTS ({cited} AND NOT ({visible.sql}))", params=visible.params)
+    yield Condition.of(f"NOT EXISTS ({cited} AND NOT ({visible.sql}))", *visible.params)
     if access.domains is not None:
-        yield Condition(sql="EXISTS (SELECT 1 FROM document_cites c WHERE c.document = d.key)")
+        yield Condition.of("EXISTS (SELECT 1 FROM document_cites c WHERE c.document = d.key)")
 
 
-def _document(row: Sequence[Any]) -> Document:  # a row of the driver
-    body: Mapping[str, Any] = json_mapping(row[7])
-    return Document(
-        kind=row[0],
-        id=row[1],
-        scope=row[2],
-        version=row[3],
-        created_at=datetime.fromisoformat(row[4]),
-        updated_at=datetime.fromisoformat(row[5]),
-        cites=tuple(orjson.loads(row[6])),
-        body=body,
-    )
+def from_row(row: Sequence[Any]) -> Document:
+    return Document(**CODEC.fields(row))

@@ -56,8 +56,7 @@ def delete(db: Database, key: EdgeKey) -> bool:
 def after_key(
     db: Database, kinds: Sequence[str] | None, access: Access, after: EdgeKey, limit: int
 ) -> tuple[list[Edge], EdgeKey | None]:
-    """The next edges with both ends accessible, by their keys, and the key to continue from (None at the
-    end)."""
+    """The next edges with both ends accessible, and the key to continue from (None at the end)."""
     visible = clause(ANYTHING, access)
     of_kind = "TRUE" if kinds is None else "e.kind IN (SELECT value FROM json_each(?))"
     named = () if kinds is None else (listed(kinds),)
@@ -65,7 +64,7 @@ def after_key(
         "SELECT a.id, b.id, e.kind, e.weight, e.created_at, e.source, e.target FROM edges e"
         " JOIN memories a ON a.key = e.source JOIN memories b ON b.key = e.target"
         f" WHERE (e.source, e.target, e.kind) > (?, ?, ?) AND {of_kind}"
-        f" AND {_is_visible('e.source', visible)} AND {_is_visible('e.target', visible)}"
+        f" AND {_both_visible(visible)}"
         " ORDER BY e.source, e.target, e.kind LIMIT ?",
         (*after, *named, *visible.params, *visible.params, limit),
     ).fetchall()
@@ -91,7 +90,7 @@ def touching(
         f" touched AS ({edges} source IN (SELECT key FROM asked) {both}target IN (SELECT key FROM asked))"
         " SELECT a.id, b.id, e.kind, e.weight, e.created_at FROM touched e"
         " JOIN memories a ON a.key = e.source JOIN memories b ON b.key = e.target"
-        f" WHERE {_is_visible('e.source', visible)} AND {_is_visible('e.target', visible)}"
+        f" WHERE {_both_visible(visible)}"
         f" ORDER BY {'e.weight DESC, ' if heaviest is not None else ''}a.id, b.id, e.kind LIMIT ?",
         (listed(memory_ids), *visible.params, *visible.params, MAX_INTEGER if heaviest is None else heaviest),
     )
@@ -112,14 +111,13 @@ def count(db: Database, access: Access) -> int:
     """The number of edges with both ends accessible."""
     visible = clause(ANYTHING, access)
     row = db.execute(
-        "SELECT count(*) FROM edges e"
-        f" WHERE {_is_visible('e.source', visible)} AND {_is_visible('e.target', visible)}",
-        (*visible.params, *visible.params),
+        f"SELECT count(*) FROM edges e WHERE {_both_visible(visible)}", (*visible.params, *visible.params)
     ).fetchone()
     return int(row[0])
 
 
-def _is_visible(column: str, visible: SqlConditions) -> str:
+def _both_visible(visible: SqlConditions) -> str:
     if not visible.conditions:
         return "TRUE"
-    return f"EXISTS (SELECT 1 FROM memories m WHERE m.key = {column} AND {visible.sql})"
+    exists = f"EXISTS (SELECT 1 FROM memories m WHERE {visible.sql} AND m.key ="
+    return f"{exists} e.source) AND {exists} e.target)"

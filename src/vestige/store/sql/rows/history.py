@@ -32,6 +32,7 @@ from vestige.store.filter_rule import passed, stands
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import (
     Condition,
+    RowCodec,
     SqlConditions,
     clause,
     in_scope,
@@ -67,8 +68,6 @@ EVERY_REVISION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedMemory:
-    """A deleted memory: its scope and the time."""
-
     memory_id: str
     scope: str
     at: datetime
@@ -86,7 +85,7 @@ def keep(db: Database, revisions: Iterable[tuple[int, Revision]]) -> None:
                 moment_text(past.recorded_at),
                 moment_text(past.ended_at),
                 past.reason,
-                _as_json(past.memory),
+                json_text(dict(zip(memories.COLUMNS, memories.to_row(past.memory), strict=True))),
             )
             for key, past in revisions
         ],
@@ -103,7 +102,7 @@ def versions(db: Database, memory_ids: Collection[str]) -> dict[str, tuple[Memor
     asked = (listed(memory_ids),)
     found: dict[str, list[Memory]] = defaultdict(list)
     for memory_id, text in db.execute(EVERY_REVISION, asked):
-        found[memory_id].append(_from_json(text))
+        found[memory_id].append(memory_from_json(text))
     for memory in memories.present(db, memory_ids):
         found[memory.id].append(memory)
     return {memory_id: tuple(several) for memory_id, several in found.items()}
@@ -122,7 +121,7 @@ def of(db: Database, memory_id: str, access: Access) -> list[Revision]:
     )
     past = (
         Revision(
-            memory=_from_json(memory),
+            memory=memory_from_json(memory),
             recorded_at=datetime.fromisoformat(recorded_at),
             ended_at=datetime.fromisoformat(ended_at),
             reason=reason,
@@ -136,7 +135,7 @@ def earlier(db: Database, memory_ids: Sequence[str], moment: datetime, access: A
     """The memories that were revised after a moment, in their state at that moment."""
     visible, then = clause(ANYTHING, access), moment_text(moment)
     rows = db.execute(EARLIER.format(reach=visible.sql), (then, listed(memory_ids), then, *visible.params))
-    were = (_from_json(memory) for _, memory in rows if memory is not None)
+    were = (memory_from_json(memory) for _, memory in rows if memory is not None)
     return {memory.id: memory for memory in were if access.allows(memory)}
 
 
@@ -146,14 +145,13 @@ def clause_at(db: Database, where: Filter, access: Access, *, worded: bool = Fal
     other words then."""
     if where.known_at is None:
         return clause(where, access)
-    then = [one.key for one in _then(db, where, access) if not (worded and one.reworded)]
+    then = [key for key, _, reworded in _then(db, where, access) if not (worded and reworded)]
     return clause(where, access, then=then)
 
 
 def reworded(db: Database, where: Filter, access: Access, limit: int, statistics: TermStatistics) -> Reworded:
-    """Memories that pass the filter and had other words at `known_at`, in that state, the one revised last
-    first."""
-    then = {one.key: one.memory for one in _then(db, where, access) if one.reworded}
+    """Memories that pass the filter and had other words at `known_at`, in that state, last revised first."""
+    then = {key: memory for key, memory, reworded in _then(db, where, access) if reworded}
     keys = np.array(list(then), dtype=np.int64)
     retained = clause(where, access).retained
     found = [
@@ -171,17 +169,9 @@ def reworded(db: Database, where: Filter, access: Access, limit: int, statistics
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Then:
-    """A memory in its state at a moment; `reworded`: its text is another one now."""
-
-    key: int
-    memory: Memory
-    reworded: bool
-
-
-def _then(db: Database, where: Filter, access: Access) -> Iterator[_Then]:
-    """Memories that were revised after `known_at` and passed the filter then."""
+def _then(db: Database, where: Filter, access: Access) -> Iterator[tuple[int, Memory, bool]]:
+    """Memories that were revised after `known_at` and passed the filter then: the key, the state at that
+    moment, and whether the text is another one now."""
     if where.known_at is None:
         return
     visible, moment = clause(ANYTHING, access), moment_text(where.known_at)
@@ -193,15 +183,15 @@ def _then(db: Database, where: Filter, access: Access) -> Iterator[_Then]:
         key: record.memory for key, record in zip(first.tolist(), memories.by_key(db, first), strict=True)
     }
     for key, text, present in rows:
-        memory = only[key] if text is None else _from_json(text)
+        memory = only[key] if text is None else memory_from_json(text)
         if passed(memory, where, access):
-            yield _Then(key=key, memory=memory, reworded=text_hash(memory) != present)
+            yield key, memory, text_hash(memory) != present
 
 
 def texts(db: Database, key: int) -> set[str]:
     """Every text of a memory's earlier revisions."""
     rows = db.execute("SELECT memory FROM revisions WHERE key = ?", (key,))
-    earlier = [_from_json(row[0]) for row in rows]
+    earlier = [memory_from_json(row[0]) for row in rows]
     return {text for memory in earlier for text in (memory.content, *memory.phrasings)}
 
 
@@ -233,25 +223,18 @@ def tombstone(db: Database, memory_id: str, access: Access) -> Tombstone | None:
     return Tombstone(memory_id=memory_id, deleted_at=datetime.fromisoformat(row[0])) if row else None
 
 
-def _as_json(memory: Memory) -> str:
-    return json_text(dict(zip(memories.COLUMNS, memories.to_row(memory), strict=True)))
-
-
-def _from_json(text: str) -> Memory:
+def memory_from_json(text: str) -> Memory:
     columns = orjson.loads(text)  # an older Vestige wrote fewer of them
     return memories.from_row([columns.get(name) for name in memories.COLUMNS])
 
 
 # -- The append-only event log. Numbers are given inside the write transaction, in commit order.
 
+CODEC = RowCodec("position node seq clock at:moment kind memory_id scope payload:mapping")
 INSERT = (
-    "INSERT INTO events (position, node, seq, clock, at, kind, memory_id, scope, payload, prior, new)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    f"INSERT INTO events ({', '.join(CODEC.columns)}, prior, new) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-SELECT = (
-    "SELECT e.position, e.node, e.seq, e.clock, e.at, e.kind, e.memory_id, e.scope, e.payload FROM events e"
-)
-
+SELECT = f"SELECT {', '.join(f'e.{column}' for column in CODEC.columns)} FROM events e"
 NAMED = (
     f"{SELECT.replace('FROM events e', 'FROM json_each(?) t CROSS JOIN events e')}"
     " ON e.node = json_extract(t.value, '$[0]') AND e.seq = CAST(json_extract(t.value, '$[1]') AS BIGINT)"
@@ -291,7 +274,6 @@ def append(
     """Write events of this node and give them the positions and sequence numbers after these."""
     events, rows = [], []
     for number, entry in enumerate(entries, start=1):
-        payload = json_text(entry.payload)
         event = LogEvent(
             position=position + number,
             node=node,
@@ -301,10 +283,10 @@ def append(
             kind=entry.kind,
             memory_id=entry.memory_id,
             scope=entry.scope,
-            payload=json_mapping(payload),
+            payload=json_mapping(json_text(entry.payload)),
         )
         events.append(event)
-        rows.append(_row(event, payload, entry.around))
+        rows.append((*CODEC.to_row(event), *(entry.around or (None, None))))
     db.executemany(INSERT, rows)
     return events
 
@@ -313,7 +295,7 @@ def take(db: Database, events: Sequence[LogEvent]) -> None:
     """Append events of other stores, under their own names."""
     position = last_position(db)
     at_end = [replace(event, position=position + number) for number, event in enumerate(events, start=1)]
-    db.executemany(INSERT, [_row(event, json_text(event.payload), None) for event in at_end])
+    db.executemany(INSERT, [(*CODEC.to_row(event), None, None) for event in at_end])
 
 
 def known(db: Database, names: Iterable[tuple[str, int]]) -> list[LogEvent]:
@@ -335,16 +317,11 @@ def last_position(db: Database) -> int:
     return int(position)
 
 
-def _row(event: LogEvent, payload: str, around: tuple[str, str] | None) -> tuple[Any, ...]:
-    numbers = (event.position, event.node, event.seq, event.clock, moment_text(event.at))
-    return (*numbers, event.kind, event.memory_id, event.scope, payload, *(around or (None, None)))
-
-
 def read(db: Database, *, access: Access, memory_id: str | None, after: int, limit: int) -> list[LogEvent]:
     """Events after a position, in commit order."""
-    conditions = [Condition(sql="e.position > ?", params=(after,))]
+    conditions = [Condition.of("e.position > ?", after)]
     if memory_id is not None:
-        conditions.append(Condition(sql="e.memory_id = ?", params=(memory_id,)))
+        conditions.append(Condition.of("e.memory_id = ?", memory_id))
     if access != EVERYTHING:
         conditions.extend(_readable(access))
     wanted = SqlConditions(conditions=tuple(conditions))
@@ -364,13 +341,13 @@ def latest(db: Database, asked: LogQuery, *, access: Access, limit: int) -> list
 
 def _asked(asked: LogQuery) -> Iterator[Condition]:
     if asked.memory_id is not None:
-        yield Condition(sql="e.memory_id = ?", params=(asked.memory_id,))
+        yield Condition.of("e.memory_id = ?", asked.memory_id)
     if asked.since is not None:
-        yield Condition(sql="e.at >= ?", params=(moment_text(asked.since),))
+        yield Condition.of("e.at >= ?", moment_text(asked.since))
     if asked.until is not None:
-        yield Condition(sql="e.at < ?", params=(moment_text(asked.until),))
+        yield Condition.of("e.at < ?", moment_text(asked.until))
     if asked.before is not None:
-        yield Condition(sql="e.position < ?", params=(asked.before,))
+        yield Condition.of("e.position < ?", asked.before)
     if asked.scope is not None:
         yield in_scope("e.scope", asked.scope, inherited=asked.inherited)
     yield from _of_kind(asked)
@@ -379,14 +356,12 @@ def _asked(asked: LogQuery) -> Iterator[Condition]:
 def _of_kind(asked: LogQuery) -> Iterator[Condition]:
     said = "coalesce(json_extract(e.payload, '$.evidence'), '')"
     if asked.kinds:
-        yield Condition(sql=f"e.kind IN ({', '.join('?' * len(asked.kinds))})", params=asked.kinds)
+        yield Condition.of(f"e.kind IN ({', '.join('?' * len(asked.kinds))})", *asked.kinds)
     if asked.evidence:
         wanted = tuple(one.value for one in asked.evidence)
-        yield Condition(
-            sql=f"e.kind = ? AND {said} IN ({', '.join('?' * len(wanted))})", params=(REMARKED, *wanted)
-        )
+        yield Condition.of(f"e.kind = ? AND {said} IN ({', '.join('?' * len(wanted))})", REMARKED, *wanted)
     if not asked.exposures:
-        yield Condition(sql=f"{said} <> ?", params=(Evidence.EXPOSED.value,))
+        yield Condition.of(f"{said} <> ?", Evidence.EXPOSED.value)
 
 
 def _readable(access: Access) -> Iterator[Condition]:
@@ -398,31 +373,21 @@ def _readable(access: Access) -> Iterator[Condition]:
         yield within("e.scope", access.scopes)
     about = "SELECT 1 FROM memories m WHERE m.id = e.memory_id"
     if access.domains is None:
-        yield Condition(sql=f"NOT EXISTS ({about} AND NOT ({visible.sql}))", params=visible.params)
+        yield Condition.of(f"NOT EXISTS ({about} AND NOT ({visible.sql}))", *visible.params)
     else:
-        yield Condition(sql=f"EXISTS ({about} AND {visible.sql})", params=visible.params)
+        yield Condition.of(f"EXISTS ({about} AND {visible.sql})", *visible.params)
     target = "SELECT 1 FROM memories m WHERE m.id = json_extract(e.payload, '$.target')"
-    yield Condition(
-        sql=f"e.kind NOT IN (?, ?) OR EXISTS ({target} AND {visible.sql})",
-        params=(LINKED, UNLINKED, *visible.params),
+    yield Condition.of(
+        f"e.kind NOT IN (?, ?) OR EXISTS ({target} AND {visible.sql})", LINKED, UNLINKED, *visible.params
     )
-    document = SqlConditions(conditions=(Condition(sql=OF_DOCUMENT), *documents.reached_by(access)))
-    yield Condition(
-        sql=f"e.kind NOT IN (?, ?) OR EXISTS (SELECT 1 FROM documents d WHERE {document.sql})",
-        params=(PUT, DROPPED, *document.params),
+    document = SqlConditions(conditions=(Condition.of(OF_DOCUMENT), *documents.reached_by(access)))
+    yield Condition.of(
+        f"e.kind NOT IN (?, ?) OR EXISTS (SELECT 1 FROM documents d WHERE {document.sql})",
+        PUT,
+        DROPPED,
+        *document.params,
     )
 
 
-def from_row(row: tuple[Any, ...]) -> LogEvent:  # a row of the driver
-    """The event back from its columns."""
-    return LogEvent(
-        position=row[0],
-        node=row[1],
-        seq=row[2],
-        clock=row[3],
-        at=datetime.fromisoformat(row[4]),
-        kind=row[5],
-        memory_id=row[6],
-        scope=row[7],
-        payload=json_mapping(row[8]),
-    )
+def from_row(row: Sequence[Any]) -> LogEvent:
+    return LogEvent(**CODEC.fields(row))

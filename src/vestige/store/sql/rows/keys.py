@@ -3,18 +3,17 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-import orjson
-
 from vestige.core.api_key import ApiKey
 from vestige.core.errors import Conflict, NotFound
 from vestige.core.models import check_name
 from vestige.store.sql.database import Database, Row, Transactions
-from vestige.store.sql.filters import json_text, listed, moment_text, optional_moment, optional_text
+from vestige.store.sql.filters import RowCodec, listed, moment_text
 
-COLUMNS = (
-    "id", "hash", "label", "permissions", "scopes", "domains",
-    "created_at", "expires_at", "last_used", "revoked_at",
-)  # fmt: skip
+CODEC = RowCodec(
+    "id hash label permissions:strings scopes:strings? domains:strings? created_at:moment"
+    " expires_at:moment? last_used:moment? revoked_at:moment?"
+)
+COLUMNS = CODEC.columns
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM api_keys"
 _ORDER = " ORDER BY created_at, id"
 _INSERT = f"INSERT INTO api_keys ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
@@ -66,20 +65,7 @@ class KeyTable:
 
 
 def from_row(row: Row) -> ApiKey:
-    """A key back from its row."""
-    columns = dict(zip(COLUMNS, row, strict=True))
-    return ApiKey(
-        id=columns["id"],
-        hash=columns["hash"],
-        label=columns["label"],
-        permissions=tuple(orjson.loads(columns["permissions"])),
-        scopes=_names(columns["scopes"]),
-        domains=_names(columns["domains"]),
-        created_at=datetime.fromisoformat(columns["created_at"]),
-        expires_at=optional_moment(columns["expires_at"]),
-        last_used=optional_moment(columns["last_used"]),
-        revoked_at=optional_moment(columns["revoked_at"]),
-    )
+    return ApiKey(**CODEC.fields(row))
 
 
 def _put(db: Database, key: ApiKey, replacing: str | None) -> None:
@@ -90,7 +76,7 @@ def _put(db: Database, key: ApiKey, replacing: str | None) -> None:
         if _of_id(db, replacing).revoked_at is not None:
             raise Conflict("This key was revoked already.", details={"id": replacing})
         _revoke(db, replacing, key.created_at)
-    db.execute(_INSERT, _row(key))
+    db.execute(_INSERT, CODEC.to_row(key))
 
 
 def _revoke(db: Database, key_id: str, at: datetime) -> ApiKey:
@@ -113,22 +99,3 @@ def _of_id(db: Database, key_id: str) -> ApiKey:
     if row is None:
         raise NotFound(f"There is no key {key_id}.", details={"id": key_id})
     return from_row(row)
-
-
-def _row(key: ApiKey) -> Row:
-    return (
-        key.id,
-        key.hash,
-        key.label,
-        json_text(key.permissions),
-        None if key.scopes is None else json_text(key.scopes),
-        None if key.domains is None else json_text(key.domains),
-        moment_text(key.created_at),
-        optional_text(key.expires_at),
-        optional_text(key.last_used),
-        optional_text(key.revoked_at),
-    )
-
-
-def _names(columns: str | None) -> tuple[str, ...] | None:
-    return None if columns is None else tuple(orjson.loads(columns))

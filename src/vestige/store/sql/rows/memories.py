@@ -10,48 +10,16 @@ from numpy.typing import NDArray
 
 from vestige.core.models import ANYTHING, Access, Filter, Memory, Order, Record
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import (
-    SqlConditions,
-    clause,
-    json_mapping,
-    json_strings,
-    json_text,
-    keys_from_text,
-    listed,
-    moment_text,
-    optional_moment,
-    optional_text,
-)
+from vestige.store.sql.filters import RowCodec, SqlConditions, clause, keys_from_text, listed
 from vestige.store.sql.rows import store_facts, strengths
 
-COLUMNS = (
-    "id",
-    "scope",
-    "created_at",
-    "updated_at",
-    "node_type",
-    "source",
-    "author",
-    "agent_id",
-    "session_id",
-    "thread",
-    "position",
-    "occurred_at",
-    "valid_from",
-    "valid_until",
-    "superseded_by",
-    "pinned",
-    "suppression_count",
-    "suppressed_at",
-    "archived_at",
-    "revision",
-    "tags",
-    "domains",
-    "domain_scores",
-    "metadata",
-    "content",
-    "phrasings",
+CODEC = RowCodec(
+    "id scope created_at:moment updated_at:moment node_type source author agent_id session_id thread position"
+    " occurred_at:moment? valid_from:moment? valid_until:moment? superseded_by pinned:flag suppression_count"
+    " suppressed_at:moment? archived_at:moment? revision tags:strings domains:strings domain_scores:mapping"
+    " metadata:mapping content phrasings:strings"
 )
+COLUMNS, to_row = CODEC.columns, CODEC.to_row
 WIDTH = len(COLUMNS)
 MEMORY = ", ".join(f"m.{column}" for column in COLUMNS)
 RECORD = (
@@ -94,72 +62,11 @@ class Stored:
     text_hash: str
 
 
-def to_row(memory: Memory) -> MemoryRow:
-    """The columns of a memory."""
-    return (
-        memory.id,
-        memory.scope,
-        moment_text(memory.created_at),
-        moment_text(memory.updated_at),
-        memory.node_type,
-        memory.source,
-        memory.author,
-        memory.agent_id,
-        memory.session_id,
-        memory.thread,
-        memory.position,
-        optional_text(memory.occurred_at),
-        optional_text(memory.valid_from),
-        optional_text(memory.valid_until),
-        memory.superseded_by,
-        int(memory.pinned),
-        memory.suppression_count,
-        optional_text(memory.suppressed_at),
-        optional_text(memory.archived_at),
-        memory.revision,
-        json_text(memory.tags),
-        json_text(memory.domains),
-        json_text(memory.domain_scores),
-        json_text(memory.metadata),
-        memory.content,
-        json_text(memory.phrasings),
-    )
-
-
 def from_row(row: Sequence[Any]) -> Memory:
-    """The memory back from its columns."""
-    return Memory(
-        id=row[0],
-        scope=row[1],
-        created_at=datetime.fromisoformat(row[2]),
-        updated_at=datetime.fromisoformat(row[3]),
-        node_type=row[4],
-        source=row[5],
-        author=row[6],
-        agent_id=row[7],
-        session_id=row[8],
-        thread=row[9],
-        position=row[10],
-        occurred_at=optional_moment(row[11]),
-        valid_from=optional_moment(row[12]),
-        valid_until=optional_moment(row[13]),
-        superseded_by=row[14],
-        pinned=bool(row[15]),
-        suppression_count=row[16],
-        suppressed_at=optional_moment(row[17]),
-        archived_at=optional_moment(row[18]),
-        revision=row[19],
-        tags=json_strings(row[20]),
-        domains=json_strings(row[21]),
-        domain_scores=json_mapping(row[22]),
-        metadata=json_mapping(row[23]),
-        content=row[24],
-        phrasings=json_strings(row[25]),
-    )
+    return Memory(**CODEC.fields(row))
 
 
 def insert(db: Database, rows: Mapping[int, WrittenMemory]) -> None:
-    """New memories under their keys."""
     db.executemany(INSERT, [(key, row.text_hash, *row.columns) for key, row in rows.items()])
     _insert_labels(db, rows)
 
@@ -179,7 +86,6 @@ def delete(db: Database, keys: Iterable[int]) -> None:
 
 
 def by_id(db: Database, memory_ids: Iterable[str], access: Access) -> dict[str, Record]:
-    """The records of these ids within the access."""
     visible = clause(ANYTHING, access)
     rows = db.execute(
         f"{RECORD} WHERE m.id IN (SELECT value FROM json_each(?)) AND {visible.sql}",
@@ -208,7 +114,6 @@ def present(db: Database, memory_ids: Iterable[str]) -> list[Memory]:
 
 
 def keys_of(db: Database, memory_ids: Iterable[str]) -> dict[str, int]:
-    """The keys of the existing ones of these ids."""
     rows = db.execute(
         "SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))", (listed(memory_ids),)
     )
@@ -223,7 +128,6 @@ def by_key(db: Database, keys: NDArray[np.int64]) -> list[Record]:
 
 
 def ids_of(db: Database, keys: Iterable[int]) -> dict[int, str]:
-    """The public ids of keys."""
     rows = db.execute(
         "SELECT key, id FROM memories WHERE key IN (SELECT value FROM json_each(?))", (listed(list(keys)),)
     )
@@ -266,7 +170,6 @@ def texts_after(db: Database, key: int, limit: int) -> tuple[list[tuple[int, Mem
 
 
 def keys(db: Database, wanted: SqlConditions) -> NDArray[np.int64]:
-    """The keys of everything that matches."""
     if wanted.retained is not None:
         return strengths.retentions(db, wanted, "m.key", wanted.retained.now)[0]
     found = db.execute(f"{KEYS} WHERE {wanted.sql}", wanted.params)
@@ -290,7 +193,6 @@ def allowed(db: Database, wanted: SqlConditions, size: int) -> NDArray[np.bool_]
 
 
 def count(db: Database, wanted: SqlConditions) -> int:
-    """The number of matching records."""
     if wanted.retained is not None:
         return len(keys(db, wanted))
     return int(db.execute(f"SELECT count(*) FROM memories m WHERE {wanted.sql}", wanted.params).fetchone()[0])
@@ -320,7 +222,6 @@ def same_text(db: Database, fingerprints: Sequence[str], scope: str, wanted: Sql
 
 
 def refresh_fingerprints(db: Database, fingerprints: Mapping[int, frozenset[str]]) -> None:
-    """Derive the fingerprints of memories again."""
     db.executemany("DELETE FROM fingerprints WHERE key = ?", [(key,) for key in fingerprints])
     db.executemany(
         "INSERT INTO fingerprints (key, fingerprint) VALUES (?, ?)",

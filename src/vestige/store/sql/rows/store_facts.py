@@ -67,7 +67,6 @@ def unkept(db: Database) -> Profile | None:
 
 
 def of_signature(db: Database, signature: Signature) -> Profile | None:
-    """The kept profile of a signature."""
     return next((one for one in kept(db).values() if one.signature == signature), None)
 
 
@@ -88,7 +87,6 @@ def activate(db: Database, chosen: Profile) -> None:
 
 
 def give_up_coming(db: Database) -> None:
-    """Abandon the coming profile."""
     db.execute("UPDATE profiles SET active = -1 WHERE active = 0")
 
 
@@ -111,7 +109,6 @@ def require(held: Profile | None, signature: Signature) -> None:
 
 
 def claimed(db: Database, key: str) -> Claim | None:
-    """The claim made under a key."""
     row = db.execute("SELECT key, digest, answer, at FROM claims WHERE key = ?", (key,)).fetchone()
     if row is None:
         return None

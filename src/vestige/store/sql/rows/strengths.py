@@ -9,38 +9,25 @@ from numpy.typing import NDArray
 
 from vestige.cognition.fsrs import strength as cognition
 from vestige.core.errors import InvalidInput
-from vestige.core.models import LearningState, Strength
+from vestige.core.models import Strength
 from vestige.store.merge.strength_log import FOLDED_FROM
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import (
     Retained,
+    RowCodec,
     SqlConditions,
-    from_microseconds,
     json_text,
     listed,
     microseconds,
     moment_text,
-    optional_moment,
-    optional_text,
 )
 
-COLUMNS = (
-    "stability",
-    "difficulty",
-    "decay_from",
-    "due_at",
-    "last_accessed",
-    "retention",
-    "retention_at",
-    "retrieval",
-    "storage",
-    "learning_state",
-    "reps",
-    "lapses",
-    "exposed_at",
-    "times_retrieved",
-    "times_useful",
+CODEC = RowCodec(
+    "stability difficulty decay_from:microseconds due_at:moment last_accessed:moment retention"
+    " retention_at:moment retrieval storage learning_state:state reps lapses exposed_at:moment?"
+    " times_retrieved times_useful"
 )
+COLUMNS, to_row = CODEC.columns, CODEC.to_row
 CURVE = "(SELECT w20 FROM curve)"
 STRENGTH = ", ".join([*(f"s.{column}" for column in COLUMNS), CURVE])
 PUT = (
@@ -53,47 +40,9 @@ Keys = NDArray[np.int64]
 Levels = NDArray[np.float64]
 
 
-def to_row(strength: Strength) -> tuple[Any, ...]:  # what the driver takes for the columns above
-    """The columns of a strength."""
-    return (
-        strength.stability,
-        strength.difficulty,
-        microseconds(strength.decay_from),
-        moment_text(strength.due_at),
-        moment_text(strength.last_accessed),
-        strength.retention,
-        moment_text(strength.retention_at),
-        strength.retrieval,
-        strength.storage,
-        strength.learning_state.value,
-        strength.reps,
-        strength.lapses,
-        optional_text(strength.exposed_at),
-        strength.times_retrieved,
-        strength.times_useful,
-    )
-
-
 def from_row(row: Sequence[Any]) -> Strength:
-    """The strength back from its columns and the curve."""
-    return Strength(
-        stability=row[0],
-        difficulty=row[1],
-        decay_from=from_microseconds(row[2]),
-        due_at=datetime.fromisoformat(row[3]),
-        last_accessed=datetime.fromisoformat(row[4]),
-        retention=row[5],
-        retention_at=datetime.fromisoformat(row[6]),
-        retrieval=row[7],
-        storage=row[8],
-        learning_state=LearningState(row[9]),
-        reps=row[10],
-        lapses=row[11],
-        exposed_at=optional_moment(row[12]),
-        times_retrieved=row[13],
-        times_useful=row[14],
-        curve=row[15],
-    )
+    """The strength of its columns and the curve."""
+    return Strength(**CODEC.fields(row[:-1]), curve=row[-1])
 
 
 def as_json(strength: Strength) -> str:
@@ -122,13 +71,11 @@ def put_by_id(db: Database, strengths: Mapping[str, Strength], after: int) -> in
 
 
 def curve(db: Database) -> float:
-    """The curve of forgetting of the store."""
     w20: float = db.execute("SELECT w20 FROM curve").fetchone()[0]
     return w20
 
 
 def tune(db: Database, w20: float) -> None:
-    """Set the curve of forgetting of the store."""
     db.execute("UPDATE curve SET w20 = ?", (w20,))
 
 
@@ -166,5 +113,4 @@ def retrievals(db: Database, wanted: SqlConditions, now: datetime) -> Levels:
 
 
 def is_retained(strength: Strength, bounds: Retained) -> bool:
-    """Whether one strength is within the bounds."""
     return bounds.low <= cognition.retention_of(strength, bounds.now) <= bounds.high

@@ -11,7 +11,7 @@ from vestige.cognition.text.analyser import ANALYSER_VERSION, fingerprint, memor
 from vestige.cognition.text.form import features
 from vestige.core.models import Memory
 from vestige.store.sql.database import Database, Surfaces
-from vestige.store.sql.filters import json_text, listed, microseconds, optional_text
+from vestige.store.sql.filters import RowCodec, json_text, listed, microseconds, optional_text
 from vestige.store.sql.rows import memories
 
 # -- Rows of the table `places`: the thread, position and form of each memory. The directory of every
@@ -27,16 +27,13 @@ MADE_FROM = frozenset({
 })  # fmt: skip
 """The fields that terms and this row are made from; a change of any other does not affect them."""
 
-PUT = (
-    "INSERT INTO places (key, thread, source, position, length, form, flags, speaker, born)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
+CODEC = RowCodec("thread source position length form flags speaker born")
+PUT = f"INSERT INTO places (key, {', '.join(CODEC.columns)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadRow:
-    """A row of `places`. Outside any thread, `thread` has no value; `born` is the creation time in
-    microseconds."""
+    """A row of `places`: without a `thread` outside any; `born` is the creation time in microseconds."""
 
     thread: int | None
     source: int | None
@@ -78,23 +75,13 @@ def thread_hash(memory: Memory) -> int | None:
 
 
 def source_hash(source: str) -> int:
-    """A number for a source."""
     return _hash(source)
 
 
 def put_threads(db: Database, places: Mapping[int, ThreadRow]) -> None:
     """Write the rows of memories, replacing those there under a new `seq`."""
     db.execute("DELETE FROM places WHERE key IN (SELECT value FROM json_each(?))", (listed(places),))
-    db.executemany(
-        PUT,
-        [
-            (
-                *(key, one.thread, one.source, one.position, one.length),
-                *(one.form, one.flags, one.speaker, one.born),
-            )
-            for key, one in places.items()
-        ],
-    )
+    db.executemany(PUT, [(key, *CODEC.to_row(one)) for key, one in places.items()])
 
 
 def bury(db: Database, keys: Iterable[int]) -> None:
@@ -133,7 +120,6 @@ class Analysis:
 
 
 def analyse(memory: Memory) -> Analysis:
-    """Derive the rows of a memory."""
     terms = memory_terms(memory)
     return Analysis(
         revision=memory.revision,
@@ -144,7 +130,6 @@ def analyse(memory: Memory) -> Analysis:
 
 
 def fingerprints(memory: Memory) -> frozenset[str]:
-    """The fingerprints of a memory's wordings."""
     return frozenset(fingerprint(wording) for wording in (memory.content, *memory.phrasings))
 
 

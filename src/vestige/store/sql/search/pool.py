@@ -44,15 +44,13 @@ NO_KEYS: Integers = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoughtTerms:
-    """The distinct terms of a query that count, the number of times each is requested, and which an index can
-    hold."""
+    """The distinct terms of a query that count, how often each is requested, and which an index can hold."""
 
     times: Mapping[str, int]
     indexable: tuple[str, ...]
 
     @classmethod
     def of(cls, terms: Sequence[str]) -> "SoughtTerms":
-        """The sought terms of a query."""
         often = Counter(terms)
         times = {term: often[term] for term in bm25.considered(often)}
         return cls(times=times, indexable=tuple(filter(is_indexable, times)))
@@ -66,10 +64,8 @@ class SoughtTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lexical:
-    """The scores of all rows that share a term with the query, and in how many memories each term is.
-
-    `terms` are those that were looked up, in the numbering of the postings.
-    """
+    """The scores of all rows that share a term with the query, and in how many memories each term is. `terms`
+    are those that were looked up, in the numbering of the postings."""
 
     scores: Scores
     frequencies: Mapping[str, int]
@@ -83,10 +79,8 @@ def is_indexable(term: str) -> bool:
 
 
 def looked_up(sought: SoughtTerms, common: Sequence[Frequency] | None, budget: int | None) -> list[str]:
-    """The terms to look up: all, or where `common` says how common they are, those within the budget.
-
-    Sorted, so that scores are the same to the last bit for any order of the terms.
-    """
+    """The terms to look up: all, or where `common` says how common they are, those within the budget. Sorted,
+    so that scores are the same to the last bit for any order of the terms."""
     return sorted(sought.indexable if common is None else bm25.affordable(common, budget))
 
 
@@ -162,10 +156,7 @@ def best_rows(ids_of: Ids, scores: Scores, allowed: Mask | None, limit: int) -> 
 
 def highest(ids_of: Ids, keys: Integers, scores: Sequence[Floats], limit: int) -> Integers:
     """The positions of the `limit` highest scores, the later scores and then the ids deciding ties; not in
-    order.
-
-    Ids are read only when a tie crosses the limit.
-    """
+    order. Ids are read only when a tie crosses the limit."""
     if len(keys) <= limit:
         return np.arange(len(keys))
     if not limit:
@@ -209,7 +200,6 @@ class ArmKeys:
 
     @property
     def keys(self) -> Integers:
-        """All candidates, ascending."""
         # A few hundred: numpy's sets take ten times as long.
         every = {*self.near.tolist(), *self.literal.tolist(), *self.worded.tolist()}
         return np.array(sorted(every), dtype=np.int64)
@@ -222,14 +212,6 @@ class TableSignals:
     ids: tuple[str, ...]
     keys: Integers
     traits: Traits
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
-    """The number of memories, and in how many of them each term is."""
-
-    frequencies: Mapping[str, int]
-    memories: int
 
 
 def most_near(probe: Probe, directory: Directory) -> int:
@@ -252,7 +234,6 @@ def nearest(
 
 
 def worded(ids_of: Ids, found: Lexical, allowed: Mask | None, limit: int) -> Integers:
-    """The keys the lexical arm finds."""
     return found.scores.rows[best_rows(ids_of, found.scores, allowed, limit)]
 
 
@@ -267,8 +248,8 @@ def pool(
     sketch: Sketch | None,
 ) -> CandidatePool:
     """The candidates with every signal; `closest` and `literals` are in the order of `signals`."""
-    counted = _counted(arms, directory)
-    own, window, thread, covered = _levels(arms.lexical, counted, signals.keys)
+    frequencies, memories = _counted(arms, directory)
+    own, window, thread, covered = _levels(arms.lexical, frequencies, memories, signals.keys)
     return CandidatePool(
         ids=signals.ids,
         own=own,
@@ -287,8 +268,8 @@ def pool(
         by_literal=_among(signals.keys, arms.literal),
         traits=signals.traits,
         sketch=sketch,
-        frequencies=counted.frequencies,
-        memories=counted.memories,
+        frequencies=frequencies,
+        memories=memories,
     )
 
 
@@ -320,15 +301,15 @@ def signals_of(directory: Directory, rows: Sequence[Row]) -> TableSignals:
 
 
 def _among(keys: Integers, found: Integers) -> Flags:
-    """Which of the keys an arm found."""
     there = set(found.tolist())
     return np.array([key in there for key in keys.tolist()], dtype=np.bool_)
 
 
-def _counted(arms: ArmKeys, directory: Directory) -> Counted:
+def _counted(arms: ArmKeys, directory: Directory) -> tuple[Mapping[str, int], int]:
+    """In how many memories each term is, and the number of memories."""
     found, nearby = arms.lexical, arms.nearby
     if nearby is None:
-        return Counted(frequencies=found.frequencies, memories=directory.memories)
+        return found.frequencies, directory.memories
     inside = np.zeros(int(max(nearby.max(), found.postings.rows.max(initial=0))) + 1, dtype=np.bool_)
     inside[nearby] = True
     counts = np.bincount(found.postings.terms, inside[found.postings.rows], len(found.terms))
@@ -338,7 +319,7 @@ def _counted(arms: ArmKeys, directory: Directory) -> Counted:
     }
     shares = np.rint(counts * (NEARBY / len(nearby)))
     frequencies |= {term: int(count) for term, count in zip(found.terms, shares, strict=True)}
-    return Counted(frequencies=frequencies, memories=NEARBY)
+    return frequencies, NEARBY
 
 
 def _dated(directory: Directory, found: Lexical, date_terms: Sequence[str], keys: Integers) -> Floats:
@@ -358,13 +339,15 @@ def _dated(directory: Directory, found: Lexical, date_terms: Sequence[str], keys
     return _at_keys(scores.rows, scores.window, keys)
 
 
-def _levels(found: Lexical, counted: Counted, keys: Integers) -> tuple[Floats, Floats, Floats, Floats]:
+def _levels(
+    found: Lexical, frequencies: Mapping[str, int], memories: int, keys: Integers
+) -> tuple[Floats, Floats, Floats, Floats]:
     """The BM25 of these keys at the three levels, and the share of the query that their windows cover."""
     scores = found.scores
-    left_out = counted.frequencies.keys() - set(found.terms)
+    left_out = frequencies.keys() - set(found.terms)
     sought = [*found.terms, *(term for term in left_out if not found.frequencies[term])]
-    whole = mass(sought, counted.frequencies, counted.memories)
-    weights = np.array([idf(counted.frequencies[term], counted.memories) for term in found.terms])
+    whole = mass(sought, frequencies, memories)
+    weights = np.array([idf(frequencies[term], memories) for term in found.terms])
     terms, places = scores.held
     held = np.zeros(len(scores.rows))
     if whole:

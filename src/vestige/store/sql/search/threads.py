@@ -38,11 +38,9 @@ THREAD, SOURCE, POSITION, LENGTH, SPEAKER, SMALL, BORN = range(COLUMNS)
 
 @dataclass(slots=True)
 class Directory:
-    """The cache of one store, shared by its threads.
-
-    `group` numbers threads as the contract has them, `before` and `after` are keys; -1 (`NOBODY`) means no
-    neighbour. A key without a memory has the length -1.
-    """
+    """The cache of one store, shared by its threads. `group` numbers threads as the contract has them,
+    `before` and `after` are keys; -1 (`NOBODY`) means no neighbour. A key without a memory has the length
+    -1."""
 
     memories: int = 0
     total: int = 0
@@ -96,7 +94,6 @@ class Directory:
         return self._size
 
     def collection(self) -> Collection:
-        """The arrays for scoring words."""
         return Collection(
             lengths=self._columns[LENGTH, : self._size],
             before=self._beside[0, : self._size],
@@ -115,11 +112,9 @@ class Directory:
         return self._look_up(self._columns[LENGTH], keys, -1) >= 0
 
     def forms(self, keys: Integers) -> Integers:
-        """The form of each key."""
         return self._look_up(self._columns[SMALL], keys, 0) >> 8
 
     def flags(self, keys: Integers) -> Integers:
-        """The flags of each key."""
         return self._look_up(self._columns[SMALL], keys, 0) >> 1 & 0x7F
 
     def speakers(self, keys: Integers) -> Integers:
@@ -147,7 +142,6 @@ class Directory:
         return heard[self.threads(keys)]
 
     def threads(self, keys: Integers) -> Integers:
-        """The number of each key's thread."""
         return self._look_up(self._group, keys, NOBODY)
 
     def beside(self, keys: Integers, side: int) -> Integers:
@@ -155,7 +149,6 @@ class Directory:
         return self._look_up(self._beside[(side + 1) // 2], keys, NOBODY)
 
     def of_source(self, source: int) -> Integers:
-        """The keys of the memories with this source's hash."""
         return np.flatnonzero(
             (self._columns[SOURCE, : self._size] == source) & (self._columns[LENGTH, : self._size] >= 0)
         )

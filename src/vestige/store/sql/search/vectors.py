@@ -71,17 +71,14 @@ class TokenEntry(NamedTuple):  # a search makes hundreds: a dataclass takes thre
 
     @property
     def size(self) -> int:
-        """The memory it takes."""
         return len(self.bits) + len(self.asked) + ENTRY_BYTES
 
 
 @dataclass(slots=True)
 class TokenCache:
-    """Token bits as they were last read, for any number of threads.
-
-    They are deleted only together with vectors, and every deleted vector is in the journal: when that has
-    grown, or another profile is in use, everything is read again.
-    """
+    """Token bits as they were last read, for any number of threads. They are deleted only together with
+    vectors, and every deleted vector is in the journal: when that has grown, or another profile is in use,
+    everything is read again."""
 
     _version: Version = (0, 0)
     _bytes: int = 0
@@ -89,7 +86,6 @@ class TokenCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def held(self, version: Version, keys: Iterable[int]) -> dict[int, TokenEntry]:
-        """The valid entries of these memories."""
         with self._lock:
             if version != self._version:
                 self._version, self._bytes, self._held = version, 0, {}
@@ -224,8 +220,7 @@ def by_id(
 
 
 def write(db: Database, held: store_facts.Profile | None, taken: Mapping[int, Embedded]) -> None:
-    """Write the vectors of memories that have none under a profile; the first ones decide the profile in
-    use."""
+    """Write vectors of memories that have none under a profile; the first decide the profile in use."""
     for one in taken.values():
         store_facts.require(held, one.signature)
         if held is None:
@@ -316,7 +311,6 @@ class Closest:
 
     @classmethod
     def none(cls, count: int, dimension: int) -> "Closest":
-        """The value for memories without vectors."""
         nowhere = np.zeros(count, dtype=np.int64)
         return cls(
             cosine=np.full(count, np.nan),

@@ -9,6 +9,9 @@ from contextlib import closing
 from pathlib import Path
 
 from vestige.core.errors import InvalidInput, StoreCorrupt, StoreFull
+from vestige.core.models import ANYTHING, EVERYTHING, Order
+from vestige.store.contract.store import MemoryStore
+from vestige.store.sqlite.connection import SqliteConnections, WriterWait
 from vestige.store.sqlite.file import identity
 
 PAGES_PER_STEP = 1024
@@ -21,12 +24,10 @@ Prove = Callable[[Path], None]
 
 
 def copy(source: sqlite3.Connection, destination: Path, *, prove: Prove | None = None) -> None:
-    """Copy the snapshot of `source` into a new file, verify it, and only then give it its name.
-
-    `source` is inside a read transaction, so the copy is of one moment and writers neither wait nor make it
-    start over. The copy has no write-ahead log and gets a new node id when it is opened. Without `prove` only
-    the file is checked: a store of an older schema cannot be opened unchanged.
-    """
+    """Copy the snapshot of `source` into a new file, verify it, and only then give it its name. `source` is
+    inside a read transaction, so the copy is of one moment and writers neither wait nor make it start over.
+    The copy has no write-ahead log and gets a new node id when it is opened. Without `prove` only the file is
+    checked: a store of an older schema cannot be opened unchanged."""
     if destination.exists():
         raise _exists(destination)
     if not destination.parent.is_dir():
@@ -97,7 +98,6 @@ def _publish(partial: Path, destination: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Flush a file or directory to the disk."""
     if path.is_dir() and os.name == "nt":  # Windows cannot open directories
         return
     handle = os.open(path, os.O_RDONLY)
@@ -111,3 +111,27 @@ def _exists(destination: Path) -> InvalidInput:
     return InvalidInput(
         f"{destination} exists already.", hint="Give the backup a new name; nothing is overwritten."
     )
+
+
+# -- The proof that a copy is a store.
+
+
+def lying(path: Path, waiting: WriterWait) -> SqliteConnections:
+    """Connections to a file that does not change; they create no file beside it."""
+    return SqliteConnections(
+        path=path, waiting=waiting, uri=f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    )
+
+
+def read_one_of_each(store: MemoryStore, connections: SqliteConnections) -> None:
+    """Read the newest and the oldest memory with its history, an event, an edge, a document of each kind."""
+    for order in (Order.NEWEST, Order.OLDEST):
+        for record in store.find(ANYTHING, access=EVERYTHING, order=order, limit=1):
+            store.history(record.memory.id, access=EVERYTHING)
+            store.log(access=EVERYTHING, memory_id=record.memory.id, limit=1)
+    store.signature()
+    next(store.stream_edges(access=EVERYTHING, batch=1), None)
+    with connections.reading(snapshot=False) as db:
+        kinds = [row[0] for row in db.execute("SELECT DISTINCT kind FROM documents")]
+    for kind in kinds:
+        store.documents(kind, access=EVERYTHING, limit=1)

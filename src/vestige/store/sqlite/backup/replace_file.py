@@ -13,18 +13,16 @@ from vestige.core.errors import StoreBusy
 from vestige.store.contract.processes import Who
 from vestige.store.sqlite.backup.backup import sync
 from vestige.store.sqlite.connection import connect, primary_code, translated
+from vestige.store.sqlite.file.reference import is_database
+from vestige.store.sqlite.opening import BACKUPS
 from vestige.store.sqlite.processes.presence import users
 
-HEADER = b"SQLite format 3\0"
-BACKUPS = "backups"
 BESIDE = ("-wal", "-shm", "-journal")
 
 
 def replace(staged: Path, database: Path, *, prove: Callable[[], None]) -> Path | None:
-    """Replace the store by a file; returns where the old store is kept (None when there was none).
-
-    `prove` opens it in its place and raises if it cannot. Whatever fails, the store is unchanged.
-    """
+    """Replace the store by a file; returns where the old store is kept (None when there was none). `prove`
+    opens it in its place and raises if it cannot. Whatever fails, the store is unchanged."""
     with _taken(database) as owner:
         kept = _free_name(database) if database.exists() else None
         try:
@@ -36,12 +34,6 @@ def replace(staged: Path, database: Path, *, prove: Callable[[], None]) -> Path 
             _put_back(kept, database)
             raise
     return kept
-
-
-def is_database(path: Path) -> bool:
-    """Whether a file begins with the header of a database."""
-    with path.open("rb") as file:
-        return file.read(len(HEADER)) == HEADER
 
 
 def remove(*paths: Path) -> None:
@@ -57,8 +49,7 @@ def beside(database: Path) -> list[Path]:
 
 
 def busy(database: Path, ours: Sequence[Who]) -> StoreBusy:
-    """The error for replacing a store in use: names the processes of Vestige, or other programs that are
-    visible."""
+    """The error for replacing a store in use, with the processes of Vestige or other visible programs."""
     found = ours or users(database)
     named = ", ".join(map(str, found)) or "another program has it open"
     return StoreBusy(
@@ -71,10 +62,8 @@ def busy(database: Path, ours: Sequence[Who]) -> StoreBusy:
 @contextmanager
 def _taken(database: Path) -> Iterator[sqlite3.Connection | None]:
     """Get exclusive use of the store, all of it in its one file; StoreBusy while another process has it open.
-
     SQLite leaves WAL mode only for the last connection to a file, so success proves that there is no other,
-    and an exclusive transaction keeps it so. A store too damaged for that (None) has no users.
-    """
+    and an exclusive transaction keeps it so. A store too damaged for that (None) has no users."""
     # SQLite would discard the log beside a file that is not a database, and with it what could be saved.
     if not database.exists() or not is_database(database):
         yield None

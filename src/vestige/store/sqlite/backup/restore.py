@@ -18,9 +18,10 @@ from vestige.core.errors import InvalidInput, StoreCorrupt, StoreError, StoreFul
 from vestige.store import migrations
 from vestige.store.contract.processes import Who
 from vestige.store.sqlite.backup.backup import check_room, size_of, sync
-from vestige.store.sqlite.backup.replace_file import beside, busy, is_database, replace
+from vestige.store.sqlite.backup.replace_file import beside, busy, replace
 from vestige.store.sqlite.connection import HINTS, connect, translated
 from vestige.store.sqlite.file import identity
+from vestige.store.sqlite.file.reference import is_database
 from vestige.store.sqlite.opening import applied, schema
 from vestige.store.sqlite.processes import locks, presence
 
@@ -30,8 +31,6 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupContents:
-    """The contents of a backup."""
-
     schema: int
     memories: int
     events: int
@@ -53,21 +52,17 @@ class SqliteRestorer:
     who: Who
 
     def recognises(self, backup: Path) -> bool:
-        """Whether a file is a database."""
         with _file_errors(backup):
             return is_database(backup)
 
     def inspect(self, backup: Path) -> BackupContents:
-        """Read a backup through; its contents, or an error that says why it cannot be restored."""
         return inspect(backup)
 
     @contextmanager
     def staging(self, database: Path) -> Iterator[Path]:
-        """Take the right to replace a store, and a folder beside it to prepare the new one in.
-
-        StoreBusy, with their names, while other processes use the store. The folder is removed at the end,
-        and so are those of killed restores.
-        """
+        """Take the right to replace a store, and a folder beside it to prepare the new one in. StoreBusy,
+        with their names, while other processes use the store. The folder is removed at the end, and so are
+        those of killed restores."""
         with _file_errors(database):
             database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with locks.alone(database, "restore", self.who):
@@ -111,9 +106,7 @@ class SqliteRestorer:
 
 def restore(backup: Path, database: Path, *, who: Who, prove: Callable[[], None]) -> RestoredStore:
     """Replace the store at `database` by a backup. `prove` opens it in its place and raises if it cannot.
-
-    Whatever fails, the store is unchanged.
-    """
+    Whatever fails, the store is unchanged."""
     restorer = SqliteRestorer(who=who)
     with restorer.staging(database) as folder:
         return restorer.swap(restorer.stage(backup, folder, database.name), database, prove=prove)
@@ -183,7 +176,6 @@ def _damaged(backup: Path, check: list[str]) -> StoreCorrupt:
 
 @contextmanager
 def _file_errors(path: Path) -> Iterator[None]:
-    """Translate errors of files and directories."""
     try:
         yield
     except FileNotFoundError as exc:

@@ -3,14 +3,13 @@
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from vestige.core.errors import StoreBusy, StoreCorrupt, StoreError
 from vestige.store import migrations
 from vestige.store.contract.trouble import MOST_IDS, Trouble
-from vestige.store.sql.check import log, rows, text, vectors
+from vestige.store.sql.check import log, rows, vectors
 from vestige.store.sqlite.check import files
 from vestige.store.sqlite.check.schema import schema_differences
 from vestige.store.sqlite.connection import SqliteConnections, primary_code
@@ -28,7 +27,6 @@ the log."""
 
 
 def references(db: sqlite3.Connection) -> Iterator[Trouble]:
-    """Rows that refer to a missing row."""
     found = Counter((str(row[0]), str(row[2])) for row in db.execute("PRAGMA foreign_key_check"))
     for (table, parent), number in sorted(found.items()):
         yield Trouble(
@@ -116,21 +114,13 @@ def _fault(exc: sqlite3.Error) -> str:
 Look = Callable[[sqlite3.Connection], Iterator[Trouble]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreCheck:
-    """A named check."""
-
-    name: str
-    look: Look
-
-
 def examine(connections: SqliteConnections, now: datetime, *, deep: bool) -> list[Trouble]:
     """Everything that is wrong, in the order of the checks."""
     troubles: list[Trouble] = []
     try:
         with connections.reading() as db:
-            for check in checks(connections.path, now, deep=deep):
-                troubles.extend(found(db, check))
+            for name, look in checks(connections.path, now, deep=deep).items():
+                troubles.extend(found(db, name, look))
         if all(one.check != "pages" for one in troubles):  # it takes the writer, and nothing is written then
             troubles.extend(word_index(connections))
     except StoreCorrupt:
@@ -139,38 +129,38 @@ def examine(connections: SqliteConnections, now: datetime, *, deep: bool) -> lis
     return troubles
 
 
-def checks(path: Path, now: datetime, *, deep: bool) -> tuple[StoreCheck, ...]:
-    """All checks of the store at a path."""
-    return (
-        StoreCheck(name="pages", look=lambda db: _pages(db, deep=deep)),
-        StoreCheck(name="schema", look=_schema),
-        StoreCheck(name="references", look=references),
-        StoreCheck(name="values", look=rows.values),
-        StoreCheck(name="strays", look=lambda db: rows.strays(db, "rowid")),
-        StoreCheck(name="missing rows", look=lambda db: rows.missing(db, "rowid")),
-        StoreCheck(name="tags", look=rows.tags),
-        StoreCheck(name="citations", look=rows.citations),
-        StoreCheck(name="texts", look=lambda db: text.texts(db, "rowid")),
-        StoreCheck(name="vectors", look=vectors.vectors),
-        StoreCheck(name="tokens", look=vectors.tokens),
-        StoreCheck(name="index files", look=_index),
-        StoreCheck(name="log", look=log.log),
-        StoreCheck(name="clock", look=log.clock),
-        StoreCheck(name="deletions", look=log.deletions),
-        StoreCheck(name="memories", look=log.lost),
-        StoreCheck(name="permissions", look=lambda db: files.permissions(path)),
-        StoreCheck(name="leftovers", look=lambda db: files.leftovers(path, now)),
-        StoreCheck(name="journal", look=lambda db: files.journal(path)),
-        StoreCheck(name="disk", look=lambda db: files.disk(path)),
-    )
+def checks(path: Path, now: datetime, *, deep: bool) -> dict[str, Look]:
+    """All checks of the store at a path, by name."""
+    return {
+        "pages": lambda db: _pages(db, deep=deep),
+        "schema": _schema,
+        "references": references,
+        "values": rows.values,
+        "strays": lambda db: rows.strays(db, "rowid"),
+        "missing rows": lambda db: rows.missing(db, "rowid"),
+        "tags": rows.tags,
+        "citations": rows.citations,
+        "texts": lambda db: rows.texts(db, "rowid"),
+        "vectors": vectors.vectors,
+        "tokens": vectors.tokens,
+        "index files": _index,
+        "log": log.log,
+        "clock": log.clock,
+        "deletions": log.deletions,
+        "memories": log.lost,
+        "permissions": lambda db: files.permissions(path),
+        "leftovers": lambda db: files.leftovers(path, now),
+        "journal": lambda db: files.journal(path),
+        "disk": lambda db: files.disk(path),
+    }
 
 
-def found(db: sqlite3.Connection, check: StoreCheck) -> Iterator[Trouble]:
+def found(db: sqlite3.Connection, name: str, look: Look) -> Iterator[Trouble]:
     """The problems that a check finds. A check that fails on damage reports that, and the others go on."""
     try:
-        yield from check.look(db)
+        yield from look(db)
     except (sqlite3.Error, StoreError, OSError, ValueError) as exc:
-        yield Trouble(check=check.name, message=f"The check could not finish: {exc}.")
+        yield Trouble(check=name, message=f"The check could not finish: {exc}.")
 
 
 def _pages(db: sqlite3.Connection, *, deep: bool) -> Iterator[Trouble]:

@@ -3,7 +3,7 @@
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,15 +26,7 @@ def permissions(path: Path) -> Iterator[Trouble]:
     """Files that others than their owner may read or write."""
     if os.name == "nt":  # there are no such permissions
         return
-    named = [one.name for one in exposed(path)]
-    if named:
-        yield Trouble(
-            check="permissions",
-            message=f"Other users of this machine may open {', '.join(named[:5])}.",
-            severity="warning",
-            count=len(named),
-            repair="permissions",
-        )
+    yield from _of_files("permissions", "Other users of this machine may open", exposed(path))
     folder = path.parent.stat().st_mode
     if folder & OTHERS_WRITE and not folder & stat.S_ISVTX:
         yield Trouble(
@@ -48,9 +40,8 @@ def permissions(path: Path) -> Iterator[Trouble]:
 def exposed(path: Path) -> Iterator[Path]:
     """Files of the store that are open to others than its owner."""
     files = [path, *beside(path), *path.parent.glob(f"{path.name}.*")]
-    inside = (BACKUPS, FOLDER, f"{path.name}.index")
-    folders = [path.parent / name for name in inside]
-    copies = list((path.parent / BACKUPS).glob("*"))
+    folders = [path.parent / name for name in (BACKUPS, FOLDER, f"{path.name}.index")]
+    copies = (path.parent / BACKUPS).glob("*")
     for one in dict.fromkeys([*files, *folders, *copies]):
         with suppress(FileNotFoundError):  # SQLite removes its journals when the last connection closes
             if not one.is_symlink() and one.stat().st_mode & OTHERS:
@@ -59,15 +50,14 @@ def exposed(path: Path) -> Iterator[Path]:
 
 def leftovers(path: Path, now: datetime) -> Iterator[Trouble]:
     """Unfinished files of processes that ended in the middle."""
-    named = [one.name for one in abandoned(path, now)]
-    if named:
-        yield Trouble(
-            check="leftovers",
-            message=f"Unfinished files were left behind: {', '.join(named[:5])}.",
-            severity="warning",
-            count=len(named),
-            repair="leftovers",
-        )
+    yield from _of_files("leftovers", "Unfinished files were left behind:", abandoned(path, now))
+
+
+def _of_files(check: str, message: str, files: Iterable[Path]) -> Iterator[Trouble]:
+    """A warning that names some of these files; none without any."""
+    if named := [one.name for one in files]:
+        message = f"{message} {', '.join(named[:5])}."
+        yield Trouble(check=check, message=message, severity="warning", count=len(named), repair=check)
 
 
 def abandoned(path: Path, now: datetime) -> Iterator[Path]:

@@ -29,7 +29,6 @@ def expected() -> SchemaObjects:
 
 
 def objects(db: sqlite3.Connection) -> SchemaObjects:
-    """What a database has."""
     return by_name(
         SchemaObject(
             kind=kind,

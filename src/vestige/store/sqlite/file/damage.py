@@ -8,10 +8,10 @@ from pathlib import Path
 
 from vestige.core.errors import VestigeError
 from vestige.store.contract.trouble import Trouble
-from vestige.store.sqlite.backup.replace_file import is_database
 from vestige.store.sqlite.backup.restore import inspect
 from vestige.store.sqlite.check.checks import checks, found
 from vestige.store.sqlite.connection import connect, primary_code
+from vestige.store.sqlite.file.reference import is_database
 from vestige.store.sqlite.opening import BACKUPS
 
 BEFORE_ANYTHING_ELSE = ("pages", "schema", "permissions", "leftovers", "disk")
@@ -40,12 +40,14 @@ def _of_file(path: Path, now: datetime) -> list[Trouble]:
 
 
 def _of_pages(path: Path, now: datetime) -> list[Trouble]:
-    wanted = [one for one in checks(path, now, deep=True) if one.name in BEFORE_ANYTHING_ELSE]
+    wanted = {
+        name: look for name, look in checks(path, now, deep=True).items() if name in BEFORE_ANYTHING_ELSE
+    }
     # Not immutable while there is a log beside it: the file is complete only with it.
     live = Path(f"{path}-wal").exists()
     uri = f"{path.absolute().as_uri()}?{'mode=ro' if live else 'mode=ro&immutable=1'}"
     with closing(connect(path, uri=uri)) as db:
-        troubles = [trouble for check in wanted for trouble in found(db, check)]
+        troubles = [trouble for name, look in wanted.items() for trouble in found(db, name, look)]
     return [replace(one, repair=None) for one in troubles]  # that takes an open store
 
 

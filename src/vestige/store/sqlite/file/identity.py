@@ -37,7 +37,6 @@ def installed_at(path: Path, machine: str) -> str:
 
 
 def known_node(db: sqlite3.Connection) -> tuple[str, str] | None:
-    """The node id with the fingerprint it belongs to."""
     row = db.execute("SELECT node, fingerprint FROM installation").fetchone()
     return None if row is None else (row[0], row[1])
 
@@ -73,16 +72,13 @@ FileId = tuple[int, int]
 
 
 def file_at(path: Path) -> FileId:
-    """The file at a path."""
     stat = os.stat(path)  # noqa: PTH116 - asked with every write, and a Path would cost more than the call
     return stat.st_dev, stat.st_ino
 
 
 def require_in_place(path: Path, opened: FileId) -> None:
-    """StoreError when the opened file is no longer at its path: writes to it would be lost.
-
-    SQLite itself checks that only while there is no write-ahead log.
-    """
+    """StoreError when the opened file is no longer at its path: writes to it would be lost. SQLite itself
+    checks that only while there is no write-ahead log."""
     try:
         in_place = file_at(path) == opened
     except FileNotFoundError:

@@ -39,8 +39,7 @@ def _size(path: Path) -> int | None:
 
 
 def _is_database(path: Path) -> bool:
-    """Checked by SQLite: opening and closing the file here would end the locks that other connections of this
-    process have on it."""
+    """Checked by SQLite: closing the file here would end the locks of other connections of this process."""
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:
         with closing(connect(path, uri=uri)) as db:

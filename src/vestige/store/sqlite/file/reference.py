@@ -45,18 +45,15 @@ class ReferenceFile:
 
 
 def is_database(path: Path) -> bool:
-    """Whether a file has the header of an SQLite database."""
     with path.open("rb") as file:
         return file.read(len(HEADER)) == HEADER
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[ReferenceFile]:
-    """The database for reading; InvalidInput for another kind of file or a damaged one.
-
-    Its write-ahead log belongs to it. Only a process that may write beside the file can read the log in
-    place, so otherwise a copy is read.
-    """
+    """The database for reading; InvalidInput for another kind of file or a damaged one. Its write-ahead log
+    belongs to it. Only a process that may write beside the file can read the log in place, so otherwise a
+    copy is read."""
     log = Path(f"{path}-wal")
     if log.is_file() and log.stat().st_size:
         with tempfile.TemporaryDirectory(prefix="vestige-import-") as folder:

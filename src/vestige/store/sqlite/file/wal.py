@@ -64,8 +64,7 @@ class Journal:
         return f"{self.database.name}-wal" if self.owed and self._size() else None
 
     def maintain(self, db: sqlite3.Connection) -> None:
-        """Truncate the log after a commit, if it holds deleted text or is too long. The write is done,
-        whatever happens here."""
+        """Truncate the log after a commit, if it holds deleted text or is too long. Errors are ignored."""
         with suppress(sqlite3.Error, OSError):
             if self.owed:
                 self.pay(db, self._patience())
@@ -93,10 +92,8 @@ class Journal:
 
     def _bound(self, db: sqlite3.Connection) -> None:
         """Truncate a log that is too long. SQLite does so only without readers, and with many readers there
-        always is one: here writers wait for a moment, and new readers do not need the log.
-
-        A reader that stays longer prevents it; then it is tried again when the log has grown further.
-        """
+        always is one: here writers wait for a moment, and new readers do not need the log. A reader that
+        stays longer prevents it; then it is tried again when the log has grown further."""
         size = self._size()
         if size + STEP_BYTES < self._allowed:
             self._allowed = 0  # it has become shorter since it could not be emptied

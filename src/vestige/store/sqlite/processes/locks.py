@@ -53,7 +53,6 @@ def lock(handle: int, *, shared: bool = False) -> bool | None:
 
 
 def unlock(handle: int) -> None:
-    """Free and close an open file."""
     if sys.platform == "win32":  # closing frees it there too, but at some later time
         os.lseek(handle, _FAR, os.SEEK_SET)
         with suppress(OSError):  # it was not ours
@@ -108,7 +107,6 @@ def take(database: Path, purpose: str, who: Who, *, again: Again = _never) -> in
 
 
 def release(handle: int) -> None:
-    """The end of `alone`."""
     with suppress(OSError):
         os.ftruncate(handle, 0)
     unlock(handle)

@@ -19,10 +19,7 @@ PATIENCE_SECONDS = 0.2
 
 
 class SqlitePeers:
-    """The peers of a store. `MemoryStore` has the contract.
-
-    `who` describes this process; one that only reads may leave it out.
-    """
+    """The peers of a store. `who` describes this process; one that only reads may leave it out."""
 
     def __init__(self, connections: SqliteConnections, who: Who | None) -> None:
         self._shared = connections

@@ -35,7 +35,6 @@ class SqlitePresence:
     handle: int
 
     def close(self) -> None:
-        """Remove the registration."""
         with suppress(OSError):
             self.path.unlink()
         unlock(self.handle)
@@ -44,12 +43,10 @@ class SqlitePresence:
 
 
 def join(database: Path, who: Who, again: Callable[[], bool]) -> SqlitePresence | None:
-    """Register this process; None, with a warning, where no file can be created or locked.
-
-    StoreBusy for a server beside an exclusive one, and for an exclusive server beside any other; StoreError
-    for an exclusive one that others would not see. Servers start one after another: `again` sleeps, and says
-    whether to wait longer for one that is starting.
-    """
+    """Register this process; None, with a warning, where no file can be created or locked. StoreBusy for a
+    server beside an exclusive one, and for an exclusive server beside any other; StoreError for an exclusive
+    one that others would not see. Servers start one after another: `again` sleeps, and says whether to wait
+    longer for one that is starting."""
     folder = database.parent / FOLDER
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -193,7 +190,7 @@ def kept_busy(database: Path, cause: str, waited_seconds: float | None = None) -
             details={**details, **alone.details()},
         )
     ours = {who.pid: who for who in present(database)}
-    writers = list(_writers(database))
+    writers = [_program(pid) for pid in sorted({one.pid for one in _locks(database) if one.writes})]
     known = [ours[one.pid] for one in writers if one.pid in ours]
     if known:
         return StoreBusy(
@@ -215,12 +212,6 @@ def users(database: Path) -> list[Program]:
     return [_program(pid) for pid in sorted({one.pid for one in _locks(database)} - {os.getpid()})]
 
 
-def _writers(database: Path) -> Iterator[Program]:
-    """Programs that hold the write lock of the file or of its log."""
-    writing = {one.pid for one in _locks(database) if one.writes}
-    yield from (_program(pid) for pid in sorted(writing))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lock:
     """A lock of another process or of this one on the file, or on a byte of the -shm file beside it."""
@@ -231,6 +222,7 @@ class _Lock:
 
     @property
     def writes(self) -> bool:
+        """Whether it is the write lock of the file or of its log."""
         return self.exclusive and self.byte in (None, _WRITE_BYTE)
 
 
@@ -251,12 +243,8 @@ def _locks(database: Path) -> Iterator[_Lock]:
 
 
 def _program(pid: int) -> Program:
-    return Program(pid=pid, command=_command(pid))
-
-
-def _command(pid: int) -> str:
-    try:
+    name = ""
+    with suppress(OSError):
         first = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0", 1)[0].decode(errors="replace")
-    except OSError:
-        return "another program"
-    return os.path.basename(first) or "another program"  # noqa: PTH119 - the name of any program, not a path
+        name = os.path.basename(first)  # noqa: PTH119 - the name of any program, not a path
+    return Program(pid=pid, command=name or "another program")

@@ -32,14 +32,8 @@ class Coded:
     rests: Vectors
     longest: float
 
-    def __getitem__(self, rows: slice) -> "Coded":
-        return Coded(
-            codes=self.codes[rows], scales=self.scales[rows], rests=self.rests[rows], longest=self.longest
-        )
-
 
 def encode(rows: Vectors) -> Coded:
-    """The codes of rows."""
     peaks = np.abs(rows).max(axis=1, initial=0.0)
     scales = (np.where(peaks > 0, peaks, 1) / TOP).astype(np.float32)
     codes = np.rint(rows / scales[:, np.newaxis]).astype(np.int8)
@@ -65,10 +59,8 @@ def _lengths(rows: Vectors) -> Vectors:
 
 @cache
 def kernel() -> Kernel | None:
-    """Products of int8 rows, exact, if the optional package for them is there. Numpy has none worth using.
-
-    It is not imported before the first search.
-    """
+    """Products of int8 rows, exact, if the optional package for them is there. Numpy has none worth using. It
+    is not imported before the first search."""
     try:
         cdist = import_module("simsimd").cdist
     except ImportError:

@@ -141,6 +141,10 @@ def _sketch(
 # -- arms
 
 
+def _allowed(db: sqlite3.Connection, where: Filter, access: Access) -> Mask | None:
+    return memories.allowed(db, history.clause_at(db, where, access, worded=True), next_key(db))
+
+
 class SqliteSearch:
     """Finds candidates. `MemoryStore` has the contract."""
 
@@ -154,8 +158,8 @@ class SqliteSearch:
         most = natural(limit)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
-            statistics = words.statistics(db, self._directory, terms, POSTINGS_BUDGET)
-            return history.reworded(db, where, access, most, statistics)
+            found = words.score(db, self._directory, terms, POSTINGS_BUDGET)
+            return history.reworded(db, where, access, most, pool.statistics(found, self._directory))
 
     def lexical(
         self,
@@ -169,8 +173,9 @@ class SqliteSearch:
         most = natural(limit)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
-            allowed = memories.allowed(db, history.clause_at(db, where, access, worded=True), next_key(db))
-            return words.lexical(db, self._directory, terms, allowed, most, postings)
+            allowed = _allowed(db, where, access)
+            scores = words.score(db, self._directory, terms, postings).scores
+            return pool.best(partial(memories.ids_of, db), scores, allowed, most)
 
     def nearest(
         self, vectors: NDArray[np.float32], signature: Signature, where: Filter, *, access: Access, limit: int
@@ -185,7 +190,7 @@ class SqliteSearch:
                 if profile is None:
                     return [[] for _ in queries]
                 view = self._matrix.catch_up(db, profile)
-            allowed = memories.allowed(db, history.clause_at(db, where, access, worded=True), next_key(db))
+            allowed = _allowed(db, where, access)
             return scan.nearest(db, view, queries, allowed, most)
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
@@ -203,9 +208,7 @@ class SqliteSearch:
             with self._matrix.locked():
                 dense = self._dense(db, probe)
             self._directory.catch_up(db)
-            allowed = memories.allowed(
-                db, history.clause_at(db, probe.where, access, worded=True), next_key(db)
-            )
+            allowed = _allowed(db, probe.where, access)
             return gather(db, self._directory, self._tokens, dense, probe, allowed)
 
     def _dense(self, db: sqlite3.Connection, probe: Probe) -> Dense | None:

@@ -10,7 +10,7 @@ import mmap
 import os
 import tempfile
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from struct import Struct
 from zlib import crc32
@@ -29,7 +29,6 @@ ALIGNMENT = 64
 SUFFIX = ".vectors"
 PARTIAL = ".partial"
 DIGEST_BYTES = 16
-READ_BYTES = 1 << 20
 
 
 class Damaged(Exception):
@@ -52,10 +51,8 @@ class ListedSegment:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
     """The content of a file: the vectors of a profile that were alive at the position `deaths` of the
-    journal, in the order of ids.
-
-    `spans` has a start and an end for each. `image` is the mapped file; None before it is written.
-    """
+    journal, in the order of ids. `spans` has a start and an end for each. `image` is the mapped file; None
+    before it is written."""
 
     profile: int
     deaths: int
@@ -75,33 +72,18 @@ class Content:
         return self.image is None or self.image.size() == len(self.image)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Layout:
-    """The offsets of the parts of a file."""
-
-    ids: int
-    keys: int
-    spans: int
-    scales: int
-    rests: int
-    codes: int
-    vectors: int
-    end: int
-
-    @classmethod
-    def of(cls, rows: int, dimension: int) -> "_Layout":
-        sizes = (8 * rows, 8 * rows, 16 * rows, 4 * rows, 4 * rows, rows * dimension, 4 * rows * dimension)
-        places, at = [], HEADER.size
-        for size in sizes:
-            at = -(-at // ALIGNMENT) * ALIGNMENT
-            places.append(at)
-            at += size
-        return cls(**dict(zip(cls.__slots__, (*places, at), strict=True)))
+def _layout(rows: int, dimension: int) -> dict[str, int]:
+    """The offsets of the parts of a file, and of its end."""
+    widths = {"ids": 8, "keys": 8, "spans": 16, "scales": 4, "rests": 4}
+    places, at = {}, HEADER.size
+    for name, width in (widths | {"codes": dimension, "vectors": 4 * dimension}).items():
+        places[name] = -(-at // ALIGNMENT) * ALIGNMENT
+        at = places[name] + width * rows
+    return places | {"end": at}
 
 
 def size_of(rows: int, dimension: int) -> int:
-    """The size of a file in bytes."""
-    return _Layout.of(rows, dimension).end
+    return _layout(rows, dimension)["end"]
 
 
 def write(folder: Path, content: Content) -> tuple[Path, str]:
@@ -126,18 +108,33 @@ def name_of(content: Content, checksum: str) -> str:
 
 def read(path: Path, listed: ListedSegment, dimension: int) -> Content:
     """Map a file. Only its first parts are read and checked; OSError or Damaged when it cannot be used."""
-    layout = _Layout.of(listed.rows, dimension)
+    layout = _layout(listed.rows, dimension)
     with path.open("rb") as file:
-        if os.fstat(file.fileno()).st_size != layout.end:
+        if os.fstat(file.fileno()).st_size != layout["end"]:
             raise Damaged("its size is wrong")
         image = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     magic, profile, width, rows, first_id, last_id, deaths, longest, check = HEADER.unpack_from(image)
     header = (magic, profile, width, rows, first_id, last_id)
     if header != (MAGIC, listed.profile, dimension, listed.rows, listed.first_id, listed.last_id):
         raise Damaged("its header is wrong")
-    if crc32(memoryview(image)[layout.ids : layout.codes]) != check:
+    if crc32(memoryview(image)[layout["ids"] : layout["codes"]]) != check:
         raise Damaged("its ids are damaged")
-    return _content(image, layout, profile=profile, deaths=deaths, longest=longest, rows=rows, width=width)
+    cells = rows * width
+    return Content(
+        profile=profile,
+        deaths=deaths,
+        ids=np.frombuffer(image, "<i8", rows, layout["ids"]),
+        keys=np.frombuffer(image, "<i8", rows, layout["keys"]),
+        spans=np.frombuffer(image, "<i8", 2 * rows, layout["spans"]).reshape(rows, 2),
+        coded=Coded(
+            codes=np.frombuffer(image, "i1", cells, layout["codes"]).reshape(rows, width),
+            scales=np.frombuffer(image, "<f4", rows, layout["scales"]),
+            rests=np.frombuffer(image, "<f4", rows, layout["rests"]),
+            longest=longest,
+        ),
+        vectors=np.frombuffer(image, "<f4", cells, layout["vectors"]).reshape(rows, width),
+        image=image,
+    )
 
 
 def holds(path: Path, listed: ListedSegment, dimension: int, keys: Integers) -> bool:
@@ -150,53 +147,30 @@ def holds(path: Path, listed: ListedSegment, dimension: int, keys: Integers) -> 
 
 def verify(path: Path, listed: ListedSegment) -> None:
     """Read a file through; OSError or Damaged when it is not what was listed."""
-    digest = blake2b(digest_size=DIGEST_BYTES)
     with path.open("rb") as file:
-        while part := file.read(READ_BYTES):
-            digest.update(part)
+        digest = file_digest(file, lambda: blake2b(digest_size=DIGEST_BYTES))
     if digest.hexdigest() != listed.checksum:
         raise Damaged("its content is damaged")
 
 
 def _image(content: Content) -> bytearray:
     rows, dimension = content.vectors.shape
-    layout = _Layout.of(rows, dimension)
-    image = bytearray(layout.end)
-    parts: tuple[tuple[int, NDArray[np.generic], str], ...] = (
-        (layout.ids, content.ids, "<i8"),
-        (layout.keys, content.keys, "<i8"),
-        (layout.spans, content.spans, "<i8"),
-        (layout.scales, content.coded.scales, "<f4"),
-        (layout.rests, content.coded.rests, "<f4"),
-        (layout.codes, content.coded.codes, "i1"),
-        (layout.vectors, content.vectors, "<f4"),
+    layout = _layout(rows, dimension)
+    image = bytearray(layout["end"])
+    parts: tuple[tuple[str, NDArray[np.generic], str], ...] = (
+        ("ids", content.ids, "<i8"),
+        ("keys", content.keys, "<i8"),
+        ("spans", content.spans, "<i8"),
+        ("scales", content.coded.scales, "<f4"),
+        ("rests", content.coded.rests, "<f4"),
+        ("codes", content.coded.codes, "i1"),
+        ("vectors", content.vectors, "<f4"),
     )
-    for place, part, kind in parts:
-        np.frombuffer(image, dtype=kind, count=part.size, offset=place)[:] = part.reshape(-1)
-    check = crc32(memoryview(image)[layout.ids : layout.codes])
+    for name, part, kind in parts:
+        np.frombuffer(image, dtype=kind, count=part.size, offset=layout[name])[:] = part.reshape(-1)
+    check = crc32(memoryview(image)[layout["ids"] : layout["codes"]])
     HEADER.pack_into(
         image, 0, MAGIC, content.profile, dimension, rows, int(content.ids[0]), int(content.ids[-1]),
         content.deaths, content.coded.longest, check,
     )  # fmt: skip
     return image
-
-
-def _content(
-    image: mmap.mmap, layout: _Layout, *, profile: int, deaths: int, longest: float, rows: int, width: int
-) -> Content:
-    cells = rows * width
-    return Content(
-        profile=profile,
-        deaths=deaths,
-        ids=np.frombuffer(image, "<i8", rows, layout.ids),
-        keys=np.frombuffer(image, "<i8", rows, layout.keys),
-        spans=np.frombuffer(image, "<i8", 2 * rows, layout.spans).reshape(rows, 2),
-        coded=Coded(
-            codes=np.frombuffer(image, "i1", cells, layout.codes).reshape(rows, width),
-            scales=np.frombuffer(image, "<f4", rows, layout.scales),
-            rests=np.frombuffer(image, "<f4", rows, layout.rests),
-            longest=longest,
-        ),
-        vectors=np.frombuffer(image, "<f4", cells, layout.vectors).reshape(rows, width),
-        image=image,
-    )

@@ -37,10 +37,7 @@ FEWEST_ROWS = 1_024
 SPARSE = 0.25
 """A rebuild rewrites a file when a larger share of its vectors is dead."""
 
-LIST = (
-    "SELECT id, profile, first_id, last_id, rows, file, checksum FROM segments"
-    " WHERE profile = ? ORDER BY first_id"
-)
+COLUMNS = ("id", "profile", "first_id", "last_id", "rows", "file", "checksum")
 LOAD = (
     'SELECT id, key, start, "end", vector FROM vectors WHERE profile = ? AND id BETWEEN ? AND ?'
     " ORDER BY id LIMIT ?"
@@ -64,17 +61,15 @@ class SegmentPlan:
 
 
 def folder_of(db: Database) -> Path:
-    """The folder of the files of this database."""
     return Path(f"{db.execute('PRAGMA database_list').fetchone()[2]}.index")
 
 
 def listed(db: Database, profile: int) -> list[ListedSegment]:
     """The files listed for a profile, in the order of ids."""
-    return [
-        ListedSegment(id=row[0], profile=row[1], first_id=row[2], last_id=row[3], rows=row[4], file=row[5],
-               checksum=row[6])
-        for row in db.execute(LIST, (profile,))
-    ]  # fmt: skip
+    rows = db.execute(
+        f"SELECT {', '.join(COLUMNS)} FROM segments WHERE profile = ? ORDER BY first_id", (profile,)
+    )
+    return [ListedSegment(**dict(zip(COLUMNS, row, strict=True))) for row in rows]
 
 
 def listing(db: sqlite3.Connection) -> tuple[int, int]:
@@ -92,9 +87,8 @@ def open_all(db: sqlite3.Connection, profile: store_facts.Profile) -> list[Conte
         except (OSError, Damaged) as exc:
             # A copy of the database, such as a backup, comes without its folder.
             level = logging.WARNING if folder.exists() else logging.DEBUG
-            logger.log(
-                level, "%s is not used, its vectors are read from the database: %s", one.file, _problem(exc)
-            )
+            message = "%s is not used, its vectors are read from the database: %s"
+            logger.log(level, message, one.file, _problem(exc))
     return contents
 
 
@@ -117,10 +111,8 @@ def _problem(exc: Exception) -> str:
 
 
 def publish(connections: SqliteConnections, *, everything: bool = False) -> None:
-    """Write files for vectors that are in none, if there are enough of them or `everything` is wanted.
-
-    Files only save time, so a failure is logged and the search goes on without them.
-    """
+    """Write files for vectors that are in none, if there are enough of them or `everything` is wanted. Files
+    only save time, so a failure is logged and the search goes on without them."""
     if connections.read_only:
         return
     try:
@@ -143,11 +135,8 @@ def _plans(db: sqlite3.Connection, everything: bool) -> Iterator[SegmentPlan]:
     lost = frozenset(_lost(folder_of(db), files, profile.signature.dimension))
     kept = [one for one in files if one.file not in lost]
     end = db.execute("SELECT coalesce(max(id), 0) FROM vectors").fetchone()[0]
-    count = "SELECT count(*) FROM vectors WHERE profile = ? AND id BETWEEN ? AND ?"
-    outside = {
-        gap: int(db.execute(count, (profile.id, *gap)).fetchone()[0])
-        for gap in gaps([(one.first_id, one.last_id) for one in kept], end)
-    }
+    covered = [(one.first_id, one.last_id) for one in kept]
+    outside = {gap: _count(db, profile.id, gap) for gap in gaps(covered, end)}
     new = next((rows for gap, rows in reversed(outside.items()) if gap[1] == end), 0)
     if everything or new >= PUBLISH_NEW or sum(outside.values()) >= PUBLISH_ALL:
         for gap, rows in outside.items():
@@ -249,22 +238,14 @@ def _still_true(db: sqlite3.Connection, content: Content, lost: frozenset[str]) 
 
 
 def unlist(db: Database, keys: Sequence[int]) -> None:
-    """Stop using every file that holds a vector of these memories, of whatever revision.
-
-    To be called in the transaction that purges them; `sweep` removes the files after it.
-    """
+    """Stop using every file that holds a vector of these memories, of whatever revision. To be called in the
+    transaction that purges them; `sweep` removes the files after it."""
     profile = store_facts.profile(db)
     if profile is not None:
         folder, width = folder_of(db), profile.signature.dimension
         gone = np.array(keys, dtype=np.int64)
-        _unlist(
-            db,
-            [
-                one
-                for one in listed(db, profile.id)
-                if segment_file.holds(folder / one.file, one, width, gone)
-            ],
-        )
+        files = listed(db, profile.id)
+        _unlist(db, [one for one in files if segment_file.holds(folder / one.file, one, width, gone)])
 
 
 def unlist_others(db: Database) -> None:
@@ -277,12 +258,10 @@ def _unlist(db: Database, files: Sequence[ListedSegment]) -> None:
 
 
 def sweep(connections: SqliteConnections, *, partial: bool = True) -> None:
-    """Remove the files that are not listed: those just unlisted, and leftovers of a crash.
-
-    With `partial` that includes files other processes are writing now: they may hold what was just purged,
-    and a process that finds its file gone continues without it. Best effort; a file that cannot be removed is
-    left for the next time.
-    """
+    """Remove the files that are not listed: those just unlisted, and leftovers of a crash. With `partial`
+    that includes files other processes are writing now: they may hold what was just purged, and a process
+    that finds its file gone continues without it. Best effort; a file that cannot be removed is left for the
+    next time."""
     suffixes = (SUFFIX, PARTIAL) if partial else (SUFFIX,)
     with suppress(StoreError):
         with connections.reading() as db:
@@ -341,9 +320,12 @@ def rebuild(connections: SqliteConnections) -> None:
 
 
 def _alive(db: sqlite3.Connection, one: ListedSegment) -> int:
-    asked = (one.profile, one.first_id, one.last_id)
-    count = "SELECT count(*) FROM vectors WHERE profile = ? AND id BETWEEN ? AND ?"
-    return int(db.execute(count, asked).fetchone()[0])
+    return _count(db, one.profile, (one.first_id, one.last_id))
+
+
+def _count(db: sqlite3.Connection, profile: int, ids: Range) -> int:
+    sql = "SELECT count(*) FROM vectors WHERE profile = ? AND id BETWEEN ? AND ?"
+    return int(db.execute(sql, (profile, *ids)).fetchone()[0])
 
 
 def _problems(folder: Path, files: Sequence[ListedSegment]) -> Iterator[tuple[str, str]]:

@@ -53,17 +53,14 @@ class Block:
 
     @property
     def end(self) -> int:
-        """The row after the last one."""
         return self.start + len(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The matrix at one moment: files first, then the tail.
-
-    `starts` is the first row of each group, `group_keys` its memory, `newest` the last group of each key,
-    `dead` the rows that are not `alive`. `spans` has a start and an end for each row.
-    """
+    """The matrix at one moment: files first, then the tail. `starts` is the first row of each group,
+    `group_keys` its memory, `newest` the last group of each key, `dead` the rows that are not `alive`.
+    `spans` has a start and an end for each row."""
 
     blocks: tuple[Block, ...]
     keys: Integers
@@ -75,7 +72,6 @@ class View:
     newest: Integers
 
     def take(self, rows: Integers) -> Vectors:
-        """The vectors of some rows."""
         if len(self.blocks) == 1:
             return self.blocks[0].rows.take(rows, axis=0)
         taken = np.empty((len(rows), self.blocks[0].rows.shape[1]), dtype=np.float32)
@@ -119,11 +115,9 @@ class GrowingArray(Generic[Number]):
 
     @property
     def seen(self) -> NDArray[Number]:
-        """The array as it is now."""
         return self._held[: self._used]
 
     def extend(self, more: NDArray[Number]) -> None:
-        """Add values at the end."""
         end = self._used + len(more)
         if end > len(self._held):
             room = max(end, 2 * self._used, FIRST_CAPACITY)
@@ -186,7 +180,6 @@ class ProfileRows:
         self._begin_groups(start)
 
     def bury(self, dead: Integers) -> None:
-        """Mark vectors as deleted."""
         alive = self._alive.seen.copy()
         borders = [*(block.start for block in self._files), self.filed, len(alive)]
         for start, end in pairwise(borders):
@@ -203,7 +196,6 @@ class ProfileRows:
         return dead > max(COMPACT_ABOVE * self.unfiled, COMPACT_WITH_FILES if self.filed else 0)
 
     def look(self) -> View:
-        """The view of this moment."""
         blocks = list(self._files)
         if self.unfiled or not blocks:
             coded = Coded(

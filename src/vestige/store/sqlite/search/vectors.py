@@ -5,7 +5,7 @@ its error bound. All rows that may be among the first are then scored in float64
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,16 +29,6 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
-    """A memory's best piece for one query."""
-
-    key: int
-    score: float
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
     """Groups with the row of their best piece and its score."""
 
@@ -52,20 +42,19 @@ def nearest(
 ) -> list[list[Scored]]:
     """For each query the best memories; `allowed` is a mask by key, None allows all."""
     per_chunk = max(1, MAX_SCORES // max(1, len(view.keys)))
-    matches: list[list[Match]] = []
+    found: list[tuple[Integers, Floats]] = []
     for at in range(0, len(queries), per_chunk):
         chunk = queries[at : at + per_chunk]
-        matches.extend(
-            _best(view, query, bounds, limit)
+        found.extend(
+            _best_rows(view, query, bounds, limit)
             for query, bounds in zip(chunk, _bounds(view, chunk, allowed), strict=True)
         )
-    ids = memories.ids_of(db, {match.key for row in matches for match in row})
-    return [_in_order(row, ids, limit) for row in matches]
+    ids = memories.ids_of(db, {key for rows, _ in found for key in view.keys[rows].tolist()})
+    return [_in_order(view, ids, rows, scores)[:limit] for rows, scores in found]
 
 
 def top(view: View, query: Queries, allowed: Mask | None, limit: int) -> tuple[Integers, Floats]:
-    """The keys of the best memories for one query, and their scores, in no order; all that tie for the last
-    rank are included."""
+    """The keys of the best memories for one query with their scores, in no order, and all that tie last."""
     rows, scores = _best_rows(view, query, _bounds(view, query[np.newaxis], allowed)[0], limit)
     return view.keys[rows], scores
 
@@ -116,19 +105,10 @@ def _block_bounds(block: Block, queries: Queries, *, by_codes: bool) -> Queries:
     return products
 
 
-def _best(view: View, query: Queries, bounds: Queries, limit: int) -> list[Match]:
-    """The best memories, in no order."""
-    rows, scores = _best_rows(view, query, bounds, limit)
-    places = zip(view.keys[rows].tolist(), scores.tolist(), view.spans[rows].tolist(), strict=True)
-    return [Match(key=key, score=score, start=span[0], end=span[1]) for key, score, span in places]
-
-
 def _best_rows(view: View, query: Queries, bounds: Queries, limit: int) -> tuple[Integers, Floats]:
-    """The rows of the memories with the first `limit` ranks and all that tie for the last, in no order.
-
-    Exact scores of as many groups as there are ranks give a lower bound for the last rank; no group whose
-    bound is below that can be among the first. `bounds` is used up.
-    """
+    """The rows of the memories with the first `limit` ranks and all that tie for the last, in no order. Exact
+    scores of as many groups as there are ranks give a lower bound for the last rank; no group whose bound is
+    below that can be among the first. `bounds` is used up."""
     likely = _highest(bounds, limit)
     if not len(likely):
         return likely, np.empty(0)
@@ -167,9 +147,9 @@ def _exactly(view: View, query: Queries, groups: Integers) -> Best:
     return Best(groups=found, rows=rows[best], scores=scores[best])
 
 
-def _in_order(matches: Sequence[Match], ids: Mapping[int, str], limit: int) -> list[Scored]:
+def _in_order(view: View, ids: Mapping[int, str], rows: Integers, scores: Floats) -> list[Scored]:
+    pieces = zip(view.keys[rows].tolist(), scores.tolist(), view.spans[rows].tolist(), strict=True)
     scored = [
-        Scored(memory_id=ids[match.key], score=match.score, start=match.start, end=match.end)
-        for match in matches
+        Scored(memory_id=ids[key], score=score, start=start, end=end) for key, score, (start, end) in pieces
     ]
-    return sorted(scored, key=lambda one: (-one.score, one.memory_id))[:limit]
+    return sorted(scored, key=lambda one: (-one.score, one.memory_id))

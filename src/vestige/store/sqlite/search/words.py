@@ -10,22 +10,12 @@ from vestige.cognition.query import literals as verbatim
 from vestige.cognition.query.literals import literal_terms
 from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
 from vestige.cognition.text.analyser import searchable
-from vestige.core.candidates import LexicalScores, TermStatistics
 from vestige.core.models import Memory
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import keys_from_text, listed
 from vestige.store.sql.rows import memories
 from vestige.store.sql.search import pool
 from vestige.store.sql.search.index_rows import Analysis, source_hash
-from vestige.store.sql.search.pool import (
-    LAST_CHARACTER,
-    NO_KEYS,
-    Lexical,
-    Mask,
-    SoughtTerms,
-    highest,
-    is_indexable,
-)
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sqlite.file import wal
 from vestige.store.sqlite.search import segments
@@ -49,14 +39,11 @@ _CONTINUES = 0x80
 
 
 def next_key(db: Database) -> int:
-    """The key of a new memory; keys are never used again."""
     row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
     return int(row[0]) + 1 if row else 1
 
 
 class SqliteSurfaces:
-    """The `Surfaces` of SQLite."""
-
     def next_key(self, db: Database) -> int:
         return next_key(db)
 
@@ -87,8 +74,7 @@ class SqliteSurfaces:
             db.execute(f"CREATE VIRTUAL TABLE {name} USING {made_of}")
 
     def erase(self, db: Database, keys: Sequence[int] = ()) -> None:
-        """Request a truncation of the write-ahead log, and remove the index files that hold these vectors
-        from their list."""
+        """Request a truncation of the write-ahead log, and unlist the index files that hold these vectors."""
         wal.owe(db)
         if keys:
             segments.unlist(db, keys)
@@ -113,40 +99,20 @@ OCCURRENCES = "SELECT group_concat(doc) FROM words_at WHERE {where}"
 FREQUENCY = "SELECT coalesce(sum(doc), 0), coalesce(sum(cnt), 0) FROM words_seen WHERE {where}"
 
 
-def lexical(
-    db: sqlite3.Connection,
-    directory: Directory,
-    terms: Sequence[str],
-    allowed: Mask | None,
-    limit: int,
-    budget: int | None,
-) -> list[LexicalScores]:
-    """The best memories by BM25."""
-    scores = score(db, directory, terms, budget).scores
-    return pool.best(partial(memories.ids_of, db), scores, allowed, limit)
-
-
 def score(
     db: sqlite3.Connection,
     directory: Directory,
     terms: Sequence[str],
     budget: int | None,
-    also: Integers = NO_KEYS,
-) -> Lexical:
+    also: Integers = pool.NO_KEYS,
+) -> pool.Lexical:
     """The scores of every memory that matches, and of those in `also`, with store-wide statistics."""
-    sought = SoughtTerms.of(terms)
+    sought = pool.SoughtTerms.of(terms)
     common = None
     if sought.must_choose(directory.total, budget):
         common = [_frequency(db, term) for term in sought.indexable]
     found = {term: _counted(_occurrences(db, term)) for term in pool.looked_up(sought, common, budget)}
     return pool.score(sought, common, found, directory, also)
-
-
-def statistics(
-    db: sqlite3.Connection, directory: Directory, terms: Sequence[str], budget: int | None
-) -> TermStatistics:
-    """The frequencies of the terms that count."""
-    return pool.statistics(score(db, directory, terms, budget), directory)
 
 
 def _frequency(db: sqlite3.Connection, term: str) -> Frequency:
@@ -174,7 +140,7 @@ def _matching(term: str) -> tuple[str, tuple[str, ...]]:
     if not is_prefix(term):
         return "term = ?", (term,)
     first = term[:-1]
-    return "term >= ? AND term < ?", (first, first + LAST_CHARACTER)
+    return "term >= ? AND term < ?", (first, first + pool.LAST_CHARACTER)
 
 
 # -- The literal arm: memories that hold a text as it is. The word index finds them, their text decides.
@@ -199,15 +165,19 @@ MATCHES = "SELECT group_concat(rowid) FROM (SELECT rowid FROM words WHERE words 
 
 
 def find(
-    db: sqlite3.Connection, directory: Directory, literals: Sequence[str], allowed: Mask | None, limit: int
+    db: sqlite3.Connection,
+    directory: Directory,
+    literals: Sequence[str],
+    allowed: pool.Mask | None,
+    limit: int,
 ) -> Integers:
     """The keys of the memories that hold most of the literals, at least one; ties by id."""
     if not literals:
-        return NO_KEYS
+        return pool.NO_KEYS
     keys = np.unique(np.concatenate([_candidates(db, directory, one, allowed) for one in literals]))
     held = count(db, literals, keys)
     keys, held = keys[held > 0], held[held > 0]
-    return keys[highest(partial(memories.ids_of, db), keys, (held.astype(np.float64),), limit)]
+    return keys[pool.highest(partial(memories.ids_of, db), keys, (held.astype(np.float64),), limit)]
 
 
 def count(db: sqlite3.Connection, literals: Sequence[str], keys: Integers) -> Integers:
@@ -219,9 +189,10 @@ def count(db: sqlite3.Connection, literals: Sequence[str], keys: Integers) -> In
     return np.array([held.get(key, 0) for key in keys.tolist()], dtype=np.int64)
 
 
-def _candidates(db: sqlite3.Connection, directory: Directory, literal: str, allowed: Mask | None) -> Integers:
-    """The memories that have all terms of a literal, unless its terms are too common, or whose source it
-    is."""
+def _candidates(
+    db: sqlite3.Connection, directory: Directory, literal: str, allowed: pool.Mask | None
+) -> Integers:
+    """The memories that have all terms of a literal, unless those are too common, or whose source it is."""
     plain = literal.strip()
     named = db.execute(
         "SELECT group_concat(key) FROM memories WHERE id IN (SELECT value FROM json_each(?))",
@@ -231,15 +202,15 @@ def _candidates(db: sqlite3.Connection, directory: Directory, literal: str, allo
     found.append(directory.of_source(source_hash(plain)))
     if allowed is not None:
         found = [keys[allowed[keys]] for keys in found]
-    return np.concatenate([keys for keys in found if len(keys) <= verbatim.COMMON] or [NO_KEYS])
+    return np.concatenate([keys for keys in found if len(keys) <= verbatim.COMMON] or [pool.NO_KEYS])
 
 
 def _with_all_terms(db: sqlite3.Connection, terms: Sequence[str]) -> Integers:
-    if not terms or not all(map(is_indexable, terms)):
-        return NO_KEYS
+    if not terms or not all(map(pool.is_indexable, terms)):
+        return pool.NO_KEYS
     match = " AND ".join(f'"{term}"' for term in terms)
     found = keys_from_text(db.execute(MATCHES, (match, EVERYWHERE)).fetchone()[0])
-    return found if len(found) < EVERYWHERE else NO_KEYS
+    return found if len(found) < EVERYWHERE else pool.NO_KEYS
 
 
 def _texts(db: sqlite3.Connection, keys: Integers) -> Iterator[tuple[int, frozenset[str], Memory]]:
