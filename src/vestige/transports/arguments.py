@@ -1,8 +1,6 @@
-"""Command-line form of operation arguments: kind, limits, parsing and formatting.
-
-An `Argument` is read from the operation's JSON schema. Numbers, times and choices stay text: the registry
-checks them, so that errors are the same on every transport.
-"""
+"""Command-line form of operation arguments: kind, limits, parsing and formatting. An `Argument` is read from
+the operation's JSON schema. Numbers, times and choices stay text: the registry checks them, so that errors
+are the same on every transport."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +35,6 @@ class Argument:
 
     @property
     def flag(self) -> str:
-        """Its option name on the command line."""
         return "--" + self.name.replace("_", "-")
 
     @property

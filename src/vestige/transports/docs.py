@@ -63,7 +63,6 @@ failed; 130 interrupted."""
 
 
 def pages(registry: Registry, root: click.Command) -> dict[str, str]:
-    """Every reference page by its name, in Markdown."""
     made = {
         "operations": _operations(registry),
         "tools": _tools(registry),

@@ -25,11 +25,8 @@ UNAUTHENTICATED = Refusal(
 
 
 def token_of(settings: Settings) -> str | None:
-    """The token that requests need; None for anonymous access; ConfigError if neither is configured.
-
-    An empty token is a mistake of the deployment, such as a secret that was not mounted: the bridge does not
-    start.
-    """
+    """The token that requests need; None for anonymous access; ConfigError if neither is configured. An empty
+    token is a mistake of the deployment, such as a secret that was not mounted: the bridge does not start."""
     if is_empty_variable(TOKEN_VARIABLE):
         raise ConfigError(
             f"{TOKEN_VARIABLE} is set, but empty.",
@@ -68,7 +65,6 @@ class TokenGate:
         self._short = len(token or "") < LONG_CHARS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
         free = self._wanted is None or scope["path"] in OPEN_PATHS
         refused = None if free else await self._refused(scope)
         await (refused or self._app)(scope, receive, send)

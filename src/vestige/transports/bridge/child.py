@@ -1,8 +1,6 @@
-"""One `vestige-mcp` process: JSON lines in both directions, responses matched to requests by id.
-
-Lines may have any length, so they are split here: asyncio's reader stops at 64 KiB. Standard error of the
-process is read all the time, or the process would block when the pipe is full.
-"""
+"""One `vestige-mcp` process: JSON lines in both directions, responses matched to requests by id. Lines may
+have any length, so they are split here: asyncio's reader stops at 64 KiB. Standard error of the process is
+read all the time, or the process would block when the pipe is full."""
 
 import asyncio
 import logging
@@ -65,7 +63,6 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The process id."""
         return self._process.pid
 
     @property
@@ -103,7 +100,6 @@ class Child:
         return result
 
     def notify(self, method: str, params: Message) -> None:
-        """Send a notification."""
         self._write({"jsonrpc": "2.0", "method": method, "params": params})
 
     def _write(self, message: Message) -> None:
@@ -171,7 +167,6 @@ class Child:
     # -- the end ---------------------------------------------------------------------------------
 
     def kill(self) -> None:
-        """Kill the process."""
         self._lose()  # responses after this must not reach clients
         with suppress(ProcessLookupError):
             self._process.kill()

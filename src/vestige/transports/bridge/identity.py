@@ -1,7 +1,5 @@
-"""The agent that a request comes from: the header `X-Agent-Id`.
-
-The agent states it itself, so it is an attribution: every client that has the token can send any name.
-"""
+"""The agent that a request comes from: the header `X-Agent-Id`. The agent states it itself, so it is an
+attribution: every client that has the token can send any name."""
 
 import re
 

@@ -1,9 +1,6 @@
-"""Parses requests to the bridge: which tool to call, with which arguments.
-
-Field names are accepted in both spellings, and in the forms of older deployments. Fields that are renamed or
-belong to the bridge are read here. Everything else goes to the tool unchanged, which refuses unknown
-arguments with a hint.
-"""
+"""Parses requests to the bridge: which tool to call, with which arguments. Field names are accepted in both
+spellings, and in the forms of older deployments. Fields that are renamed or belong to the bridge are read
+here. Everything else goes to the tool unchanged, which refuses unknown arguments with a hint."""
 
 import re
 from collections.abc import Callable
@@ -38,7 +35,6 @@ class ToolCall:
     truncate: int = 0
 
     def with_arguments(self, **more: object) -> "ToolCall":
-        """The call with these additional arguments."""
         return replace(self, arguments={**self.arguments, **more})
 
 
@@ -69,7 +65,6 @@ class _Fields:
         return found[0] if found else None
 
     def text(self, *names: str) -> str | None:
-        """`take` for a text."""
         value = self.take(*names)
         if value is not None and not isinstance(value, str):
             raise _invalid(names[0], f"`{names[0]}`: expected a text.")
@@ -87,14 +82,12 @@ class _Fields:
         return value
 
     def needed(self, *names: str) -> str:
-        """`text` for a required field."""
         value = self.text(*names)
         if not value:
             raise _invalid(names[0], f"`{names[0]}` is needed.")
         return value
 
     def rest(self) -> Message:
-        """The fields that were not read."""
         return self._left
 
 

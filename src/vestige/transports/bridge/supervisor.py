@@ -72,7 +72,6 @@ class Supervisor:
 
     @property
     def child(self) -> Child | None:
-        """The current process, or None."""
         current = self._current
         if current is None or not current.done() or current.cancelled() or current.exception():
             return None
@@ -84,11 +83,8 @@ class Supervisor:
         self, tool: str, arguments: Message, *, seconds: float, again: bool, long: bool = False
     ) -> Message:
         """Call a tool and return its result. `again`: the call may be sent twice. `long`: it runs beside the
-        others.
-
-        ChildLost if the process died and the call may or may not have been carried out, NoAnswer on timeout,
-        ChildDown if there is no process, Fault if the process refuses the call.
-        """
+        others. ChildLost if the process died and the call may or may not have been carried out, NoAnswer on
+        timeout, ChildDown if there is no process, Fault if the process refuses the call."""
         child = None
         try:
             async with asyncio.timeout(seconds):
@@ -123,7 +119,6 @@ class Supervisor:
         return True
 
     async def _live(self) -> Child:
-        """Wait for the current process."""
         while self._current is not None:
             # Shielded: a caller that stops waiting must not cancel it for the others.
             child = await asyncio.shield(self._current)

@@ -30,7 +30,6 @@ _FORMS: dict[str, Form] = {"--json": "json", "--table": "table"}
 
 
 def root_command() -> CommandGroup:
-    """The whole command tree."""
     root = CommandGroup(NAME, _HELP)
     root.context_settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
     root.params += [_version(), _no_color()]
@@ -70,7 +69,6 @@ def run(
 
 
 def _program(alone: str | None) -> tuple[click.Command, str]:
-    """The command to run, and its name."""
     root = root_command()
     if alone is None:
         return root, NAME

@@ -131,10 +131,8 @@ OpenEnds = Callable[[Settings, str, str], tuple[End, End]]
 
 @dataclass(slots=True, kw_only=True)
 class CliSession:
-    """Global options of a run, and its output.
-
-    `surroundings` are options that come from environment variables instead of `flags`.
-    """
+    """Global options of a run, and its output. `surroundings` are options that come from environment
+    variables instead of `flags`."""
 
     open_app: OpenApp
     open_server: OpenServer
@@ -146,7 +144,6 @@ class CliSession:
     colour: bool = False
 
     def open(self, **flags: Any) -> LocalApplication:
-        """The application, with these flags and the user's."""
         return self.open_app({**self.flags, **flags})
 
     def settings(self) -> Settings:
@@ -154,12 +151,10 @@ class CliSession:
         return load_settings(self.flags)
 
     def database(self) -> MaintainedDatabase:
-        """The database of the settings."""
         return self.open_database(self.settings())
 
     @property
     def wants_json(self) -> bool:
-        """Whether answers and errors are JSON."""
         return self.form == "json" if self.form else not sys.stdout.isatty()
 
     def answer(self, value: Any, text: Callable[[], str]) -> None:
@@ -211,7 +206,6 @@ class ProgressLine:
         self._shown = False
 
     def __call__(self, done: float, total: float | None, what: str | None) -> None:
-        """Show (done, total, what)."""
         if not self._watched:
             return
         share = f" {done / total:.0%}" if total else ""

@@ -1,7 +1,5 @@
-"""Commands for Claude Code, which rewrites its user settings file all the time.
-
-A running session can overwrite an edit of the file, but not a change by its own command.
-"""
+"""Commands for Claude Code, which rewrites its user settings file all the time. A running session can
+overwrite an edit of the file, but not a change by its own command."""
 
 from vestige.transports.connect.clients import CLIENTS
 from vestige.transports.connect.servers import Server, Stdio

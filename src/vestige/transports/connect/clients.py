@@ -25,11 +25,9 @@ VARIABLE = "NAME"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentClient:
-    """A program that speaks MCP.
-
-    `containers` are the keys under which servers are listed; the first that exists counts, else the last.
-    `reference` is how a value refers to an environment variable. `signs` are files of an installed client.
-    """
+    """A program that speaks MCP. `containers` are the keys under which servers are listed; the first that
+    exists counts, else the last. `reference` is how a value refers to an environment variable. `signs` are
+    files of an installed client."""
 
     name: str
     title: str
@@ -64,7 +62,6 @@ class AgentClient:
         return self.http(server, self._authorization(server))
 
     def installed(self, machine: Machine) -> bool:
-        """Whether it seems to be installed on this machine."""
         return machine.has(self.signs) or bool(self.program and machine.which(self.program))
 
     def _authorization(self, server: Http) -> str:

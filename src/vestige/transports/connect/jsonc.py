@@ -1,7 +1,5 @@
-"""JSON with comments and trailing commas, as in settings files; both survive an edit.
-
-An edit changes the text of one member and nothing else. Files are parsed into nodes with positions.
-"""
+"""JSON with comments and trailing commas, as in settings files; both survive an edit. An edit changes the
+text of one member and nothing else. Files are parsed into nodes with positions."""
 
 import json
 import re
@@ -38,7 +36,6 @@ class Member:
 
     @property
     def has_comma(self) -> bool:
-        """Whether a comma follows."""
         return self.end > self.node.end
 
 
@@ -51,7 +48,6 @@ def read(text: str) -> Entry:
 
 
 def put(text: str, keys: Keys, value: Json) -> str:
-    """The text with a value at `keys`; missing objects are created."""
     if _skip(text, 0) == len(text):
         gap = _newline(text) if text.strip("\ufeff \t\r\n") and not text.endswith("\n") else ""
         return text + gap + _formatted(_nested(keys, value), "", UNIT, _newline(text)) + _newline(text)
@@ -67,7 +63,6 @@ def put(text: str, keys: Keys, value: Json) -> str:
 
 
 def take(text: str, keys: Keys) -> str:
-    """The text without the value at `keys`, which must exist."""
     node = _parse(text)
     for key in keys[:-1]:
         node = _found(node, key).node

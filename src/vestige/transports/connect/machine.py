@@ -11,11 +11,9 @@ def _nowhere(_name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A user's machine: what decides where a client keeps its settings.
-
-    `platform` is as in `sys.platform`, `config_home` is the folder of program settings if it is not the usual
-    one, and `which` finds a program on the user's path.
-    """
+    """A user's machine: what decides where a client keeps its settings. `platform` is as in `sys.platform`,
+    `config_home` is the folder of program settings if it is not the usual one, and `which` finds a program on
+    the user's path."""
 
     home: Path
     platform: str
@@ -24,10 +22,8 @@ class Machine:
     which: Callable[[str], str | None] = _nowhere
 
     def place(self, template: str) -> Path:
-        """The path of a template of the client table on this machine.
-
-        It starts with `~` (home), `CONFIG` (the folder of program settings), or nothing (the project).
-        """
+        """The path of a template of the client table on this machine. It starts with `~` (home), `CONFIG`
+        (the folder of program settings), or nothing (the project)."""
         first, _, rest = template.partition("/")
         if first == "~":
             return self.home / rest
@@ -41,7 +37,6 @@ class Machine:
         return next((place for place in places if place.exists()), places[0])
 
     def has(self, templates: Iterable[str]) -> bool:
-        """Whether one of these exists."""
         return any(self.place(one).exists() for one in templates)
 
     def roots(self) -> tuple[Path, ...]:

@@ -49,8 +49,7 @@ _WITHIN = re.compile(
 
 def hidden(text: str, own: Collection[str] = ()) -> str:
     """JSON or TOML with the same lines, and values that may be secrets masked, except those in `own`, which
-    are given as written, with quotes.
-    """
+    are given as written, with quotes."""
     places = [(0, 0), *(found.span() for found in _SECTION.finditer(text))]
 
     def seen(token: re.Match[str]) -> str:
@@ -95,13 +94,13 @@ class TextFormat(Protocol):
     """A file format that can be edited without changing the rest of the text."""
 
     def read(self, text: str) -> Entry:
-        """The values; ValueError for a text that is not of this format."""
+        """The values, none for an empty text; ValueError states the error and its position."""
 
     def put(self, text: str, keys: Keys, value: Json) -> str:
-        """The text with a value."""
+        """The text with a value at `keys`; ValueError if its form cannot be edited."""
 
     def take(self, text: str, keys: Keys) -> str:
-        """The text without a value."""
+        """The text without the value at `keys`, which must exist."""
 
 
 FORMATS: Mapping[FormatName, TextFormat] = {"json": jsonc, "toml": toml_text}
@@ -130,12 +129,10 @@ class FileChange:
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing needs to change."""
         return self.after == self.file.text
 
     @property
     def outcome(self) -> str:
-        """The result of the change, in words."""
         if self.reverts:
             return f"Restored the previous entry of {self.client.title}."
         return f"{self.client.title} is no longer connected." if self.undoes else "The entry is written."
@@ -205,10 +202,8 @@ def connect(client: AgentClient, machine: Machine, server: Server, *, name: str,
 
 
 def undo(client: AgentClient, machine: Machine, *, name: str, scope: Scope) -> FileChange:
-    """The change that removes a server from a client.
-
-    A file that was not changed since becomes what it was, byte for byte; otherwise only the entry is removed.
-    """
+    """The change that removes a server from a client. A file that was not changed since becomes what it was,
+    byte for byte; otherwise only the entry is removed."""
     file = files.read(place(client, machine, scope))
     values = _values(client, file)
     keys = _entry_keys(client, values, name)

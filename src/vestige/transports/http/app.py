@@ -34,7 +34,6 @@ PARTS: tuple[Part, ...] = (rest.routes, endpoint.routes, endpoints.routes)
 
 
 def build(context: ServerContext, auth: Auth, parts: Sequence[Part] = PARTS) -> ASGIApp:
-    """The application."""
     counted = metrics.Metrics()
     inside = Starlette(
         routes=routes(context, auth, counted, parts),
@@ -58,7 +57,6 @@ def build(context: ServerContext, auth: Auth, parts: Sequence[Part] = PARTS) -> 
 def routes(
     context: ServerContext, auth: Auth, counted: metrics.Metrics, parts: Sequence[Part] = PARTS
 ) -> list[BaseRoute]:
-    """All routes of the application."""
     return [
         *health.routes(context),
         *metrics.routes(context, counted),

@@ -40,7 +40,6 @@ class BodyParser(Protocol):
 
 
 def parser_limiter() -> anyio.CapacityLimiter:
-    """A new limiter for large bodies."""
     return anyio.CapacityLimiter(MAX_PARSERS)
 
 
@@ -112,11 +111,8 @@ async def parse_body(
     context: BodyParser, body: bytes, reading: Callable[[bytes], T], *, count_all: bool = False
 ) -> T:
     """Parse a body. Large ones are parsed in threads, and few at once: the result may take twenty times the
-    memory.
-
-    TooLarge if it has too many values. In a small body they are counted only with `count_all`: operations do
-    it themselves.
-    """
+    memory. TooLarge if it has too many values. In a small body they are counted only with `count_all`:
+    operations do it themselves."""
     large = len(body) > LARGE_BYTES
     if not large and not count_all:
         return reading(body)

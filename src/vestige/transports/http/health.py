@@ -28,7 +28,6 @@ class Readiness:
         self._ready, self._asked_at = False, float("-inf")
 
     async def ready(self) -> bool:
-        """Whether the store answers in time."""
         if self._context.stopping.is_set():
             return False
         if self._asking or self._context.monotonic() - self._asked_at < FRESH_SECONDS:

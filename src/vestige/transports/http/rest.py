@@ -1,8 +1,6 @@
-"""REST: every operation of the registry at its address below /api/v1.
-
-Arguments come from the path and the body, or from the query where there is no body (`Route.has_body`). The
-registry checks them, with the same errors as on every other transport.
-"""
+"""REST: every operation of the registry at its address below /api/v1. Arguments come from the path and the
+body, or from the query where there is no body (`Route.has_body`). The registry checks them, with the same
+errors as on every other transport."""
 
 import threading
 from collections import defaultdict
@@ -46,7 +44,6 @@ _SWITCHES: dict[str, object] = {"true": True, "false": False}
 
 
 def routes(context: ServerContext) -> list[BaseRoute]:
-    """The routes of all operations, and of the API description."""
     routes_here: dict[str, list[Route]] = defaultdict(list)
     for route in sorted(context.registry.routes(), key=Route.order):
         routes_here[route.path].append(route)

@@ -1,7 +1,5 @@
 """The catalog of tools, prompts and resources, read from `tools.json`, which is generated from the registry.
-
-Because it is a file, `tools/list` is answered without importing any operation.
-"""
+Because it is a file, `tools/list` is answered without importing any operation."""
 
 import json
 import os
@@ -61,12 +59,9 @@ _JSON = "application/json"
 
 
 class Catalog:
-    """The content of `tools.json`, in one profile.
-
-    An alias can be called but is not listed. A call through the gateway, {tool, arguments}, counts as a call
-    of the tool it names. `long` lists the tools that run on their own thread, each with the actions that need
-    it ("" for a tool without actions).
-    """
+    """The content of `tools.json`, in one profile. An alias can be called but is not listed. A call through
+    the gateway, {tool, arguments}, counts as a call of the tool it names. `long` lists the tools that run on
+    their own thread, each with the actions that need it ("" for a tool without actions)."""
 
     def __init__(
         self,
@@ -110,7 +105,6 @@ class Catalog:
         return {**entry, "description": f"{entry['description']}{suffix}"}
 
     def has_tool(self, name: str) -> bool:
-        """Whether a tool of this name or alias can be called."""
         return name in self._names or name in self._aliases
 
     def is_long(self, name: str, arguments: Message) -> bool:
@@ -125,15 +119,12 @@ class Catalog:
         return isinstance(actions, list) and ("" in actions or arguments.get("action") in actions)
 
     def nearest_tool(self, name: str) -> str | None:
-        """The tool with the most similar name."""
         return nearest_name(name, sorted(self._names))
 
     def prompt(self, name: str) -> Message | None:
-        """The prompt of this name, with its text."""
         return self._prompts.get(name)
 
     def nearest_prompt(self, name: str) -> str | None:
-        """The prompt with the most similar name."""
         return nearest_name(name, self._prompts)
 
     def resource(self, uri: str) -> str | None:

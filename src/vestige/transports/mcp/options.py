@@ -1,8 +1,6 @@
-"""Options of `vestige-mcp`: flags and three settings, parsed by hand.
-
-Importing argparse or pydantic would take too long at start. The settings are only loaded before the first
-answer if their file mentions one of these.
-"""
+"""Options of `vestige-mcp`: flags and three settings, parsed by hand. Importing argparse or pydantic would
+take too long at start. The settings are only loaded before the first answer if their file mentions one of
+these."""
 
 import os
 import sys

@@ -1,8 +1,6 @@
-"""The threads that run jobs, and the application they share, opened when first needed.
-
-Jobs run one after another in order of arrival, so that a client that stores something and then searches finds
-it without waiting for the first answer. Tools marked long run beside that queue, each on its own thread.
-"""
+"""The threads that run jobs, and the application they share, opened when first needed. Jobs run one after
+another in order of arrival, so that a client that stores something and then searches finds it without waiting
+for the first answer. Tools marked long run beside that queue, each on its own thread."""
 
 import threading
 from queue import SimpleQueue
@@ -51,7 +49,6 @@ class Workers:
         self._thread: threading.Thread | None = None
 
     def start(self, job: Job) -> None:
-        """Queue a job."""
         self._cancelled[job] = threading.Event()
         if job.long:
             threading.Thread(target=self._run, args=(job,), name="vestige-long", daemon=True).start()
@@ -73,7 +70,6 @@ class Workers:
         return list(self._cancelled)
 
     def forget(self, job: Job) -> None:
-        """Forget a job whose report was read."""
         self._cancelled.pop(job, None)
 
     def close(self, timeout_seconds: float) -> bool:

@@ -15,7 +15,6 @@ NEEDED = ("starlette", "uvicorn", "websockets", "blake3")
 
 
 def options() -> list[click.Parameter]:
-    """The options of the command."""
     return [
         click.Option(["--bind"], metavar="HOST:PORT", help="Address to listen on; port 0 picks a free one.")
     ]

@@ -36,7 +36,6 @@ _ADDRESSES = ("url", "serverUrl", "httpUrl")
 
 
 def options() -> list[click.Parameter]:
-    """The options of `connect`."""
     option = click.Option
     variable = "APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME"
     return [
@@ -199,7 +198,6 @@ def _text(value: Mapping[str, Any], *, with_diff: bool) -> str:
 
 
 def _notes(change: FileChange, machine: Machine, server: Server) -> Iterator[str]:
-    """Notes for the user who connects a client."""
     title = change.client.title
     if not change.client.installed(machine):
         yield f"{title} was not found on this machine."

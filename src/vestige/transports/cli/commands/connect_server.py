@@ -41,11 +41,8 @@ def server_of(session: CliSession, client: AgentClient, given: Mapping[str, Any]
 
 
 def elsewhere(session: CliSession, client: AgentClient, server: Server) -> Iterator[str]:
-    """A warning if the client would use another store than this shell.
-
-    The entry can name a data directory and a settings file, but not environment variables: they may contain a
-    password.
-    """
+    """A warning if the client would use another store than this shell. The entry can name a data directory
+    and a settings file, but not environment variables: they may contain a password."""
     if isinstance(server, Http):
         return
     here = session.settings()

@@ -19,7 +19,6 @@ LOOK_SECONDS = 0.5
 
 
 def options() -> list[click.Parameter]:
-    """The options of the command."""
     return [
         click.Option(
             ["--type", "types"], metavar="TYPE", multiple=True, help="Only this event type; repeatable."
@@ -50,7 +49,6 @@ def follow_events(session: CliSession, types: Sequence[str], limit: int | None) 
 
 
 def in_a_line(happening: Happening) -> str:
-    """An event as text: time, type and details."""
     details = happening.details()
     at = details.pop("timestamp")
     shown = (f"{name}={_plain(value)}" for name, value in details.items() if value not in (None, "", ()))

@@ -17,7 +17,6 @@ from vestige.transports.cli.session import CliSession, ProgressLine, resumable
 
 
 def options() -> list[click.Parameter]:
-    """The options of the command."""
     return [
         click.Option(["--dry-run"], is_flag=True, help="Only show what would be done."),
         click.Option(["--reembed"], is_flag=True, help="Embed every memory with the configured model."),

@@ -35,7 +35,6 @@ class Chosen:
     model: str | None = None
 
     def flags(self) -> dict[str, str]:
-        """The given settings."""
         named = {"embeddings.provider": self.provider, "embeddings.model": self.model}
         return {name: value for name, value in named.items() if value is not None}
 
@@ -68,7 +67,6 @@ def choose(
 
 
 def plan(call: Call, work: ModelWork) -> dict[str, Any]:
-    """What would be done, without doing it."""
     match work:
         case ModelWork.REEMBED:
             planned = _outlook(reembed.estimate(call, reembed.model(call)))
@@ -80,7 +78,6 @@ def plan(call: Call, work: ModelWork) -> dict[str, Any]:
 
 
 def do(call: Call, chosen: Chosen, settings: Settings) -> dict[str, Any]:
-    """Do the work; returns what was done."""
     if chosen.work is ModelWork.DROP_OLD:
         return {**_dropped(reembed.drop_former(call)), **_profiles(call)}
     if chosen.work is ModelWork.ROLLBACK:
@@ -105,7 +102,6 @@ def _is_in_use(call: Call) -> bool:
 
 
 def lines_of(done: Mapping[str, Any], *, dry_run: bool) -> list[str]:
-    """The work done or planned, as lines of text."""
     lines = []
     if "pieces" in done:
         lines += _outlook_lines(done)

@@ -38,7 +38,6 @@ ASK_SECONDS = 1.0
 
 
 def options() -> list[click.Parameter]:
-    """The options of the command."""
     return [
         click.Option(["--bind"], metavar="HOST:PORT", help="Address to listen on; port 0 picks a free one."),
         click.Option(["--no-auth"], is_flag=True, help="Require no key; on loopback addresses only."),
@@ -102,7 +101,6 @@ def _is_usual(locations: Mapping[str, str], bind: str) -> bool:
 
 
 def occupied(place: "Bind", *, command: str = "vestige", own: bool = False) -> Conflict:
-    """The error for an address that is in use."""
     elsewhere = (
         "listen on another address with --bind HOST:PORT or VESTIGE_SERVER_BIND; port 0 picks a free one."
     )
@@ -153,7 +151,6 @@ class Greeting:
     fetching: bool = False
 
     def lines(self) -> str:
-        """The message as text."""
         said = [f"Vestige listens on {self.url}; press Ctrl-C to stop."]
         if self.local not in ("", self.url):
             said.append(f"  On this machine:  {self.local}")
@@ -185,7 +182,6 @@ class Greeting:
 
 
 def _started(session: CliSession, greeting: Greeting) -> None:
-    """Print the address of the server, and how to connect."""
     url = greeting.url
     locations = {"url": url, "local": greeting.local, "mcp": f"{url}/mcp", "api": f"{url}/api/v1"}
     session.line({**locations, "auth": greeting.auth}, greeting.lines)
@@ -206,8 +202,7 @@ def fetches_model(settings: Settings) -> bool:
 
 def _announce_keys(app: ServingApplication, settings: Settings, command: str) -> str | None:
     """Create the first key if a terminal shows it, and return it; otherwise print how. Keys never go into
-    logs.
-    """
+    logs."""
     if not settings.auth.enabled:
         logger.warning("No key is needed: every program on this machine can read and change every memory.")
         return None

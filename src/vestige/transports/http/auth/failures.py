@@ -70,11 +70,9 @@ TOO_MANY_FAILURES = Refusal(
 
 
 class FailedLogins:
-    """Responses to requests with a wrong credential, or without one. Used on the event loop only.
-
-    Failed requests have a rate limit of their own, which takes nothing from others at the same address.
-    `wrong` replaces the refusal where a credential was sent.
-    """
+    """Responses to requests with a wrong credential, or without one. Used on the event loop only. Failed
+    requests have a rate limit of their own, which takes nothing from others at the same address. `wrong`
+    replaces the refusal where a credential was sent."""
 
     def __init__(
         self,

@@ -150,7 +150,6 @@ def _kind(request: Request) -> str:
 
 
 def _with(page: str, found: Identity) -> str:
-    """The page as it looks after a login."""
     who = _session_view(found, "")
     limits = [*(who["scopes"] or ()), *(who["domains"] or ())]
     for old, new in (

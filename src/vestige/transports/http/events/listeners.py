@@ -1,8 +1,6 @@
 """All clients that listen to live events: their limit, what they are sent, and when their streams end.
-
 Nothing here blocks anything else: the thread that causes an event only queues it. Sending, rechecking keys
-and counting for the heartbeat have tasks or threads of their own.
-"""
+and counting for the heartbeat have tasks or threads of their own."""
 
 import asyncio
 import logging

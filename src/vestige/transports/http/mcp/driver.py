@@ -101,7 +101,6 @@ Run = Callable[[ServerApplication, McpWork], Outcome]
 
 
 def run_job(app: ServerApplication, work: McpWork) -> Outcome:
-    """Run a job with the application."""
     job, exchange = work.job, work.exchange
 
     def progress(value: float, total: float | None = None, message: str | None = None) -> None:
@@ -172,7 +171,6 @@ class Conversation:
         self._act(self._connection.abandon(exchange))
 
     def end(self) -> None:
-        """Stop everything."""
         for exchange in list(self._exchanges):
             self.leave(exchange)
         self.listener.close()

@@ -90,7 +90,6 @@ class Served:
 
 
 def routes(context: ServerContext, served: Served | None = None) -> list[BaseRoute]:
-    """The route of MCP."""
     return [Route(PATH, Endpoint(context, served or Served(catalog=catalogs(context, packaged_data()))))]
 
 
@@ -129,7 +128,6 @@ class Endpoint:
         self._handlers = {"POST": self._post, "GET": self._get, "DELETE": self._delete}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         request = Request(scope, receive)
         try:
             handler = self._handlers.get(request.method)
@@ -200,7 +198,6 @@ class Endpoint:
             self._sessions.used(session)
 
     async def _key_is_valid(self, recheck: Callable[[], bool]) -> bool:
-        """Whether the key of a stream is still valid."""
         try:
             return await run_sync(recheck, limiter=self._rechecking)
         except StoreError as error:  # a failure of the store must not end streams

@@ -37,7 +37,6 @@ def refused(status: int, why: str) -> HeaderRefused:
 
 
 def check_content_type(headers: Headers) -> None:
-    """Refuse a body that is not JSON."""
     if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
         raise refused(415, f"The Content-Type must be {JSON}")
 

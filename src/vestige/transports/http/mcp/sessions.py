@@ -1,7 +1,5 @@
-"""Sessions of MCP's handshake era: a limited number, each used by its owner only, ended when idle.
-
-Expired sessions are removed when the table is used; no timer runs.
-"""
+"""Sessions of MCP's handshake era: a limited number, each used by its owner only, ended when idle. Expired
+sessions are removed when the table is used; no timer runs."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
@@ -74,7 +72,6 @@ class Sessions:
         return session
 
     def used(self, session: McpSession) -> None:
-        """Mark a session as used."""
         session.last_used = self._monotonic()
 
     def end(self, session: McpSession) -> None:

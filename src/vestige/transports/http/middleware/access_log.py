@@ -1,9 +1,6 @@
 """The outermost middleware: an id for each request, a JSON log line, a counter, and a handler for every
-error.
-
-The line has the route template, the client's address and the label of the key. It never has a query, a
-header or a body, which may hold secrets.
-"""
+error. The line has the route template, the client's address and the label of the key. It never has a query, a
+header or a body, which may hold secrets."""
 
 import logging
 import re
@@ -44,11 +41,8 @@ access = logging.getLogger(ACCESS)
 
 
 class AccessLog:
-    """Logs each request, and answers for errors of the layers below.
-
-    `unknown` is the state of a request before authentication; `who` reads from the state who sent it, for
-    the log.
-    """
+    """Logs each request, and answers for errors of the layers below. `unknown` is the state of a request
+    before authentication; `who` reads from the state who sent it, for the log."""
 
     def __init__(
         self,
@@ -67,7 +61,6 @@ class AccessLog:
         self._unknown, self._who = unknown, who
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
         given = Headers(scope=scope).get("x-request-id", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else self._new_id()
         scope.setdefault("state", {}).update(self._unknown, request_id=request_id)
@@ -169,7 +162,6 @@ class JsonLines(logging.Formatter):
     """Log records as lines of JSON, for the process of a server."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record."""
         if record.name == ACCESS:
             return record.getMessage()  # is JSON already
         line = {
@@ -184,10 +176,8 @@ class JsonLines(logging.Formatter):
 
 
 def set_up_logs(settings: Settings) -> None:
-    """Send all logs of this process to standard error as JSON lines.
-
-    Requests are logged at every level but `error`.
-    """
+    """Send all logs of this process to standard error as JSON lines. Requests are logged at every level but
+    `error`."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(handlers=[handler], level=settings.log_level.upper())

@@ -123,7 +123,6 @@ _HEADERS: Mapping[int, Mapping[str, Any]] = {
 
 
 def document(registry: Registry) -> dict[str, Any]:
-    """The whole document, as JSON-able data."""
     shown = shapes(registry, _SCHEMAS)
     routes = registry.routes()
     paths: dict[str, dict[str, Any]] = {}
@@ -172,7 +171,6 @@ def _operation(operation: Operation, route: Route, shown: Shapes, routes: Sequen
 
 
 def _headers(route: Route, arguments: Schema) -> list[dict[str, Any]]:
-    """The headers that a request may have."""
     given = list(_ALWAYS) if route.method == "GET" else [*_ALWAYS, _CSRF]
     schema = arguments.get("properties", {}).get(IDEMPOTENT)
     if schema is not None:

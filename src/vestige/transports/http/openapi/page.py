@@ -1,7 +1,5 @@
-"""The OpenAPI document of the REST API, and a page to read it and try it out.
-
-They contain nothing that is not in the source, so they need no key.
-"""
+"""The OpenAPI document of the REST API, and a page to read it and try it out. They contain nothing that is
+not in the source, so they need no key."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -32,7 +30,6 @@ _STATIC = Path(__file__).parents[1] / "static"
 def routes(
     context: ServerContext, *, describe: Callable[[Registry], dict[str, Any]] = document
 ) -> list[BaseRoute]:
-    """The document and the page."""
     context.public.update((DOCUMENT, f"{PAGE}/", *FILES))  # with a slash it redirects to the page
 
     making, made = anyio.Lock(), list[bytes]()
@@ -51,7 +48,6 @@ def routes(
 
 
 def _fixed(name: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:
-    """A handler that returns a file."""
     content = (_STATIC / name).read_bytes()
 
     async def answer(request: Request) -> Response:

@@ -96,11 +96,9 @@ HEAVY_BYTES = 64_000
 
 
 class ClientConversation:
-    """The conversation with one client, in any protocol version.
-
-    A `stateless` one treats every message as one of the stateless versions. Root folders are only requested
-    from a `local` client: folders of another machine do not matter here.
-    """
+    """The conversation with one client, in any protocol version. A `stateless` one treats every message as
+    one of the stateless versions. Root folders are only requested from a `local` client: folders of another
+    machine do not matter here."""
 
     def __init__(
         self, catalog: Catalog, version: str, *, stateless: bool = False, local: bool = True
@@ -243,7 +241,6 @@ class ClientConversation:
     # -- Methods
 
     def capabilities(self, version: str) -> Message:
-        """The capabilities of the server."""
         return versions.capabilities(version)
 
     def _introduction(self, version: str) -> Message:
