@@ -5,7 +5,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from vestige.transports.connect.servers import Entry, Json, Keys
+from vestige.transports.connect.clients import Entry, Json, Keys
 
 _BLANK = re.compile(r"(?:[\s\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"')

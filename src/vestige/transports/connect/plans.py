@@ -13,10 +13,21 @@ from typing import Protocol
 
 from vestige.core.errors import InvalidInput
 from vestige.transports.connect import files, jsonc, toml_text
-from vestige.transports.connect.clients import AgentClient, FormatName, Scope
+from vestige.transports.connect.clients import (
+    AgentClient,
+    Entry,
+    FormatName,
+    Http,
+    InlineKey,
+    Json,
+    Keys,
+    Machine,
+    Named,
+    Scope,
+    Server,
+    Stdio,
+)
 from vestige.transports.connect.files import ConfigFile
-from vestige.transports.connect.machine import Machine
-from vestige.transports.connect.servers import Entry, Http, InlineKey, Json, Keys, Named, Server, Stdio
 
 # -- Masks secrets of other servers in a settings file, so that it can be shown. On the safe side: hiding a
 # harmless value costs little.
@@ -306,7 +317,7 @@ def _ours(entry: Json) -> bool:
 def _takes(client: AgentClient, server: Server) -> bool:
     if isinstance(server, Stdio):
         return True
-    return client.http is not None and (client.reference is not None or not isinstance(server.key, Named))
+    return bool(client.http) and (client.reference is not None or not isinstance(server.key, Named))
 
 
 def _checked(client: AgentClient, file: ConfigFile, keys: Keys, wanted: Entry) -> str:

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from vestige.transports.connect.servers import Entry, Json, Keys
+from vestige.transports.connect.clients import Entry, Json, Keys
 
 _QUOTED = r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\''
 _GAP = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")

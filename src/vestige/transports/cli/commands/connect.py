@@ -22,11 +22,22 @@ from vestige.transports.cli.operation_commands import NearestChoice, confirm
 from vestige.transports.cli.program import locations_of, own_command, typed
 from vestige.transports.cli.server_address import UNENCRYPTED, leaves_unencrypted
 from vestige.transports.cli.session import CliSession, visible
-from vestige.transports.connect import claude, plans
-from vestige.transports.connect.clients import CLIENTS, AgentClient, Scope, find
-from vestige.transports.connect.machine import Machine
+from vestige.transports.connect import plans
+from vestige.transports.connect.clients import (
+    CLAUDE,
+    CLAUDE_CODE,
+    CLIENTS,
+    AgentClient,
+    Entry,
+    Http,
+    Machine,
+    Scope,
+    Server,
+    claude_add,
+    claude_remove,
+    find,
+)
 from vestige.transports.connect.plans import FileChange
-from vestige.transports.connect.servers import Entry, Http, Server
 
 NAME = "vestige"
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -96,16 +107,16 @@ def connect(session: CliSession, client: str | None, **given: Any) -> None:
     name, scope = _checked_name(given["name"]), given["scope"]
     if given["undo"]:
         change = plans.undo(chosen, machine, name=name, scope=scope)
-        _apply(session, change, _by_command(change, machine, scope, [claude.remove(name)]), given, [])
+        _apply(session, change, _by_command(change, machine, scope, [claude_remove(name)]), given, [])
         return
     server = server_of(session, chosen, given)
     if given["only_print"]:
         _print(session, chosen, machine, server, name, scope)
         return
     change = plans.connect(chosen, machine, server, name=name, scope=scope)
-    words = [claude.add(server, name)]
+    words = [claude_add(server, name)]
     if change.file.text is not None and plans.connected(chosen, machine, name=name, scope=scope):
-        words.insert(0, claude.remove(name))
+        words.insert(0, claude_remove(name))
     notes = [*_notes(change, machine, server), *elsewhere(session, chosen, server)]
     if not change.nothing:
         notes += missing(session, chosen, server)
@@ -142,7 +153,7 @@ def _by_command(
     change: FileChange, machine: Machine, scope: Scope, commands: Sequence[Sequence[str]]
 ) -> list[str]:
     """Commands to run instead of an edit, for the one client that rewrites its own file all the time."""
-    own = change.client.name == claude.CLIENT and scope == "user" and machine.which(claude.PROGRAM)
+    own = change.client.name == CLAUDE_CODE and scope == "user" and machine.which(CLAUDE)
     if change.nothing or not own:
         return []
     return [typed(words, machine.platform) for words in commands]

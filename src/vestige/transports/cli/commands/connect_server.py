@@ -12,8 +12,7 @@ from vestige.settings.settings import DATABASE_URL, is_set, load_settings
 from vestige.transports.cli.program import locations_of, own_command, script_beside
 from vestige.transports.cli.server_address import is_vestige, on_this_machine
 from vestige.transports.cli.session import CliSession
-from vestige.transports.connect.clients import AgentClient
-from vestige.transports.connect.servers import Http, InlineKey, Named, Server, Stdio
+from vestige.transports.connect.clients import AgentClient, Http, InlineKey, Named, Server, Stdio
 
 KEY_VARIABLE = "VESTIGE_KEY"
 MCP_PATH = "/mcp"
@@ -99,7 +98,7 @@ def _key(
         return InlineKey(text=key.strip()) if key.strip() else None
     if variable is None and not needed:
         return None
-    if variable is None and client.http is not None and client.reference is None:
+    if variable is None and client.http and client.reference is None:
         raise InvalidInput(
             f"{client.title} can only take the key from its settings file.",
             hint="Pass it with --key, or `--key -` to type it. Or omit --http: then no key is needed.",

@@ -20,9 +20,7 @@ from vestige.transports.cli.log_lines import write_for_people
 from vestige.transports.cli.program import NAME, locations_of, own_command, typed
 from vestige.transports.cli.server_address import is_vestige, url_for_others, warn_unencrypted
 from vestige.transports.cli.session import CliSession, ServingApplication
-from vestige.transports.connect import claude
-from vestige.transports.connect.clients import CLIENTS
-from vestige.transports.connect.servers import Http, InlineKey
+from vestige.transports.connect.clients import CLAUDE_CODE, CLIENTS, Http, InlineKey, claude_add
 from vestige.transports.http.limits.malloc import small_heap
 
 if TYPE_CHECKING:
@@ -176,9 +174,9 @@ class Greeting:
     def _by_hand(self) -> list[str]:
         key = InlineKey(text=self.key or PLACEHOLDER) if self.auth else None
         server = Http(url=f"{self.url}/mcp", key=key)
-        entry = CLIENTS[claude.CLIENT].entry(server)
+        entry = CLIENTS[CLAUDE_CODE].entry(server)
         config = orjson.dumps({"mcpServers": {NAME: entry}}).decode()
-        return [f"  Claude Code:  {typed(claude.add(server, NAME))}", f"  Other clients by hand:  {config}"]
+        return [f"  Claude Code:  {typed(claude_add(server, NAME))}", f"  Other clients by hand:  {config}"]
 
 
 def _started(session: CliSession, greeting: Greeting) -> None:
