@@ -40,8 +40,6 @@ class UsageError(Exception):
 class Options:
     """The parsed options: settings, profile, instructions, or a question such as `--help`."""
 
-    __slots__ = ("exclusive", "instructions", "profile", "question", "settings")
-
     def __init__(self) -> None:
         self.settings: dict[str, str] = {}
         self.question: str | None = None

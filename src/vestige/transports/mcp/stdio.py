@@ -52,8 +52,6 @@ _CHUNK_BYTES = 1 << 16
 class Stop:
     """Why the conversation ends: a signal's number, or 0 if the client went away."""
 
-    __slots__ = ("signal",)
-
     def __init__(self, number: int) -> None:
         self.signal = number
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 class Progressed:
     """A job made progress."""
 
-    __slots__ = ("job", "message", "total", "value")
-
     def __init__(self, job: Job, value: float, total: float | None, message: str | None) -> None:
         self.job = job
         self.value = value
@@ -28,8 +26,6 @@ class Progressed:
 
 class Finished:
     """A job ended; without an outcome if it was cancelled before it started."""
-
-    __slots__ = ("job", "outcome")
 
     def __init__(self, job: Job, outcome: Outcome | None) -> None:
         self.job = job

@@ -27,8 +27,6 @@ class ProtocolError(Exception):
 class Request:
     """A well-formed request; a notification if it has no id."""
 
-    __slots__ = ("id", "method", "params")
-
     def __init__(self, request_id: RequestId | None, method: str, params: Message) -> None:
         self.id = request_id
         self.method = method
