@@ -253,8 +253,6 @@ class Endpoint:
             raise refused(NOT_FOUND, "Session not found")
         return session
 
-    # -- both ------------------------------------------------------------------------------------
-
     def _connection(self, request: Request, *, stateless: bool) -> ClientConversation:
         catalog = self._served.catalog(caller_of(request))
         return self._served.connection(catalog, __version__, stateless=stateless, local=is_local(request))
@@ -276,7 +274,7 @@ class Endpoint:
         with self._context.unsent.held(payer_of(request.scope)) as unsent:
             async with anyio.create_task_group() as tasks:
                 exchange = Exchange(
-                    caller_of(request),
+                    caller=caller_of(request),
                     key=key_of(request),
                     unsent=unsent,
                     request_id=request_id_of(request),

@@ -19,7 +19,6 @@ from vestige.core.errors import INSIDE, VestigeError
 from vestige.operations.registry.registry import in_general
 from vestige.settings.settings import Settings
 from vestige.transports.http.auth.addresses import sender_of
-from vestige.transports.http.context import ServerContext
 from vestige.transports.http.limits.bodies_and_rates import PROBES, is_stream
 from vestige.transports.http.metrics import Metrics
 from vestige.transports.http.problems import failure, is_response_start, problem, respond_instead
@@ -109,24 +108,6 @@ class AccessLog:
                 **self._who(scope["state"]),
             }
             access.log(level, "%s", orjson.dumps(line).decode())
-
-
-class ServerAccessLog(AccessLog):
-    """The access log of the server, with callers and metrics."""
-
-    def __init__(
-        self, app: ASGIApp, context: ServerContext, routes: Sequence[BaseRoute], metrics: Metrics
-    ) -> None:
-        super().__init__(
-            app,
-            routes=routes,
-            new_id=context.app.engine.new_id,
-            now=context.app.engine.now,
-            monotonic=context.monotonic,
-            unknown={"caller": ANONYMOUS, "via": "", "key_id": "", "recheck": lambda: True},
-            who=lambda state: {"caller": state["caller"].name, "via": state["via"]},
-            metrics=metrics,
-        )
 
 
 class _Answer:
