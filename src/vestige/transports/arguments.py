@@ -116,9 +116,6 @@ def _limits(field: Mapping[str, Any]) -> str:
     return ""
 
 
-# -- Parsing
-
-
 class ArgumentReader:
     """Parses the words of a command line as arguments; `-` is read from standard input, once."""
 
@@ -189,9 +186,6 @@ def _file(path: Path, argument: Argument) -> bytes:
         raise InvalidInput(
             f"`{argument.name}`: {path} cannot be read: {exc.strerror}.", details={"argument": argument.name}
         ) from exc
-
-
-# -- Formatting
 
 
 def words_of(operation: Operation, values: Mapping[str, Any]) -> list[str]:

@@ -27,9 +27,6 @@ def files(registry: Registry) -> dict[str, bytes]:
     return {VALUES: _values(shown).encode("utf-8"), OPERATIONS: _operations(registry, shown).encode("utf-8")}
 
 
-# -- Types
-
-
 def _values(shown: Shapes) -> str:
     taken = _reached(shown.named, shown.arguments.values())
     # Final types, so that a type checker narrows a union of answers by a field that only one of them has.
@@ -165,9 +162,6 @@ def _type(schema: Schema, *, given: bool, inside: str = "", module: str = "") ->
 
 def _quoted(text: str) -> str:
     return f'"{text}"'
-
-
-# -- Operations
 
 
 def _operations(registry: Registry, shown: Shapes) -> str:

@@ -359,9 +359,6 @@ def _flags(option: click.Option) -> str:
     return f"{names} {(option.metavar or 'TEXT').replace('|', ' or ')}"
 
 
-# -- Markdown ------------------------------------------------------------------------------------------
-
-
 def _joined(parts: Iterable[str]) -> str:
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 

@@ -1,6 +1,10 @@
-"""The bridge as an ASGI application: its routes, behind the middleware that every request passes."""
+"""The bridge as an ASGI application, its routes behind the middleware that every request passes; and its
+process."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import math
+import shutil
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,20 +18,26 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from vestige.core.errors import InvalidInput, TooLarge, VestigeError
+from vestige.core.errors import ConfigError, InvalidInput, TooLarge, VestigeError
 from vestige.settings.settings import Settings
 from vestige.transports.bridge import requests
 from vestige.transports.bridge.answers import BridgeRefused, answer, truncated
-from vestige.transports.bridge.auth import UNAUTHENTICATED, TokenGate
+from vestige.transports.bridge.auth import UNAUTHENTICATED, TokenGate, agent_of
 from vestige.transports.bridge.child import ChildLost, Fault, Message
-from vestige.transports.bridge.identity import agent_of
 from vestige.transports.bridge.isolation import call_apart
 from vestige.transports.bridge.supervisor import ChildDown, NoAnswer, Supervisor
+from vestige.transports.http import run
 from vestige.transports.http.auth.addresses import bind_of
 from vestige.transports.http.auth.failures import FailedLogins
 from vestige.transports.http.auth.hosts import AllowedNames, Hosts, Origins
 from vestige.transports.http.context import parse_body, parser_limiter
 from vestige.transports.http.limits.bodies_and_rates import PROBES, BodyLimit, RateLimit
+from vestige.transports.http.limits.connections import (
+    ConnectionLimits,
+    Connections,
+    LimitedListener,
+    affordable,
+)
 from vestige.transports.http.limits.fair_queue import BodyBuffer, ConcurrencyLimit
 from vestige.transports.http.middleware.access_log import AccessLog
 from vestige.transports.http.middleware.security_headers import SecurityHeaders
@@ -135,9 +145,6 @@ def _layers(inside: ASGIApp, bridge: Bridge) -> ASGIApp:
     return SecurityHeaders(app)
 
 
-# -- tools -----------------------------------------------------------------------------------------
-
-
 def _handler(bridge: Bridge, path: str) -> Handler:
     async def handle(request: Request) -> Response:
         agent = agent_of(request.headers)
@@ -188,9 +195,6 @@ def _body(raw: bytes) -> Message:
     return body
 
 
-# -- whether it works ------------------------------------------------------------------------------
-
-
 def _health(bridge: Bridge, began: float) -> Handler:
     async def health(_: Request) -> Response:
         lives = bridge.supervisor.child is not None
@@ -213,9 +217,6 @@ def _readyz(bridge: Bridge) -> Handler:
         return _json({"ready": True})
 
     return readyz
-
-
-# -- answers ---------------------------------------------------------------------------------------
 
 
 def _json(value: Message, status: int = 200) -> Response:
@@ -246,3 +247,35 @@ async def _refuse(request: Request, exc: Exception) -> Response:
 
 async def _fail(request: Request, exc: Exception) -> Response:
     return failure(request.state.request_id)  # the outermost layer logs the exception
+
+
+OWN_PROGRAM = ("-P", "-m", "vestige.transports.mcp.stdio")
+"""Our `vestige-mcp`, run by this interpreter without the working directory on its path."""
+
+
+def child_command(settings: Settings, options: Sequence[str]) -> list[str]:
+    """The command that starts `vestige-mcp`, with further options; ConfigError if the program is missing."""
+    binary = settings.bridge.binary
+    words = ["--data-dir", str(settings.data_dir), *options]
+    if not binary:
+        return [sys.executable, *OWN_PROGRAM, *words]
+    found = shutil.which(binary)
+    if found is None:
+        raise ConfigError(
+            f"There is no program {binary}.",
+            hint=(
+                "VESTIGE_BINARY names the `vestige-mcp` to run. Without it the one of this "
+                "installation is used."
+            ),
+            details={"setting": "bridge.binary"},
+        )
+    return [found, *words]
+
+
+def serve(app: ASGIApp, settings: Settings, opened: LimitedListener, started: Callable[[], None]) -> None:
+    """Serve until a signal ends it. `started` is called when requests are accepted."""
+    connections = Connections(limits=ConnectionLimits(most=affordable(settings.server.max_connections)))
+    end_seconds = math.ceil(settings.server.shutdown_seconds)
+    config = run.server_config(app, settings, connections, ws="none", end_seconds=end_seconds)
+    opened.connections = connections
+    run.SignalledServer(config, started).run(sockets=[opened])

@@ -75,8 +75,6 @@ class Child:
         """The last lines of standard error."""
         return "\n".join(self._said)
 
-    # -- requests --------------------------------------------------------------------------------
-
     async def request(self, method: str, params: Message) -> Message:
         """Send a request and wait for its result; ChildLost or Fault without one. A caller that stops
         waiting cancels the request."""
@@ -114,8 +112,6 @@ class Child:
             await self._process.stdin.drain()
         except OSError:
             raise ChildLost from None
-
-    # -- what comes back -------------------------------------------------------------------------
 
     async def _read(self) -> None:
         assert self._process.stdout is not None
@@ -163,8 +159,6 @@ class Child:
         async for line in _lines(self._process.stderr, MAX_LOGGED_BYTES):
             self._said.append(line.decode("utf-8", "replace").rstrip())
             logger.debug("vestige-mcp: %s", self._said[-1])
-
-    # -- the end ---------------------------------------------------------------------------------
 
     def kill(self) -> None:
         self._lose()  # responses after this must not reach clients

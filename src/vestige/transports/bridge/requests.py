@@ -103,9 +103,6 @@ def _invalid(name: str, message: str, hint: str | None = None) -> InvalidInput:
     return InvalidInput(message, hint=hint, details={"argument": name})
 
 
-# -- memories --------------------------------------------------------------------------------------
-
-
 def _search(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     mode = fields.text("mode") or MODES[0]
     if mode not in MODES:  # accepted and ignored: search weighs words and meaning by itself
@@ -190,9 +187,6 @@ def _explore(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     )
 
 
-# -- code and intentions ---------------------------------------------------------------------------
-
-
 def _codebase(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     action = fields.needed("action")
     content = fields.text("content")
@@ -230,9 +224,6 @@ def _intention(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     return ToolCall(
         tool="intention", arguments={**arguments, "action": action}, again=action in ("check", "list")
     )
-
-
-# -- the whole -------------------------------------------------------------------------------------
 
 
 def _dream(fields: _Fields, origin: RequestOrigin) -> ToolCall:

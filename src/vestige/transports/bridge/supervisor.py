@@ -77,8 +77,6 @@ class Supervisor:
             return None
         return None if current.result().lost.is_set() else current.result()
 
-    # -- calls -----------------------------------------------------------------------------------
-
     async def call(
         self, tool: str, arguments: Message, *, seconds: float, again: bool, long: bool = False
     ) -> Message:
@@ -126,8 +124,6 @@ class Supervisor:
                 return child
             await asyncio.sleep(0)  # the supervisor has not noticed yet
         raise ChildDown
-
-    # -- the process -----------------------------------------------------------------------------
 
     async def _keep(self) -> None:
         failures = 0

@@ -23,9 +23,6 @@ VARIABLE = "NAME"
 """Placeholder for the name of a variable in a reference."""
 
 
-# -- Servers
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stdio:
     """A program that the client starts."""
@@ -57,9 +54,6 @@ class Http:
 
 
 Server: TypeAlias = Stdio | Http
-
-
-# -- Machines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,9 +82,6 @@ def take(text: str, keys: Keys) -> str:
     return before + after
 
 
-# -- Parsing
-
-
 def _parse(text: str) -> Node:
     start = _skip(text, 0)
     if start == len(text):
@@ -178,9 +175,6 @@ def _found(node: Node, key: str) -> Member:
     if member is None:
         raise KeyError(key)
     return member
-
-
-# -- Editing
 
 
 def _insert(text: str, node: Node, key: str, value: Json) -> str:

@@ -281,9 +281,6 @@ def _texts(value: Json) -> Iterator[str]:
             yield from _texts(one)
 
 
-# -- New text
-
-
 def _merged(client: AgentClient, found: Json, entry: Entry) -> Entry:
     """The entry with what users added to the existing one, which is kept."""
     if not isinstance(found, dict):
@@ -394,9 +391,6 @@ def _written(client: AgentClient, text: str, name: str, entry: Json) -> str | No
         return _put(FORMATS[client.format], text, keys, entry) if isinstance(entry, dict) else None
     except (ValueError, KeyError):
         return None
-
-
-# -- Reading
 
 
 def _read(client: AgentClient, text: str) -> Entry:

@@ -78,9 +78,6 @@ def take(text: str, keys: Keys) -> str:
     return text
 
 
-# -- Parsing
-
-
 def _statements(text: str) -> Iterator[TomlStatement]:
     prefix: Keys = ()
     table, at = 0, _gap(text, 0)
@@ -128,9 +125,6 @@ def _names(statement: str) -> Keys:
         name, inner = next(iter(inner.items()))
         names.append(name)
     return tuple(names)
-
-
-# -- Editing
 
 
 def _ending(text: str, newline: str) -> str:

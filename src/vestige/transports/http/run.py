@@ -83,12 +83,18 @@ class CancellableApp:
         return replace(invocation, cancelled=_EitherSignal(invocation.cancelled, self.cancel_all))
 
 
-# -- Signals.
-
-
 class SignalledServer(uvicorn.Server):
-    """uvicorn's server. The first signal starts a shutdown, in which requests may finish; the second ends
-    the process."""
+    """uvicorn's server. It calls `started` when it accepts requests. The first signal starts a shutdown, in
+    which requests may finish; the second ends the process."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_start = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Start the shutdown, or end the process if it has started."""
@@ -254,18 +260,8 @@ class HttpServer(SignalledServer):
         config: uvicorn.Config,
         started: Callable[[], None],
     ) -> None:
-        super().__init__(config)
-        self._context, self._cancel_all, self._connections, self._on_start = (
-            context,
-            cancel_all,
-            connections,
-            started,
-        )
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._on_start()
+        super().__init__(config, started)
+        self._context, self._cancel_all, self._connections = context, cancel_all, connections
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         seconds = self._context.settings.server.shutdown_seconds

@@ -92,9 +92,6 @@ def _made(before: DatabaseStatus, after: DatabaseStatus) -> Iterator[str]:
         yield f"schema {new} of schema {old}"
 
 
-# -- JSON
-
-
 def _summary(found: DatabaseStatus) -> dict[str, Any]:
     return {
         "state": _state(found),
@@ -152,9 +149,6 @@ def _inside(store: MemoryStore) -> dict[str, Any]:
             for one in store.processes()
         ],
     }
-
-
-# -- Text
 
 
 def _shown(view: Mapping[str, Any]) -> str:

@@ -127,9 +127,6 @@ def _connecting(command: str, url: str, own: bool) -> str:
     return f"{command} connect CLIENT --http" + ("" if own else f" {url}")
 
 
-# -- Output
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
     """What the user needs to know after starting a server.

@@ -60,8 +60,6 @@ class FailureDelay:
         return min(MAX_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2 ** (beyond - 1)) if beyond > 0 else 0.0
 
 
-# -- Responses to failed logins.
-
 MAX_DELAYED = 8
 """Delayed responses at the same time. More would hold too many requests."""
 TOO_MANY_FAILURES = Refusal(

@@ -103,9 +103,6 @@ async def _taken(send: Send, message: Message) -> None:
     await send({"type": "http.response.body", "body": b"", "more_body": message.get("more_body", False)})
 
 
-# -- Disconnects.
-
-
 async def wait_for_disconnect(receive: Receive) -> None:
     """Wait until the client disconnects. Its body must have been read."""
     while (await receive())["type"] != "http.disconnect":
