@@ -52,7 +52,7 @@ NOT_READY = Refusal(status=503, code="not_ready", message="vestige-mcp not ready
 LOST = Refusal(
     status=502,
     code="child_lost",
-    message=("vestige-mcp ended before it answered. Whether it carried out the request is not known."),
+    message="vestige-mcp ended before it answered. Whether it carried out the request is not known.",
     hint="Another process is being started. Check the result before you send the request again.",
 )
 DOWN = Refusal(
@@ -64,7 +64,7 @@ DOWN = Refusal(
 SLOW = Refusal(
     status=502,
     code="timeout",
-    message=("vestige-mcp did not answer in time. Whether it carried out the request is not known."),
+    message="vestige-mcp did not answer in time. Whether it carried out the request is not known.",
     hint=f"VESTIGE_REQUEST_TIMEOUT is the limit. With the same {IDEMPOTENCY} a memory can be sent again.",
 )
 NOWHERE = replace(NO_SUCH_ROUTE, hint=f"There are: {', '.join(requests.READERS)}, /health, /readyz.")
@@ -228,19 +228,15 @@ async def _refuse(request: Request, exc: Exception) -> Response:
     match exc:
         case BridgeRefused():
             return problem(exc.refusal, request_id)
-        case TooLarge():
+        case InvalidInput() if not isinstance(exc, TooLarge):
+            why = Refusal(status=422, code=exc.code, message=exc.message, hint=exc.hint, details=exc.details)
+            return problem(why, request_id)
+        case VestigeError():
             return problem(exc, request_id)
-        case InvalidInput():
-            refusal = Refusal(
-                status=422, code=exc.code, message=exc.message, hint=exc.hint, details=exc.details
-            )
-            return problem(refusal, request_id)
         case HTTPException(status_code=404):
             return problem(NOWHERE, request_id)
         case HTTPException():
             return problem(refusal_of(exc), request_id, exc.headers)
-        case VestigeError():
-            return problem(exc, request_id)
         case _:
             return failure(request_id)
 
@@ -263,10 +259,8 @@ def child_command(settings: Settings, options: Sequence[str]) -> list[str]:
     if found is None:
         raise ConfigError(
             f"There is no program {binary}.",
-            hint=(
-                "VESTIGE_BINARY names the `vestige-mcp` to run. Without it the one of this "
-                "installation is used."
-            ),
+            hint="VESTIGE_BINARY names the `vestige-mcp` to run. Without it the one of this installation "
+            "is used.",
             details={"setting": "bridge.binary"},
         )
     return [found, *words]

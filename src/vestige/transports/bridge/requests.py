@@ -99,8 +99,8 @@ def read(path: str, body: Message, origin: RequestOrigin) -> ToolCall:
     return READERS[path](_Fields(body), origin)
 
 
-def _invalid(name: str, message: str, hint: str | None = None) -> InvalidInput:
-    return InvalidInput(message, hint=hint, details={"argument": name})
+def _invalid(name: str, message: str) -> InvalidInput:
+    return InvalidInput(message, details={"argument": name})
 
 
 def _search(fields: _Fields, origin: RequestOrigin) -> ToolCall:

@@ -11,7 +11,7 @@ from vestige.core.errors import Cancelled, InvalidInput, StoreError
 from vestige.core.nearest import nearest_name
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import Operation, Registry
-from vestige.transports.arguments import Argument, ArgumentReader, arguments_of, words_of
+from vestige.transports.arguments import Argument, ArgumentReader, arguments_of, invalid_argument, words_of
 from vestige.transports.cli.options import everywhere
 from vestige.transports.cli.session import CliSession, ProgressLine
 from vestige.transports.cli.usage import unknown_command
@@ -165,11 +165,8 @@ def _quoted(word: str) -> str:
 def confirm(question: str) -> None:
     """Ask before something is destroyed; without a terminal `--yes` is needed."""
     if not sys.stdin.isatty():
-        raise InvalidInput(
-            "Confirmation is needed, but there is no terminal to ask on.",
-            hint="Pass --yes to confirm.",
-            details={"argument": "yes"},
-        )
+        message = "Confirmation is needed, but there is no terminal to ask on."
+        raise invalid_argument("yes", message, "Pass --yes to confirm.")
     if not click.confirm(question, err=True):
         raise Cancelled("Nothing was changed.")
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
 import click
@@ -27,7 +26,7 @@ from vestige.transports.mcp.service import ServerApplication, Service
 Form = Literal["json", "table"]
 
 
-class LocalApplication(Service, Protocol):
+class LocalApplication(Service, AbstractContextManager["LocalApplication"], Protocol):
     """A running Vestige, as `vestige.app.open_app` opens it."""
 
     @property
@@ -39,12 +38,6 @@ class LocalApplication(Service, Protocol):
 
     def exchange_news(self) -> None:
         """Receive events of other processes from now on."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 OpenApp = Callable[[Mapping[str, Any]], LocalApplication]
@@ -60,31 +53,23 @@ OpenServer = Callable[[Mapping[str, Any]], ServingApplication]
 
 
 class RestoreContents(Protocol):
-    """The contents of a backup."""
+    """The contents of a backup: how many memories and events, and the time of the last change."""
 
     @property
-    def memories(self) -> int:
-        """Number of memories."""
-
+    def memories(self) -> int: ...
     @property
-    def events(self) -> int:
-        """Number of events."""
-
+    def events(self) -> int: ...
     @property
-    def newest(self) -> str | None:
-        """Time of the last change."""
+    def newest(self) -> str | None: ...
 
 
 class RestoreResult(Protocol):
-    """The result of a restore."""
+    """The result of a restore: what is in the store now, and where the replaced one is kept."""
 
     @property
-    def contents(self) -> RestoreContents:
-        """What is in the store now."""
-
+    def contents(self) -> RestoreContents: ...
     @property
-    def kept(self) -> Path | None:
-        """Where the replaced store is kept."""
+    def kept(self) -> Path | None: ...
 
 
 class Restorer(Protocol):

@@ -22,7 +22,7 @@ from vestige.core.caller import Invocation
 from vestige.core.errors import Cancelled, InvalidInput, VestigeError
 from vestige.operations.registry.registry import Operation
 from vestige.operations.registry.route import Route
-from vestige.transports.arguments import arguments_of
+from vestige.transports.arguments import arguments_of, invalid_argument
 from vestige.transports.http.context import (
     ServerContext,
     caller_of,
@@ -170,11 +170,7 @@ class _Endpoint:
                 given[name] = values
                 continue
             if len(values) > 1:
-                raise InvalidInput(
-                    f"`{name}` is given {len(values)} times.",
-                    hint="Give it once.",
-                    details={"argument": name},
-                )
+                raise invalid_argument(name, f"`{name}` is given {len(values)} times.", "Give it once.")
             given[name] = _SWITCHES.get(values[0], values[0]) if kind == "boolean" else values[0]
         return given
 
@@ -194,9 +190,6 @@ def _object(body: bytes) -> dict[str, Any]:
 def _add(given: dict[str, Any], name: str, value: str, source: str) -> None:
     """Add an argument from a header or path; elsewhere it must have the same value."""
     if given.get(name, value) != value:
-        raise InvalidInput(
-            f"`{name}` is given twice: {source} has another value.",
-            hint="Give it once.",
-            details={"argument": name},
-        )
+        message = f"`{name}` is given twice: {source} has another value."
+        raise invalid_argument(name, message, "Give it once.")
     given[name] = value

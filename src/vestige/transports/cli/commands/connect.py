@@ -13,6 +13,7 @@ import click
 from vestige.core.errors import InvalidInput
 from vestige.operations.shared.text import table
 from vestige.settings.settings import DATABASE_URL, is_set, load_settings
+from vestige.transports.arguments import invalid_argument
 from vestige.transports.cli.operation_commands import NearestChoice, confirm
 from vestige.transports.cli.program import locations_of, own_command, script_beside, typed
 from vestige.transports.cli.server_address import UNENCRYPTED, is_vestige, leaves_unencrypted, on_this_machine
@@ -51,12 +52,10 @@ def server_of(session: CliSession, client: AgentClient, given: Mapping[str, Any]
     """The server that the options of `connect` select."""
     if given["http"] is None:
         if given["key"] is not None or given["key_env"] is not None:
-            raise InvalidInput(
-                "--key and --key-env need --http: a key is for a server.", details={"argument": "key"}
-            )
+            raise invalid_argument("key", "--key and --key-env need --http: a key is for a server.")
         return _program(session)
     if given["key"] is not None and given["key_env"] is not None:
-        raise InvalidInput("Give --key or --key-env, not both.", details={"argument": "key_env"})
+        raise invalid_argument("key_env", "Give --key or --key-env, not both.")
     settings = session.settings()
     own = given["http"] == OWN_SERVER
     url = _own_url(settings.server.bind) if own else _url(given["http"])
@@ -128,18 +127,15 @@ def _key(
 
 def _variable(name: str) -> str:
     if not name.isidentifier() or not name.isascii():
-        raise InvalidInput(f"{name!r} is not a valid variable name.", details={"argument": "key_env"})
+        raise invalid_argument("key_env", f"{name!r} is not a valid variable name.")
     return name
 
 
 def _own_url(bind: str) -> str:
     host, _, port = bind.strip().rpartition(":")
     if port == "0":
-        raise InvalidInput(
-            "The server picks another port each time it starts, because its port is 0.",
-            hint="Give its URL: --http http://127.0.0.1:PORT",
-            details={"argument": "http"},
-        )
+        message = "The server picks another port each time it starts, because its port is 0."
+        raise invalid_argument("http", message, "Give its URL: --http http://127.0.0.1:PORT")
     everywhere = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
     return f"http://{everywhere.get(host, host)}:{port}{MCP_PATH}"
 
@@ -147,12 +143,10 @@ def _own_url(bind: str) -> str:
 def _url(given: str) -> str:
     parts = urlsplit(given)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-        raise InvalidInput(
-            f"{given!r} is not the URL of a server.",
-            hint="For example --http http://127.0.0.1:3927, without user and password. CLIENT comes before "
-            "it.",
-            details={"argument": "http"},
+        example = (
+            "For example --http http://127.0.0.1:3927, without user and password. CLIENT comes before it."
         )
+        raise invalid_argument("http", f"{given!r} is not the URL of a server.", example)
     return given if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}{MCP_PATH}"
 
 
@@ -260,11 +254,8 @@ def _machine(config_home: str | None) -> Machine:
 
 def _checked_name(name: str) -> str:
     if not name or not all(letter.isalnum() or letter in "-_" for letter in name):
-        raise InvalidInput(
-            f"{name!r} is not a valid name for the entry.",
-            hint="Use letters, digits, - and _.",
-            details={"argument": "name"},
-        )
+        message = f"{name!r} is not a valid name for the entry."
+        raise invalid_argument("name", message, "Use letters, digits, - and _.")
     return name
 
 
@@ -285,8 +276,8 @@ def _apply(
     session: CliSession, change: FileChange, commands: list[str], given: Mapping[str, Any], notes: list[str]
 ) -> None:
     """Show the change, apply it if wanted, and report the result."""
-    diff, backup, changed, shown = change.diff(), None, False, False
-    refused = False
+    diff, backup = change.diff(), None
+    changed = shown = refused = False
     if change.nothing:
         what = f"Nothing to do: {'it is not connected' if change.undoes else 'the entry exists'}."
     elif commands:
@@ -302,10 +293,8 @@ def _apply(
         backup, changed = change.apply(datetime.now(UTC)), True
         what = change.outcome
     else:
-        what, refused = (
-            ("Nothing was changed: confirmation is needed, but there is no terminal. Pass --yes to confirm."),
-            True,
-        )
+        refused = True
+        what = "Nothing was changed: confirmation is needed, but there is no terminal. Pass --yes to confirm."
     advice = [change.client.advice] if changed and not change.undoes else []
     value = {
         "client": change.client.name,

@@ -1,6 +1,7 @@
 """`vestige db`: maintenance of the database."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Literal
 
@@ -119,14 +120,7 @@ def _schema(upgrade: Upgrade) -> dict[str, Any]:
 
 
 def _connected(one: Connected) -> dict[str, Any]:
-    return {
-        "session": one.session,
-        "user": one.user,
-        "program": one.program,
-        "address": one.address,
-        "state": one.state,
-        "since": one.since.isoformat(),
-    }
+    return {**asdict(one), "since": one.since.isoformat()}
 
 
 def _inside(store: MemoryStore) -> dict[str, Any]:
@@ -207,16 +201,9 @@ def _index(one: Mapping[str, Any]) -> str:
 
 
 def _row(one: Mapping[str, Any]) -> Sequence[str]:
-    since = datetime.fromisoformat(one["since"])
+    since = f"{datetime.fromisoformat(one['since']):%Y-%m-%d %H:%M}"
     address = one["address"] or "this machine"
-    return (
-        str(one["session"]),
-        one["user"],
-        one["program"],
-        address,
-        one["state"],
-        f"{since:%Y-%m-%d %H:%M}",
-    )
+    return (str(one["session"]), one["user"], one["program"], address, one["state"], since)
 
 
 def _session(one: Mapping[str, Any]) -> str:

@@ -12,7 +12,8 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from vestige.core.errors import InvalidInput, TooLarge
+from vestige.core.errors import TooLarge
+from vestige.transports.arguments import invalid_argument
 from vestige.transports.http.auth.addresses import bind_of
 from vestige.transports.http.auth.cookies import COOKIE, Login
 from vestige.transports.http.auth.credentials import Credential, Identity
@@ -78,11 +79,9 @@ class Handlers:
         if isinstance(found, Response):
             return self._refused(found) if kind == _FORM else found
         login = self._auth.logins.begin(found.key_id, self._engine.now())
-        response: Response = (
-            RedirectResponse(LOGIN, status_code=303)
-            if kind == _FORM
-            else JSONResponse(_session_view(found, self._auth.logins.csrf(login)))
-        )
+        response: Response = RedirectResponse(LOGIN, status_code=303)
+        if kind != _FORM:
+            response = JSONResponse(_session_view(found, self._auth.logins.csrf(login)))
         self._set_cookie(response, request, login)
         return response
 
@@ -191,7 +190,7 @@ def _key_in(body: bytes, *, is_form: bool) -> str:
             return parse_qs(body.decode("utf-8"), strict_parsing=True)["api_key"][0].strip()
         given = orjson.loads(body)["api_key"]
     except (ValueError, KeyError, TypeError) as exc:  # the error could quote the key
-        raise InvalidInput("The body has no `api_key`.", details={"argument": "api_key"}) from exc
+        raise invalid_argument("api_key", "The body has no `api_key`.") from exc
     if not isinstance(given, str):
-        raise InvalidInput("`api_key` must be a string.", details={"argument": "api_key"})
+        raise invalid_argument("api_key", "`api_key` must be a string.")
     return given.strip()
