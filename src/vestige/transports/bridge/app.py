@@ -150,7 +150,7 @@ def _handler(bridge: Bridge, path: str) -> Handler:
         agent = agent_of(request.headers)
         request.state.agent = agent or ""
         origin = requests.RequestOrigin(agent=agent, idempotency_key=_key(bridge, request))
-        body = await parse_body(bridge, await request.body(), _body, count_all=True)
+        body = await parse_body(bridge.reading, await request.body(), _body, count_all=True)
         asked = requests.read(path, body, origin)
         try:
             result = await _result(bridge, asked, agent)

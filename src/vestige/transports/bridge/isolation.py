@@ -100,9 +100,8 @@ def _scoped(asked: ToolCall, home: str, allowed: tuple[str, ...]) -> ToolCall:
         case "session_context":
             return confined.with_arguments(include_status=False)  # it counts the whole store
         case "codebase.get_context":
-            return confined.with_arguments(
-                include=["patterns", "decisions"]
-            )  # not intentions of other projects
+            # Not intentions of other projects.
+            return confined.with_arguments(include=["patterns", "decisions"])
     return confined
 
 

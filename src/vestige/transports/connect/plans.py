@@ -343,9 +343,7 @@ def _checked(client: AgentClient, file: ConfigFile, keys: Keys, wanted: Entry) -
 def _removed(client: AgentClient, file: ConfigFile, keys: Keys) -> str:
     text = file.text or ""
     expected = deepcopy(_read(client, text))
-    inner: Json = expected
-    for key in keys[:-1]:
-        inner = inner[key] if isinstance(inner, dict) else None
+    inner = _at(expected, keys[:-1])
     if isinstance(inner, dict):
         del inner[keys[-1]]
     try:

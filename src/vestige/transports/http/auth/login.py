@@ -18,7 +18,7 @@ from vestige.transports.http.auth.addresses import bind_of
 from vestige.transports.http.auth.cookies import COOKIE, Login
 from vestige.transports.http.auth.credentials import Credential, Identity
 from vestige.transports.http.auth.gate import Auth
-from vestige.transports.http.context import ServerContext, request_id_of
+from vestige.transports.http.context import ServerContext, media_type_of, request_id_of
 from vestige.transports.http.problems import (
     TOO_SLOW,
     UNAUTHENTICATED,
@@ -67,7 +67,7 @@ class Handlers:
         # writes. But browsers send the Origin of the page with a POST, and `Origins` accepts only ours and
         # allowed ones. Ours is sent too, and not as `null`, thanks to our Referrer-Policy.
         # A client that sends no Origin is not a current browser.
-        kind = _kind(request)
+        kind = media_type_of(request.headers)
         if kind not in ("application/json", _FORM):
             return problem(UNSUPPORTED_MEDIA_TYPE, request_id_of(request))
         with anyio.move_on_after(self._body_seconds) as waiting:
@@ -98,9 +98,8 @@ class Handlers:
         """Log out. A valid cookie is not needed. Another site cannot cause this: browsers do not send the
         cookie from there."""
         everywhere = await self._auth.log_out(request.cookies.get(COOKIE, ""))
-        done = (
-            RedirectResponse(LOGIN, status_code=303) if _kind(request) == _FORM else Response(status_code=204)
-        )
+        is_form = media_type_of(request.headers) == _FORM
+        done = RedirectResponse(LOGIN, status_code=303) if is_form else Response(status_code=204)
         response = done if everywhere else problem(HERE_ONLY, request_id_of(request))
         response.delete_cookie(
             COOKIE, path="/", httponly=True, samesite="strict", secure=self._is_secure(request)
@@ -142,10 +141,6 @@ def routes(context: ServerContext, auth: Auth) -> list[BaseRoute]:
         Route(f"{LOGIN}/session", handlers.session, methods=["GET"]),
         Mount("/static", StaticFiles(directory=FILES)),
     ]
-
-
-def _kind(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _with(page: str, found: Identity) -> str:

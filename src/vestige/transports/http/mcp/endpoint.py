@@ -162,7 +162,7 @@ class Endpoint:
         """The message of a request, and its size in bytes. The bytes are not kept: a call may wait long."""
         body = b"".join([piece async for piece in request.stream()])
         try:
-            return await parse_body(self._context, body, jsonrpc.parse), len(body)
+            return await parse_body(self._context.reading, body, jsonrpc.parse), len(body)
         except ProtocolError as error:
             raise HeaderRefused(BAD_REQUEST, error) from None
         except TooLarge as error:
