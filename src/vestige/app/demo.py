@@ -24,8 +24,7 @@ from vestige.core.caller import Invocation
 from vestige.core.clock import Uuid7
 from vestige.core.errors import VestigeError
 from vestige.transports.cli.program import own_command, typed
-from vestige.transports.connect import claude
-from vestige.transports.connect.servers import Stdio
+from vestige.transports.connect.clients import Stdio, claude_add
 
 WIDTH = 98
 BAR = 30
@@ -106,7 +105,7 @@ def connecting(command: Path) -> list[str]:
         f"  {own_command({})} connect",
         "",
         "By hand. Claude Code, in a terminal:",
-        f"  {typed(claude.add(Stdio(command=path), 'vestige'))}",
+        f"  {typed(claude_add(Stdio(command=path), 'vestige'))}",
         "",
         "Codex, in ~/.codex/config.toml:",
         "  [mcp_servers.vestige]",

@@ -1,8 +1,6 @@
-"""Command-line form of operation arguments: kind, limits, parsing and formatting.
-
-An `Argument` is read from the operation's JSON schema. Numbers, times and choices stay text: the registry
-checks them, so that errors are the same on every transport.
-"""
+"""Command-line form of operation arguments: kind, limits, parsing and formatting. An `Argument` is read from
+the operation's JSON schema. Numbers, times and choices stay text: the registry checks them, so that errors
+are the same on every transport."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +35,6 @@ class Argument:
 
     @property
     def flag(self) -> str:
-        """Its option name on the command line."""
         return "--" + self.name.replace("_", "-")
 
     @property
@@ -119,9 +116,6 @@ def _limits(field: Mapping[str, Any]) -> str:
     return ""
 
 
-# -- Parsing
-
-
 class ArgumentReader:
     """Parses the words of a command line as arguments; `-` is read from standard input, once."""
 
@@ -157,44 +151,38 @@ class ArgumentReader:
         try:
             return orjson.loads(raw)
         except orjson.JSONDecodeError as exc:
-            raise InvalidInput(
-                f"`{argument.name}` is not valid JSON: {exc}.",
-                hint=f"Give JSON, a file as {argument.flag} @FILE, or {argument.flag} - for standard input.",
-                details={"argument": argument.name},
-            ) from exc
+            hint = f"Give JSON, a file as {argument.flag} @FILE, or {argument.flag} - for standard input."
+            message = f"`{argument.name}` is not valid JSON: {exc}."
+            raise invalid_argument(argument.name, message, hint) from exc
 
     def _stdin(self, argument: Argument) -> bytes:
         if self._taken_by is not None:
-            raise InvalidInput(
-                f"`{self._taken_by}` and `{argument.name}` are both read from standard input.",
-                hint="Use `-` only once.",
-                details={"argument": argument.name},
-            )
+            both = f"`{self._taken_by}` and `{argument.name}`"
+            message = f"{both} are both read from standard input."
+            raise invalid_argument(argument.name, message, "Use `-` only once.")
         self._taken_by = argument.name
         return self._read_stdin()
+
+
+def invalid_argument(name: str, message: str, hint: str | None = None) -> InvalidInput:
+    """The error for an argument or option with an invalid value."""
+    return InvalidInput(message, hint=hint, details={"argument": name})
 
 
 def _decoded(raw: bytes, name: str) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as exc:
-        raise InvalidInput(
-            f"`{name}`: standard input is not UTF-8 text (byte {exc.start}).",
-            hint="Convert it first, for example with iconv.",
-            details={"argument": name},
-        ) from exc
+        message = f"`{name}`: standard input is not UTF-8 text (byte {exc.start})."
+        raise invalid_argument(name, message, "Convert it first, for example with iconv.") from exc
 
 
 def _file(path: Path, argument: Argument) -> bytes:
     try:
         return path.read_bytes()
     except OSError as exc:
-        raise InvalidInput(
-            f"`{argument.name}`: {path} cannot be read: {exc.strerror}.", details={"argument": argument.name}
-        ) from exc
-
-
-# -- Formatting
+        message = f"`{argument.name}`: {path} cannot be read: {exc.strerror}."
+        raise invalid_argument(argument.name, message) from exc
 
 
 def words_of(operation: Operation, values: Mapping[str, Any]) -> list[str]:

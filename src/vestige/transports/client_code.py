@@ -1,8 +1,6 @@
-"""Source code of the Python client: a method for each operation of the registry, and the types of values.
-
-The code is compact, because it is generated: fields, parameters and arguments fill their lines. The formatter
-leaves it alone; the type checker reads it with the rest.
-"""
+"""Source code of the Python client: a method for each operation of the registry, and the types of values. The
+code is compact, because it is generated: fields, parameters and arguments fill their lines. The formatter
+leaves it alone; the type checker reads it with the rest."""
 
 import keyword
 import re
@@ -25,12 +23,8 @@ _MOMENT = "Moment"
 
 
 def files(registry: Registry) -> dict[str, bytes]:
-    """The generated modules by their path in the project."""
     shown = shapes(registry, "")
     return {VALUES: _values(shown).encode("utf-8"), OPERATIONS: _operations(registry, shown).encode("utf-8")}
-
-
-# -- Types
 
 
 def _values(shown: Shapes) -> str:
@@ -170,9 +164,6 @@ def _quoted(text: str) -> str:
     return f'"{text}"'
 
 
-# -- Operations
-
-
 def _operations(registry: Registry, shown: Shapes) -> str:
     groups: dict[str, list[str]] = {"": []}
     for route in registry.routes():
@@ -274,7 +265,6 @@ def _about(operation: Operation, fields: Mapping[str, Schema]) -> str:
 
 
 def _docstring(text: str, indent: int) -> str:
-    """A docstring, wrapped to the width."""
     margin = " " * indent
     lines = [
         line

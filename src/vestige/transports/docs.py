@@ -63,7 +63,6 @@ failed; 130 interrupted."""
 
 
 def pages(registry: Registry, root: click.Command) -> dict[str, str]:
-    """Every reference page by its name, in Markdown."""
     made = {
         "operations": _operations(registry),
         "tools": _tools(registry),
@@ -358,9 +357,6 @@ def _flags(option: click.Option) -> str:
     if isinstance(option.type, click.Choice):
         return f"{names} " + " \\| ".join(f"`{choice}`" for choice in option.type.choices)
     return f"{names} {(option.metavar or 'TEXT').replace('|', ' or ')}"
-
-
-# -- Markdown ------------------------------------------------------------------------------------------
 
 
 def _joined(parts: Iterable[str]) -> str:

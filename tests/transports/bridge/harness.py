@@ -17,8 +17,7 @@ import httpx
 from tests.transports.http.support.socket import served
 from vestige.app.app import system_clock
 from vestige.settings.settings import load_settings
-from vestige.transports.bridge.app import Bridge, build
-from vestige.transports.bridge.run import child_command
+from vestige.transports.bridge.app import Bridge, build, child_command
 from vestige.transports.bridge.supervisor import Supervisor
 
 TOKEN = "correct horse battery staple"

@@ -24,8 +24,7 @@ from vestige.settings.settings import load_settings
 from vestige.transports.cli.commands.serve import Greeting, fetches_model, occupied
 from vestige.transports.cli.log_lines import ACCESS, ShortLines
 from vestige.transports.cli.program import own_command
-from vestige.transports.connect import claude
-from vestige.transports.connect.servers import Http, InlineKey
+from vestige.transports.connect.clients import Http, InlineKey, claude_add
 from vestige.transports.http.auth.addresses import Bind
 from vestige.transports.http.middleware import access_log
 
@@ -36,7 +35,7 @@ KEY = re.compile(r"vst_[\w-]{30}")
 def test_with_the_first_key_the_lines_can_be_copied_as_they_are() -> None:
     said = Greeting(url=URL, key="vst_real").lines()
     server = Http(url=f"{URL}/mcp", key=InlineKey(text="vst_real"))
-    assert shlex.join(claude.add(server, "vestige")) in said  # as `connect` has it
+    assert shlex.join(claude_add(server, "vestige")) in said  # as `connect` has it
     assert '"Authorization":"Bearer vst_real"' in said
     assert "vst_…" not in said
     assert "keys create" not in said

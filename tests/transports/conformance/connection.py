@@ -10,8 +10,8 @@ from typing import Any
 from tests.transports.conformance import asking, fixtures
 from tests.transports.conformance.fixtures import text
 from vestige.transports.http.mcp.driver import McpWork, run_job
-from vestige.transports.mcp.catalog import Catalog
-from vestige.transports.mcp.protocol import prompts, versions
+from vestige.transports.mcp.catalog import Catalog, filled_prompt
+from vestige.transports.mcp.protocol import versions
 from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.jsonrpc import Message, ProtocolError, Request, as_object, notification
 from vestige.transports.mcp.protocol.messages import Action, Done, Job, Outcome, Send
@@ -101,7 +101,7 @@ class FixtureConnection(ClientConversation):
         prompt = self._catalog.prompt(name)
         if prompt is None or name not in fixtures.PROMPTS:
             return own(request, version)
-        prompts.filled(prompt, request.params.get("arguments"))  # refuses what is missing
+        filled_prompt(prompt, request.params.get("arguments"))  # refuses what is missing
         given = {key: str(value) for key, value in (as_object(request.params.get("arguments")) or {}).items()}
 
         def body(told: dict[str, Any]) -> Message:

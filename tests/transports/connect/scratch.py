@@ -4,9 +4,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vestige.transports.connect import plans
-from vestige.transports.connect.clients import CLIENTS, AgentClient, Scope
-from vestige.transports.connect.machine import Machine
-from vestige.transports.connect.servers import Http, InlineKey, Named, Server, Stdio
+from vestige.transports.connect.clients import (
+    CLIENTS,
+    AgentClient,
+    Http,
+    InlineKey,
+    Machine,
+    Named,
+    Scope,
+    Server,
+    Stdio,
+)
 
 NOW = datetime(2026, 11, 16, 16, 0, tzinfo=UTC)
 SECRET = "vst_" + "s3cret" * 5

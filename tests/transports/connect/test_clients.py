@@ -7,9 +7,18 @@ import pytest
 from testbed.failures import each
 from tests.transports.connect.scratch import SECRET, STDIO, URL, http_of, machine
 from vestige.core.errors import InvalidInput
-from vestige.transports.connect import claude, plans
-from vestige.transports.connect.clients import CLIENTS, find
-from vestige.transports.connect.servers import Entry, Http, InlineKey, Named, Stdio
+from vestige.transports.connect import plans
+from vestige.transports.connect.clients import (
+    CLIENTS,
+    Entry,
+    Http,
+    InlineKey,
+    Named,
+    Stdio,
+    claude_add,
+    claude_remove,
+    find,
+)
 
 COMMAND: Entry = {"command": STDIO.command, "args": list(STDIO.args)}
 ENTRIES: dict[str, tuple[Entry, Entry | None]] = {
@@ -139,11 +148,11 @@ def test_what_a_client_cannot_do_is_said_with_what_it_can() -> None:
 
 
 def test_the_command_of_claude_code_says_the_same_as_its_file() -> None:
-    assert claude.add(STDIO, "vestige") == [
+    assert claude_add(STDIO, "vestige") == [
         *("claude", "mcp", "add", "--scope", "user", "vestige", "--"),
         *(STDIO.command, *STDIO.args),
     ]
-    http = claude.add(Http(url=URL, key=Named(variable="VESTIGE_KEY")), "vestige")
+    http = claude_add(Http(url=URL, key=Named(variable="VESTIGE_KEY")), "vestige")
     assert http[-4:] == ["vestige", URL, "--header", "Authorization: Bearer ${VESTIGE_KEY}"]
-    assert "--header" not in claude.add(Http(url=URL), "vestige")
-    assert claude.remove("vestige")[-1] == "vestige"
+    assert "--header" not in claude_add(Http(url=URL), "vestige")
+    assert claude_remove("vestige")[-1] == "vestige"

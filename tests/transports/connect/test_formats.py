@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from testbed.failures import each
 from vestige.transports.connect import jsonc, toml_text
-from vestige.transports.connect.servers import Entry, Json
+from vestige.transports.connect.clients import Entry, Json
 
 NAMES = st.text(min_size=1, max_size=6)
 SCALARS = (

@@ -26,8 +26,16 @@ from tests.transports.connect.scratch import (
 from vestige.core.errors import Conflict, InvalidInput
 from vestige.transports.connect import jsonc, plans
 from vestige.transports.connect import plans as masks
-from vestige.transports.connect.clients import CLIENTS, AgentClient
-from vestige.transports.connect.servers import Entry, Http, InlineKey, Named, Server, Stdio
+from vestige.transports.connect.clients import (
+    CLIENTS,
+    AgentClient,
+    Entry,
+    Http,
+    InlineKey,
+    Named,
+    Server,
+    Stdio,
+)
 
 EVERY = pytest.mark.parametrize(
     ("name", "server"), cases(), ids=[f"{name}-{type(server).__name__}" for name, server in cases()]

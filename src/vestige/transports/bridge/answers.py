@@ -22,11 +22,8 @@ class BridgeRefused(Exception):
 
 def answer(result: Message) -> Message:
     """The response for the result of a tool; BridgeRefused where the tool does not know or accept an
-    argument.
-
-    A decision of the tool against a request is a response, too: clients look at `success`, and the
-    connection worked.
-    """
+    argument. A decision of the tool against a request is a response, too: clients look at `success`, and the
+    connection worked."""
     structured = structure(result)
     if not result.get("isError"):
         return {"success": True, "data": _data(result, structured), "error": None}
@@ -49,7 +46,6 @@ def answer(result: Message) -> Message:
 
 
 def failure(code: str, message: str) -> Message:
-    """The response for a tool that failed."""
     return {"success": False, "data": None, "error": message, "code": code}
 
 
@@ -65,10 +61,8 @@ def restructured(result: Message, structured: Message) -> Message:
 
 
 def truncated(result: Message, most_chars: int) -> Message:
-    """The result of a search with texts truncated to `most_chars`; 0 leaves them whole.
-
-    A truncated entry has a note of that, and the length of its text.
-    """
+    """The result of a search with texts truncated to `most_chars`; 0 leaves them whole. A truncated entry has
+    a note of that, and the length of its text."""
     structured = structure(result)
     entries = structured.get("results")
     if not most_chars or result.get("isError") or not isinstance(entries, list):

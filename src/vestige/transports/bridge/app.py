@@ -1,6 +1,10 @@
-"""The bridge as an ASGI application: its routes, behind the middleware that every request passes."""
+"""The bridge as an ASGI application, its routes behind the middleware that every request passes; and its
+process."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import math
+import shutil
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,20 +18,26 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from vestige.core.errors import InvalidInput, TooLarge, VestigeError
+from vestige.core.errors import ConfigError, InvalidInput, TooLarge, VestigeError
 from vestige.settings.settings import Settings
 from vestige.transports.bridge import requests
 from vestige.transports.bridge.answers import BridgeRefused, answer, truncated
-from vestige.transports.bridge.auth import UNAUTHENTICATED, TokenGate
+from vestige.transports.bridge.auth import UNAUTHENTICATED, TokenGate, agent_of
 from vestige.transports.bridge.child import ChildLost, Fault, Message
-from vestige.transports.bridge.identity import agent_of
 from vestige.transports.bridge.isolation import call_apart
 from vestige.transports.bridge.supervisor import ChildDown, NoAnswer, Supervisor
+from vestige.transports.http import run
 from vestige.transports.http.auth.addresses import bind_of
 from vestige.transports.http.auth.failures import FailedLogins
 from vestige.transports.http.auth.hosts import AllowedNames, Hosts, Origins
 from vestige.transports.http.context import parse_body, parser_limiter
 from vestige.transports.http.limits.bodies_and_rates import PROBES, BodyLimit, RateLimit
+from vestige.transports.http.limits.connections import (
+    ConnectionLimits,
+    Connections,
+    LimitedListener,
+    affordable,
+)
 from vestige.transports.http.limits.fair_queue import BodyBuffer, ConcurrencyLimit
 from vestige.transports.http.middleware.access_log import AccessLog
 from vestige.transports.http.middleware.security_headers import SecurityHeaders
@@ -42,7 +52,7 @@ NOT_READY = Refusal(status=503, code="not_ready", message="vestige-mcp not ready
 LOST = Refusal(
     status=502,
     code="child_lost",
-    message=("vestige-mcp ended before it answered. Whether it carried out the request is not known."),
+    message="vestige-mcp ended before it answered. Whether it carried out the request is not known.",
     hint="Another process is being started. Check the result before you send the request again.",
 )
 DOWN = Refusal(
@@ -54,7 +64,7 @@ DOWN = Refusal(
 SLOW = Refusal(
     status=502,
     code="timeout",
-    message=("vestige-mcp did not answer in time. Whether it carried out the request is not known."),
+    message="vestige-mcp did not answer in time. Whether it carried out the request is not known.",
     hint=f"VESTIGE_REQUEST_TIMEOUT is the limit. With the same {IDEMPOTENCY} a memory can be sent again.",
 )
 NOWHERE = replace(NO_SUCH_ROUTE, hint=f"There are: {', '.join(requests.READERS)}, /health, /readyz.")
@@ -135,15 +145,12 @@ def _layers(inside: ASGIApp, bridge: Bridge) -> ASGIApp:
     return SecurityHeaders(app)
 
 
-# -- tools -----------------------------------------------------------------------------------------
-
-
 def _handler(bridge: Bridge, path: str) -> Handler:
     async def handle(request: Request) -> Response:
         agent = agent_of(request.headers)
         request.state.agent = agent or ""
         origin = requests.RequestOrigin(agent=agent, idempotency_key=_key(bridge, request))
-        body = await parse_body(bridge, await request.body(), _body, count_all=True)
+        body = await parse_body(bridge.reading, await request.body(), _body, count_all=True)
         asked = requests.read(path, body, origin)
         try:
             result = await _result(bridge, asked, agent)
@@ -188,9 +195,6 @@ def _body(raw: bytes) -> Message:
     return body
 
 
-# -- whether it works ------------------------------------------------------------------------------
-
-
 def _health(bridge: Bridge, began: float) -> Handler:
     async def health(_: Request) -> Response:
         lives = bridge.supervisor.child is not None
@@ -215,9 +219,6 @@ def _readyz(bridge: Bridge) -> Handler:
     return readyz
 
 
-# -- answers ---------------------------------------------------------------------------------------
-
-
 def _json(value: Message, status: int = 200) -> Response:
     return Response(orjson.dumps(value), status_code=status, media_type="application/json")
 
@@ -227,22 +228,48 @@ async def _refuse(request: Request, exc: Exception) -> Response:
     match exc:
         case BridgeRefused():
             return problem(exc.refusal, request_id)
-        case TooLarge():
+        case InvalidInput() if not isinstance(exc, TooLarge):
+            why = Refusal(status=422, code=exc.code, message=exc.message, hint=exc.hint, details=exc.details)
+            return problem(why, request_id)
+        case VestigeError():
             return problem(exc, request_id)
-        case InvalidInput():
-            refusal = Refusal(
-                status=422, code=exc.code, message=exc.message, hint=exc.hint, details=exc.details
-            )
-            return problem(refusal, request_id)
         case HTTPException(status_code=404):
             return problem(NOWHERE, request_id)
         case HTTPException():
             return problem(refusal_of(exc), request_id, exc.headers)
-        case VestigeError():
-            return problem(exc, request_id)
         case _:
             return failure(request_id)
 
 
 async def _fail(request: Request, exc: Exception) -> Response:
     return failure(request.state.request_id)  # the outermost layer logs the exception
+
+
+OWN_PROGRAM = ("-P", "-m", "vestige.transports.mcp.stdio")
+"""Our `vestige-mcp`, run by this interpreter without the working directory on its path."""
+
+
+def child_command(settings: Settings, options: Sequence[str]) -> list[str]:
+    """The command that starts `vestige-mcp`, with further options; ConfigError if the program is missing."""
+    binary = settings.bridge.binary
+    words = ["--data-dir", str(settings.data_dir), *options]
+    if not binary:
+        return [sys.executable, *OWN_PROGRAM, *words]
+    found = shutil.which(binary)
+    if found is None:
+        raise ConfigError(
+            f"There is no program {binary}.",
+            hint="VESTIGE_BINARY names the `vestige-mcp` to run. Without it the one of this installation "
+            "is used.",
+            details={"setting": "bridge.binary"},
+        )
+    return [found, *words]
+
+
+def serve(app: ASGIApp, settings: Settings, opened: LimitedListener, started: Callable[[], None]) -> None:
+    """Serve until a signal ends it. `started` is called when requests are accepted."""
+    connections = Connections(limits=ConnectionLimits(most=affordable(settings.server.max_connections)))
+    end_seconds = math.ceil(settings.server.shutdown_seconds)
+    config = run.server_config(app, settings, connections, ws="none", end_seconds=end_seconds)
+    opened.connections = connections
+    run.SignalledServer(config, started).run(sockets=[opened])

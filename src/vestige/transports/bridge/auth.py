@@ -1,13 +1,16 @@
 """Authentication of the bridge: a bearer token, or anonymous access on this machine if that is allowed."""
 
+import re
 from hashlib import blake2b
 from hmac import compare_digest
 
+from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vestige.core.errors import ConfigError
 from vestige.settings.settings import Settings, is_empty_variable
+from vestige.transports.bridge.answers import BridgeRefused
 from vestige.transports.http.auth.addresses import Bind, bind_of, sender_of
 from vestige.transports.http.auth.failures import FailedLogins
 from vestige.transports.http.problems import Refusal
@@ -25,11 +28,8 @@ UNAUTHENTICATED = Refusal(
 
 
 def token_of(settings: Settings) -> str | None:
-    """The token that requests need; None for anonymous access; ConfigError if neither is configured.
-
-    An empty token is a mistake of the deployment, such as a secret that was not mounted: the bridge does not
-    start.
-    """
+    """The token that requests need; None for anonymous access; ConfigError if neither is configured. An empty
+    token is a mistake of the deployment, such as a secret that was not mounted: the bridge does not start."""
     if is_empty_variable(TOKEN_VARIABLE):
         raise ConfigError(
             f"{TOKEN_VARIABLE} is set, but empty.",
@@ -68,7 +68,6 @@ class TokenGate:
         self._short = len(token or "") < LONG_CHARS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
         free = self._wanted is None or scope["path"] in OPEN_PATHS
         refused = None if free else await self._refused(scope)
         await (refused or self._app)(scope, receive, send)
@@ -94,3 +93,29 @@ class TokenGate:
 
 def _digest(token: bytes) -> bytes:
     return blake2b(token, digest_size=32).digest()
+
+
+# -- The agent that a request comes from: the header `X-Agent-Id`. The agent states it itself, so it is an
+# attribution: every client that has the token can send any name.
+
+AGENT_HEADER = "X-Agent-Id"
+# Printable ASCII. No slash, because it becomes part of a path; no bar, because that ends it in a context.
+_AGENT = re.compile(r"[!-.0-\[\]-{}~]([ -.0-\[\]-{}~]{0,126}[!-.0-\[\]-{}~])?")
+
+BAD_AGENT = Refusal(
+    status=400,
+    code="bad_agent_id",
+    message=f"{AGENT_HEADER} is not the name of an agent.",
+    hint="1 to 128 printable ASCII characters without slashes and bars; not `.` or `..`.",
+)
+
+
+def agent_of(headers: Headers) -> str | None:
+    """The agent of a request; None without the header; BridgeRefused if the name is not valid."""
+    given = headers.getlist(AGENT_HEADER)
+    if not given:
+        return None
+    name = given[0].strip()
+    if len(given) > 1 or not _AGENT.fullmatch(name) or name in (".", ".."):
+        raise BridgeRefused(BAD_AGENT)
+    return name

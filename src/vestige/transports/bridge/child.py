@@ -1,8 +1,6 @@
-"""One `vestige-mcp` process: JSON lines in both directions, responses matched to requests by id.
-
-Lines may have any length, so they are split here: asyncio's reader stops at 64 KiB. Standard error of the
-process is read all the time, or the process would block when the pipe is full.
-"""
+"""One `vestige-mcp` process: JSON lines in both directions, responses matched to requests by id. Lines may
+have any length, so they are split here: asyncio's reader stops at 64 KiB. Standard error of the process is
+read all the time, or the process would block when the pipe is full."""
 
 import asyncio
 import logging
@@ -65,7 +63,6 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The process id."""
         return self._process.pid
 
     @property
@@ -77,8 +74,6 @@ class Child:
     def last_words(self) -> str:
         """The last lines of standard error."""
         return "\n".join(self._said)
-
-    # -- requests --------------------------------------------------------------------------------
 
     async def request(self, method: str, params: Message) -> Message:
         """Send a request and wait for its result; ChildLost or Fault without one. A caller that stops
@@ -103,7 +98,6 @@ class Child:
         return result
 
     def notify(self, method: str, params: Message) -> None:
-        """Send a notification."""
         self._write({"jsonrpc": "2.0", "method": method, "params": params})
 
     def _write(self, message: Message) -> None:
@@ -118,8 +112,6 @@ class Child:
             await self._process.stdin.drain()
         except OSError:
             raise ChildLost from None
-
-    # -- what comes back -------------------------------------------------------------------------
 
     async def _read(self) -> None:
         assert self._process.stdout is not None
@@ -168,10 +160,7 @@ class Child:
             self._said.append(line.decode("utf-8", "replace").rstrip())
             logger.debug("vestige-mcp: %s", self._said[-1])
 
-    # -- the end ---------------------------------------------------------------------------------
-
     def kill(self) -> None:
-        """Kill the process."""
         self._lose()  # responses after this must not reach clients
         with suppress(ProcessLookupError):
             self._process.kill()

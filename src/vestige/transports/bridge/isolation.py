@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 from vestige.core.errors import InvalidInput
 from vestige.core.models import covers, normal_scope
 from vestige.transports.bridge.answers import BridgeRefused, restructured, structure
+from vestige.transports.bridge.auth import AGENT_HEADER
 from vestige.transports.bridge.child import Message
-from vestige.transports.bridge.identity import HEADER
 from vestige.transports.bridge.requests import MOST_INTENTIONS, ToolCall
 from vestige.transports.http.problems import Refusal
 
@@ -45,7 +45,9 @@ INTENTIONS = frozenset({"intention.update", "intention.delete"})
 
 NOT_FOUND = "not_found"
 NO_AGENT = Refusal(
-    status=400, code="agent_id_needed", message=f"The header {HEADER} is needed: the bridge isolates agents."
+    status=400,
+    code="agent_id_needed",
+    message=f"The header {AGENT_HEADER} is needed: the bridge isolates agents.",
 )
 NOT_CONFINED = Refusal(
     status=403,
@@ -83,9 +85,6 @@ def _operation(asked: ToolCall) -> str:
     return asked.tool if action is None else f"{asked.tool}.{action}"
 
 
-# -- by scope --------------------------------------------------------------------------------------
-
-
 def _scoped(asked: ToolCall, home: str, allowed: tuple[str, ...]) -> ToolCall:
     """The call with its own scope, or that of the agent."""
     if "project" in asked.arguments:  # another way to set the scope
@@ -101,9 +100,8 @@ def _scoped(asked: ToolCall, home: str, allowed: tuple[str, ...]) -> ToolCall:
         case "session_context":
             return confined.with_arguments(include_status=False)  # it counts the whole store
         case "codebase.get_context":
-            return confined.with_arguments(
-                include=["patterns", "decisions"]
-            )  # not intentions of other projects
+            # Not intentions of other projects.
+            return confined.with_arguments(include=["patterns", "decisions"])
     return confined
 
 
@@ -160,9 +158,6 @@ async def _search_both(asked: ToolCall, home: str, send: Send) -> Message:
     return restructured(own, data)
 
 
-# -- by id -----------------------------------------------------------------------------------------
-
-
 async def _of_one(asked: ToolCall, allowed: tuple[str, ...], send: Send) -> Message:
     """A call about one memory, if it is in a scope that the agent may use for it."""
     memory_id = asked.arguments.get("id")
@@ -196,9 +191,6 @@ def _missing(what: str, wanted: object) -> Message:
     """The error of the engine for a missing object. An agent does not learn that it belongs to another."""
     error = {"code": NOT_FOUND, "message": f"There is no {what} {wanted}."}
     return {"content": [], "structuredContent": {"error": error}, "isError": True}
-
-
-# -- responses -----------------------------------------------------------------------------------------
 
 
 def _without_hint(result: Message) -> Message:

@@ -1,9 +1,6 @@
-"""Parses requests to the bridge: which tool to call, with which arguments.
-
-Field names are accepted in both spellings, and in the forms of older deployments. Fields that are renamed or
-belong to the bridge are read here. Everything else goes to the tool unchanged, which refuses unknown
-arguments with a hint.
-"""
+"""Parses requests to the bridge: which tool to call, with which arguments. Field names are accepted in both
+spellings, and in the forms of older deployments. Fields that are renamed or belong to the bridge are read
+here. Everything else goes to the tool unchanged, which refuses unknown arguments with a hint."""
 
 import re
 from collections.abc import Callable
@@ -38,7 +35,6 @@ class ToolCall:
     truncate: int = 0
 
     def with_arguments(self, **more: object) -> "ToolCall":
-        """The call with these additional arguments."""
         return replace(self, arguments={**self.arguments, **more})
 
 
@@ -69,7 +65,6 @@ class _Fields:
         return found[0] if found else None
 
     def text(self, *names: str) -> str | None:
-        """`take` for a text."""
         value = self.take(*names)
         if value is not None and not isinstance(value, str):
             raise _invalid(names[0], f"`{names[0]}`: expected a text.")
@@ -87,14 +82,12 @@ class _Fields:
         return value
 
     def needed(self, *names: str) -> str:
-        """`text` for a required field."""
         value = self.text(*names)
         if not value:
             raise _invalid(names[0], f"`{names[0]}` is needed.")
         return value
 
     def rest(self) -> Message:
-        """The fields that were not read."""
         return self._left
 
 
@@ -106,11 +99,8 @@ def read(path: str, body: Message, origin: RequestOrigin) -> ToolCall:
     return READERS[path](_Fields(body), origin)
 
 
-def _invalid(name: str, message: str, hint: str | None = None) -> InvalidInput:
-    return InvalidInput(message, hint=hint, details={"argument": name})
-
-
-# -- memories --------------------------------------------------------------------------------------
+def _invalid(name: str, message: str) -> InvalidInput:
+    return InvalidInput(message, details={"argument": name})
 
 
 def _search(fields: _Fields, origin: RequestOrigin) -> ToolCall:
@@ -197,9 +187,6 @@ def _explore(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     )
 
 
-# -- code and intentions ---------------------------------------------------------------------------
-
-
 def _codebase(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     action = fields.needed("action")
     content = fields.text("content")
@@ -237,9 +224,6 @@ def _intention(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     return ToolCall(
         tool="intention", arguments={**arguments, "action": action}, again=action in ("check", "list")
     )
-
-
-# -- the whole -------------------------------------------------------------------------------------
 
 
 def _dream(fields: _Fields, origin: RequestOrigin) -> ToolCall:

@@ -72,23 +72,17 @@ class Supervisor:
 
     @property
     def child(self) -> Child | None:
-        """The current process, or None."""
         current = self._current
         if current is None or not current.done() or current.cancelled() or current.exception():
             return None
         return None if current.result().lost.is_set() else current.result()
 
-    # -- calls -----------------------------------------------------------------------------------
-
     async def call(
         self, tool: str, arguments: Message, *, seconds: float, again: bool, long: bool = False
     ) -> Message:
         """Call a tool and return its result. `again`: the call may be sent twice. `long`: it runs beside the
-        others.
-
-        ChildLost if the process died and the call may or may not have been carried out, NoAnswer on timeout,
-        ChildDown if there is no process, Fault if the process refuses the call.
-        """
+        others. ChildLost if the process died and the call may or may not have been carried out, NoAnswer on
+        timeout, ChildDown if there is no process, Fault if the process refuses the call."""
         child = None
         try:
             async with asyncio.timeout(seconds):
@@ -123,7 +117,6 @@ class Supervisor:
         return True
 
     async def _live(self) -> Child:
-        """Wait for the current process."""
         while self._current is not None:
             # Shielded: a caller that stops waiting must not cancel it for the others.
             child = await asyncio.shield(self._current)
@@ -131,8 +124,6 @@ class Supervisor:
                 return child
             await asyncio.sleep(0)  # the supervisor has not noticed yet
         raise ChildDown
-
-    # -- the process -----------------------------------------------------------------------------
 
     async def _keep(self) -> None:
         failures = 0

@@ -38,7 +38,6 @@ _CREDENTIALS = re.compile(r"(?<=//)[^/@\s]+(?=@)")
 
 
 def add_commands(root: CommandGroup) -> None:
-    """Add every command of this module."""
     path = path_option
     for words, function, params in (
         (("model", "install"), model_install, [

@@ -10,15 +10,13 @@ from vestige.transports.cli.session import visible
 
 ACCESS = "vestige.access"
 """The logger of requests, whose messages are JSON. The server's own constant cannot be imported before its
-dependencies are known to be installed.
-"""
+dependencies are known to be installed."""
 
 
 class ShortLines(logging.Formatter):
     """Formats log records for a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record, with its traceback if it has one."""
         if record.name == ACCESS:
             return visible(_request(record.getMessage()))
         trace = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""

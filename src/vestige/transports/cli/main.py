@@ -30,10 +30,12 @@ _FORMS: dict[str, Form] = {"--json": "json", "--table": "table"}
 
 
 def root_command() -> CommandGroup:
-    """The whole command tree."""
     root = CommandGroup(NAME, _HELP)
     root.context_settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-    root.params += [_version(), _no_color()]
+    click.version_option(
+        __version__, "--version", "-V", message=f"{NAME} {__version__}", help="Show the version."
+    )(root)
+    root.params.append(_no_color())
     add_operations(root, registry)
     builtin.add_commands(root)
     return root
@@ -70,7 +72,6 @@ def run(
 
 
 def _program(alone: str | None) -> tuple[click.Command, str]:
-    """The command to run, and its name."""
     root = root_command()
     if alone is None:
         return root, NAME
@@ -92,22 +93,6 @@ def _refused(session: CliSession, words: Sequence[str], error: VestigeError) -> 
         if session.form is None and word in _FORMS:
             session.form = _FORMS[word]
     return session.refuse(error)
-
-
-def _version() -> click.Option:
-    def show(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-        if value and not ctx.resilient_parsing:
-            click.echo(f"{NAME} {__version__}")
-            ctx.exit()
-
-    return click.Option(
-        ["--version", "-V"],
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=show,
-        help="Show the version.",
-    )
 
 
 class _NoColor(click.Option):

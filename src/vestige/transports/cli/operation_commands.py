@@ -11,7 +11,7 @@ from vestige.core.errors import Cancelled, InvalidInput, StoreError
 from vestige.core.nearest import nearest_name
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import Operation, Registry
-from vestige.transports.arguments import Argument, ArgumentReader, arguments_of, words_of
+from vestige.transports.arguments import Argument, ArgumentReader, arguments_of, invalid_argument, words_of
 from vestige.transports.cli.options import everywhere
 from vestige.transports.cli.session import CliSession, ProgressLine
 from vestige.transports.cli.usage import unknown_command
@@ -25,7 +25,6 @@ class NearestChoice(click.Choice[str]):
     """A choice whose error names the nearest value."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The choice, or an error."""
         if value in self.choices:
             return str(value)
         close = nearest_name(str(value), self.choices)
@@ -49,7 +48,6 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command, or an error with the nearest name."""
         name = args[0]
         if name.startswith("-"):  # click reports unknown options
             return super().resolve_command(ctx, args)
@@ -77,7 +75,6 @@ def _show_help(ctx: click.Context) -> None:
 
 
 def add_operations(root: CommandGroup, registry: Registry) -> None:
-    """Add a command for every operation."""
     groups = _groups(registry)
     for operation in registry.operations.values():
         root.place(operation.command, operation_command(operation), groups)
@@ -98,7 +95,6 @@ def _groups(registry: Registry) -> dict[str, str]:
 
 
 def operation_command(operation: Operation) -> click.Command:
-    """The command of an operation."""
     arguments = arguments_of(operation)
     asks = operation.effect == "delete"
     wants_word = asks and any(argument.name == CONFIRM for argument in arguments)
@@ -158,7 +154,6 @@ def _answer(session: CliSession, operation: Operation, values: Mapping[str, Any]
 
 
 def example_of(operation: Operation) -> str:
-    """The operation's example as a shell command."""
     return " ".join(map(_quoted, ["vestige", *words_of(operation, operation.example)]))
 
 
@@ -170,11 +165,8 @@ def _quoted(word: str) -> str:
 def confirm(question: str) -> None:
     """Ask before something is destroyed; without a terminal `--yes` is needed."""
     if not sys.stdin.isatty():
-        raise InvalidInput(
-            "Confirmation is needed, but there is no terminal to ask on.",
-            hint="Pass --yes to confirm.",
-            details={"argument": "yes"},
-        )
+        message = "Confirmation is needed, but there is no terminal to ask on."
+        raise invalid_argument("yes", message, "Pass --yes to confirm.")
     if not click.confirm(question, err=True):
         raise Cancelled("Nothing was changed.")
 

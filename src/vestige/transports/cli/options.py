@@ -38,8 +38,6 @@ def path_option(flag: str, metavar: str, help_text: str, kind: Literal["dir", "f
 def paths(
     kind: Literal["dir", "file"],
 ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """Shell completion of a path."""
-
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return [CompletionItem(incomplete, type=kind)]
 

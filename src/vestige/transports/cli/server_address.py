@@ -26,9 +26,7 @@ _LONGEST_ANSWER = 1_000
 
 def url_for_others(opened: socket.socket, names: Sequence[str]) -> str | None:
     """The URL for other machines of a socket on all addresses: with the first of its names, else an address.
-
-    None for any other socket, and on a machine without a route to others.
-    """
+    None for any other socket, and on a machine without a route to others."""
     host, port = opened.getsockname()[:2]
     if not ip_address(host).is_unspecified:
         return None
@@ -50,7 +48,6 @@ def own_address(family: socket.AddressFamily) -> str | None:
 
 
 def on_this_machine(url: str) -> bool:
-    """Whether an address is on this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ip_address(host).is_loopback
@@ -70,7 +67,6 @@ def leaves_unencrypted(url: str) -> bool:
 
 
 def is_vestige(url: str, seconds: float) -> bool:
-    """Whether a Vestige server answers at a URL within this time."""
     outcomes: list[bool] = []
     # In a thread, because a name lookup has no time limit.
     asking = threading.Thread(target=lambda: outcomes.append(_answers(url, seconds)), daemon=True)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
 import click
@@ -27,7 +26,7 @@ from vestige.transports.mcp.service import ServerApplication, Service
 Form = Literal["json", "table"]
 
 
-class LocalApplication(Service, Protocol):
+class LocalApplication(Service, AbstractContextManager["LocalApplication"], Protocol):
     """A running Vestige, as `vestige.app.open_app` opens it."""
 
     @property
@@ -39,12 +38,6 @@ class LocalApplication(Service, Protocol):
 
     def exchange_news(self) -> None:
         """Receive events of other processes from now on."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 OpenApp = Callable[[Mapping[str, Any]], LocalApplication]
@@ -60,31 +53,23 @@ OpenServer = Callable[[Mapping[str, Any]], ServingApplication]
 
 
 class RestoreContents(Protocol):
-    """The contents of a backup."""
+    """The contents of a backup: how many memories and events, and the time of the last change."""
 
     @property
-    def memories(self) -> int:
-        """Number of memories."""
-
+    def memories(self) -> int: ...
     @property
-    def events(self) -> int:
-        """Number of events."""
-
+    def events(self) -> int: ...
     @property
-    def newest(self) -> str | None:
-        """Time of the last change."""
+    def newest(self) -> str | None: ...
 
 
 class RestoreResult(Protocol):
-    """The result of a restore."""
+    """The result of a restore: what is in the store now, and where the replaced one is kept."""
 
     @property
-    def contents(self) -> RestoreContents:
-        """What is in the store now."""
-
+    def contents(self) -> RestoreContents: ...
     @property
-    def kept(self) -> Path | None:
-        """Where the replaced store is kept."""
+    def kept(self) -> Path | None: ...
 
 
 class Restorer(Protocol):
@@ -131,10 +116,8 @@ OpenEnds = Callable[[Settings, str, str], tuple[End, End]]
 
 @dataclass(slots=True, kw_only=True)
 class CliSession:
-    """Global options of a run, and its output.
-
-    `surroundings` are options that come from environment variables instead of `flags`.
-    """
+    """Global options of a run, and its output. `surroundings` are options that come from environment
+    variables instead of `flags`."""
 
     open_app: OpenApp
     open_server: OpenServer
@@ -146,7 +129,6 @@ class CliSession:
     colour: bool = False
 
     def open(self, **flags: Any) -> LocalApplication:
-        """The application, with these flags and the user's."""
         return self.open_app({**self.flags, **flags})
 
     def settings(self) -> Settings:
@@ -154,12 +136,10 @@ class CliSession:
         return load_settings(self.flags)
 
     def database(self) -> MaintainedDatabase:
-        """The database of the settings."""
         return self.open_database(self.settings())
 
     @property
     def wants_json(self) -> bool:
-        """Whether answers and errors are JSON."""
         return self.form == "json" if self.form else not sys.stdout.isatty()
 
     def answer(self, value: Any, text: Callable[[], str]) -> None:
@@ -211,7 +191,6 @@ class ProgressLine:
         self._shown = False
 
     def __call__(self, done: float, total: float | None, what: str | None) -> None:
-        """Show (done, total, what)."""
         if not self._watched:
             return
         share = f" {done / total:.0%}" if total else ""

@@ -11,7 +11,6 @@ OTHER_NAMES = {"--port": "--bind", "--host": "--bind"}
 
 
 def usage_error(error: click.UsageError) -> InvalidInput:
-    """A usage error of click as our error value."""
     if isinstance(error, NoSuchOption):
         return _unknown_option(error)
     if isinstance(error, BadParameter) and error.param is not None:
@@ -25,7 +24,6 @@ def usage_error(error: click.UsageError) -> InvalidInput:
 
 
 def unknown_command(ctx: click.Context, name: str, known: list[str]) -> InvalidInput:
-    """The error for an unknown command of a group."""
     close = nearest_name(name, known)
     meant = _further_in(ctx, name) or ([f"{ctx.command_path} {close}"] if close else [])
     return InvalidInput(

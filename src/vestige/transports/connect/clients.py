@@ -1,19 +1,19 @@
-"""The supported clients, as data: where each keeps its settings and the form of an entry.
+"""The supported clients (`clients.toml`): where each keeps its settings on a machine, and the form of an
+entry for the two kinds of servers."""
 
-`source` lists the pages and source files of these facts. Some could not be read first hand:
-docs/howto/connect-clients.md lists those. Unconfirmed features are left out: `http` of a client that cannot
-send a header, `reference` of one that reads no variables there.
-"""
-
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 from vestige.core.errors import InvalidInput
 from vestige.core.nearest import nearest_name
-from vestige.transports.connect.machine import Machine
-from vestige.transports.connect.servers import Entry, Http, InlineKey, Json, Keys, Named, Server, Stdio
 
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+Entry: TypeAlias = dict[str, Json]
+Keys: TypeAlias = tuple[str, ...]
+"""The position of a value in a file: the keys on the way to it."""
 FormatName = Literal["json", "toml"]
 Scope = Literal["user", "project"]
 Places = Mapping[str, tuple[str, ...]]
@@ -24,11 +24,92 @@ VARIABLE = "NAME"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentClient:
-    """A program that speaks MCP.
+class Stdio:
+    """A program that the client starts."""
 
-    `containers` are the keys under which servers are listed; the first that exists counts, else the last.
-    `reference` is how a value refers to an environment variable. `signs` are files of an installed client.
+    command: str
+    args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InlineKey:
+    """A key that is stored in the file."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A key in an environment variable of the client: the file contains no secret."""
+
+    variable: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Http:
+    """A running server; without a key if it needs none."""
+
+    url: str
+    key: InlineKey | Named | None = None
+
+
+Server: TypeAlias = Stdio | Http
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A user's machine: what decides where a client keeps its settings. `platform` is as in `sys.platform`,
+    `config_home` is the folder of program settings if it is not the usual one, and `which` finds a program on
+    the user's path."""
+
+    home: Path
+    platform: str
+    project: Path
+    config_home: Path | None = None
+    which: Callable[[str], str | None] = lambda _name: None
+
+    def place(self, template: str) -> Path:
+        """The path of a template of the client table on this machine. It starts with `~` (home), `CONFIG`
+        (the folder of program settings), or nothing (the project)."""
+        first, _, rest = template.partition("/")
+        if first == "~":
+            return self.home / rest
+        if first == "CONFIG":
+            return self._settings() / rest
+        return self.project / template
+
+    def choose(self, templates: Iterable[str]) -> Path:
+        """The first path that exists, or else the first one."""
+        places = [self.place(one) for one in templates]
+        return next((place for place in places if place.exists()), places[0])
+
+    def has(self, templates: Iterable[str]) -> bool:
+        return any(self.place(one).exists() for one in templates)
+
+    def roots(self) -> tuple[Path, ...]:
+        """Folders that belong to no client: files of a client are below one of them."""
+        return (self.home, self._settings(), self.project)
+
+    def _settings(self) -> Path:
+        if self.platform == "darwin":
+            return self.home / "Library" / "Application Support"
+        usual = self.home / ("AppData/Roaming" if self.platform == "win32" else ".config")
+        # The XDG standard requires ignoring a relative path.
+        return self.config_home if self.config_home and self.config_home.is_absolute() else usual
+
+
+# -- Clients
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentClient:
+    """A program that speaks MCP. `containers` are the keys under which servers are listed; the first that
+    exists counts, else the last. `signs` are files of an installed client.
+
+    An entry for a program has the type `stdio_type`, if the client needs one; `joins_arguments` puts command
+    and arguments in one list. `http` is the key of a server's URL, empty if the client supports no servers,
+    and `http_type` the type of such an entry. The API key goes into `headers`. `reference` is how a value
+    refers to an environment variable; `key_variable` is the key for its bare name, if there is one.
     """
 
     name: str
@@ -37,8 +118,12 @@ class AgentClient:
     project: tuple[str, ...] = ()
     format: FormatName = "json"
     containers: tuple[Keys, ...] = (("mcpServers",),)
-    stdio: Callable[[Stdio], Entry]
-    http: Callable[[Http, str], Entry] | None
+    stdio_type: str = ""
+    joins_arguments: bool = False
+    http: str = ""
+    http_type: str = ""
+    headers: str = "headers"
+    key_variable: str = ""
     reference: str | None = None
     signs: tuple[str, ...]
     program: str | None = None
@@ -51,37 +136,44 @@ class AgentClient:
             return self.project
         return self.user.get(platform, self.user["linux"])
 
+    def installed(self, machine: Machine) -> bool:
+        return machine.has(self.signs) or bool(self.program and machine.which(self.program))
+
     def entry(self, server: Server) -> Entry:
         """The entry for a server, or InvalidInput if the client does not support it."""
-        if isinstance(server, Stdio):
-            return self.stdio(server)
-        if self.http is None:
+        return self._started(server) if isinstance(server, Stdio) else self._connected(server)
+
+    def _started(self, server: Stdio) -> Entry:
+        entry: Entry = {"type": self.stdio_type} if self.stdio_type else {}
+        if self.joins_arguments:
+            return {**entry, "command": [server.command, *server.args]}
+        return {**entry, "command": server.command, **({"args": list(server.args)} if server.args else {})}
+
+    def _connected(self, server: Http) -> Entry:
+        if not self.http:
             raise InvalidInput(
                 f"{self.title} does not support HTTP servers in its settings file.",
                 hint="Omit --http: it then starts `vestige-mcp` itself.",
                 details={"client": self.name},
             )
-        return self.http(server, self._authorization(server))
+        entry: Entry = {"type": self.http_type} if self.http_type else {}
+        entry[self.http] = server.url
+        if isinstance(server.key, Named) and self.key_variable:
+            entry[self.key_variable] = server.key.variable
+        elif server.key is not None:
+            entry[self.headers] = {"Authorization": f"Bearer {self._key(server.key)}"}
+        return entry
 
-    def installed(self, machine: Machine) -> bool:
-        """Whether it seems to be installed on this machine."""
-        return machine.has(self.signs) or bool(self.program and machine.which(self.program))
-
-    def _authorization(self, server: Http) -> str:
-        match server.key:
-            case None:
-                return ""
-            case InlineKey(text=text):
-                return f"Bearer {text}"
-            case Named(variable=variable):
-                if self.reference is None:
-                    raise InvalidInput(
-                        f"{self.title} does not read environment variables in its settings file.",
-                        hint="Pass the key itself with --key (it is then stored in your own file), or omit "
-                        "--http.",
-                        details={"client": self.name, "argument": "key_env"},
-                    )
-                return f"Bearer {self.reference.replace(VARIABLE, variable)}"
+    def _key(self, key: InlineKey | Named) -> str:
+        if isinstance(key, InlineKey):
+            return key.text
+        if self.reference is None:
+            raise InvalidInput(
+                f"{self.title} does not read environment variables in its settings file.",
+                hint="Pass the key itself with --key (it is then stored in your own file), or omit --http.",
+                details={"client": self.name, "argument": "key_env"},
+            )
+        return self.reference.replace(VARIABLE, key.variable)
 
 
 def find(name: str) -> AgentClient:
@@ -96,235 +188,39 @@ def find(name: str) -> AgentClient:
     )
 
 
-# -- Forms of entries
+def _frozen(value: Any) -> Any:
+    """A value of the table, with tuples instead of lists."""
+    if isinstance(value, dict):
+        return {key: _frozen(one) for key, one in value.items()}
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
-def _started(kind: str | None = None) -> Callable[[Stdio], Entry]:
-    """`command` and `args`, with the `type` that some clients need."""
-
-    def entry(server: Stdio) -> Entry:
-        shown: Entry = {"type": kind} if kind else {}
-        shown["command"] = server.command
-        if server.args:
-            shown["args"] = list(server.args)
-        return shown
-
-    return entry
+_TABLE = tomllib.loads(Path(__file__).with_name("clients.toml").read_text(encoding="utf-8"))
+CLIENTS: Mapping[str, AgentClient] = {
+    name: AgentClient(name=name, **_frozen(facts)) for name, facts in _TABLE.items()
+}
 
 
-def _by_url(address: str, kind: str | None = None) -> Callable[[Http, str], Entry]:
-    """The URL under this name, and the key in a header."""
+# -- Commands of Claude Code, which rewrites its user settings file all the time. A running session can
+# overwrite an edit of the file, but not a change by its own command.
 
-    def entry(server: Http, authorization: str) -> Entry:
-        shown: Entry = {"type": kind} if kind else {}
-        shown[address] = server.url
-        if authorization:
-            shown["headers"] = {"Authorization": authorization}
-        return shown
-
-    return entry
+CLAUDE_CODE = "claude-code"
+CLAUDE = "claude"
 
 
-def _codex_http(server: Http, authorization: str) -> Entry:
-    shown: Entry = {"url": server.url}
-    match server.key:
-        case Named(variable=variable):
-            shown["bearer_token_env_var"] = variable
-        case InlineKey():
-            shown["http_headers"] = {"Authorization": authorization}
-        case None:
-            pass
-    return shown
+def claude_add(server: Server, name: str) -> list[str]:
+    """The command that adds a server for all projects of the user."""
+    words = [CLAUDE, "mcp", "add", "--scope", "user"]
+    if isinstance(server, Stdio):
+        return [*words, name, "--", server.command, *server.args]
+    words += ["--transport", "http", name, server.url]
+    headers = CLIENTS[CLAUDE_CODE].entry(server).get("headers")
+    if isinstance(headers, dict):
+        # After the URL: the option takes every following word.
+        words += ["--header", *(f"{key}: {value}" for key, value in headers.items())]
+    return words
 
 
-def _opencode_stdio(server: Stdio) -> Entry:
-    words: list[Json] = [server.command, *server.args]
-    return {"type": "local", "command": words}
-
-
-# -- Clients
-
-
-def _everywhere(*files: str) -> Places:
-    return {"linux": files}
-
-
-_CLINE = "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
-
-_ALL = (
-    AgentClient(
-        name="claude-code",
-        title="Claude Code",
-        user=_everywhere("~/.claude.json"),
-        project=(".mcp.json",),
-        stdio=_started("stdio"),
-        http=_by_url("url", "http"),
-        reference="${NAME}",
-        signs=("~/.claude.json", "~/.claude"),
-        program="claude",
-        advice="`/mcp` in a session shows it.",
-        source=(
-            "https://code.claude.com/docs/en/mcp",
-            "https://github.com/anthropics/claude-code/issues/4193",
-        ),
-    ),
-    AgentClient(
-        name="claude-desktop",
-        title="Claude Desktop",
-        user=_everywhere("CONFIG/Claude/claude_desktop_config.json"),
-        stdio=_started(),
-        http=None,
-        signs=("CONFIG/Claude",),
-        advice="Quit Claude Desktop and start it again.",
-        source=(
-            "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/docs/docs/develop/connect-local-servers.mdx",
-            "https://github.com/anthropics/claude-ai-mcp/issues/120",
-            "https://github.com/aaddrick/claude-desktop-debian",
-        ),
-    ),
-    AgentClient(
-        name="codex",
-        title="Codex",
-        user=_everywhere("~/.codex/config.toml"),
-        project=(".codex/config.toml",),
-        format="toml",
-        containers=(("mcp_servers",),),
-        stdio=_started(),
-        http=_codex_http,
-        reference=VARIABLE,
-        signs=("~/.codex",),
-        program="codex",
-        advice="`codex mcp list` shows it. A project's file counts only when Codex trusts the project.",
-        source=(
-            "https://github.com/openai/codex/blob/main/codex-rs/config/src/mcp_types.rs",
-            "https://developers.openai.com/codex/mcp",
-        ),
-    ),
-    AgentClient(
-        name="cursor",
-        title="Cursor",
-        user=_everywhere("~/.cursor/mcp.json"),
-        project=(".cursor/mcp.json",),
-        stdio=_started(),
-        http=_by_url("url"),
-        reference="${env:NAME}",
-        signs=("~/.cursor", "CONFIG/Cursor"),
-        program="cursor",
-        advice="Restart Cursor, and look under MCP in its settings.",
-        source=("https://cursor.com/docs/mcp",),
-    ),
-    AgentClient(
-        name="vscode",
-        title="VS Code",
-        user=_everywhere("CONFIG/Code/User/mcp.json"),
-        project=(".vscode/mcp.json",),
-        containers=(("servers",),),
-        stdio=_started("stdio"),
-        http=_by_url("url", "http"),
-        reference="${env:NAME}",
-        signs=("CONFIG/Code/User",),
-        program="code",
-        advice="`MCP: List Servers` in the command palette starts it.",
-        source=(
-            "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
-            "https://github.com/microsoft/vscode/issues/245237",
-        ),
-    ),
-    AgentClient(
-        name="windsurf",
-        title="Windsurf",
-        user=_everywhere("~/.codeium/windsurf/mcp_config.json"),
-        stdio=_started(),
-        http=_by_url("serverUrl"),
-        reference="${env:NAME}",
-        signs=("~/.codeium/windsurf",),
-        program="windsurf",
-        advice="Refresh the MCP servers in Cascade.",
-        source=("https://docs.windsurf.com/windsurf/cascade/mcp",),
-    ),
-    AgentClient(
-        name="zed",
-        title="Zed",
-        user={
-            "linux": ("CONFIG/zed/settings.json",),
-            "darwin": ("~/.config/zed/settings.json",),
-            "win32": ("CONFIG/Zed/settings.json",),
-        },
-        containers=(("context_servers",),),
-        stdio=_started(),
-        http=_by_url("url"),
-        signs=("CONFIG/zed", "CONFIG/Zed", "~/.config/zed"),
-        program="zed",
-        advice="Zed starts it when the file is saved.",
-        source=("https://zed.dev/docs/ai/mcp", "https://zed.dev/docs/configuring-zed"),
-    ),
-    AgentClient(
-        name="gemini-cli",
-        title="Gemini CLI",
-        user=_everywhere("~/.gemini/settings.json"),
-        project=(".gemini/settings.json",),
-        stdio=_started(),
-        http=_by_url("httpUrl"),
-        reference="${NAME}",
-        signs=("~/.gemini",),
-        program="gemini",
-        advice="Restart Gemini CLI; `/mcp` shows it.",
-        source=(
-            "https://geminicli.com/docs/tools/mcp-server",
-            "https://geminicli.com/docs/cli/configuration",
-        ),
-    ),
-    AgentClient(
-        name="cline",
-        title="Cline",
-        user=_everywhere(f"CONFIG/{_CLINE}", "~/.cline/data/settings/cline_mcp_settings.json"),
-        stdio=_started(),
-        http=_by_url("url", "streamableHttp"),
-        signs=("CONFIG/Code/User/globalStorage/saoudrizwan.claude-dev", "~/.cline"),
-        program="cline",
-        advice="Cline starts it when the file is saved.",
-        source=(
-            "https://github.com/cline/cline/blob/main/src/services/mcp/schemas.ts",
-            "https://docs.cline.bot/mcp/adding-and-configuring-servers",
-        ),
-    ),
-    AgentClient(
-        name="continue",
-        title="Continue",
-        user=_everywhere("~/.continue/mcpServers/vestige.json"),
-        project=(".continue/mcpServers/vestige.json",),
-        stdio=_started(),
-        http=_by_url("url", "http"),
-        signs=("~/.continue",),
-        advice="Reload the window; MCP works in agent mode.",
-        source=(
-            "https://docs.continue.dev/customize/deep-dives/mcp",
-            "https://github.com/continuedev/continue/blob/main/core/context/mcp/json/loadJsonMcpConfigs.ts",
-        ),
-    ),
-    AgentClient(
-        name="opencode",
-        title="opencode",
-        user={
-            "linux": ("CONFIG/opencode/opencode.json", "CONFIG/opencode/opencode.jsonc"),
-            "darwin": ("~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"),
-            "win32": ("~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"),
-        },
-        project=("opencode.json", "opencode.jsonc"),
-        # Version 2 lists servers one level deeper, and reads files of version 1 unchanged.
-        containers=(("mcp", "servers"), ("mcp",)),
-        stdio=_opencode_stdio,
-        http=_by_url("url", "remote"),
-        reference="{env:NAME}",
-        signs=("CONFIG/opencode", "~/.config/opencode"),
-        program="opencode",
-        advice="Restart opencode.",
-        source=(
-            "https://opencode.ai/v1/docs/mcp-servers/",
-            "https://opencode.ai/v2/docs/mcp-servers/",
-            "https://opencode.ai/docs/migrate-v1/",
-        ),
-    ),
-)
-
-CLIENTS: Mapping[str, AgentClient] = {client.name: client for client in _ALL}
+def claude_remove(name: str) -> list[str]:
+    """The command that removes the server."""
+    return [CLAUDE, "mcp", "remove", "--scope", "user", name]

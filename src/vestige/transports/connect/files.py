@@ -18,8 +18,7 @@ _STAMP = "%Y%m%dT%H%M%S"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFile:
     """A file as it was read. `target` is the real file if `path` is a link; `text` is null if it does not
-    exist.
-    """
+    exist."""
 
     path: Path
     target: Path
@@ -28,7 +27,6 @@ class ConfigFile:
 
     @property
     def open_to_others(self) -> bool:
-        """Whether other users of the machine can read it."""
         return os.name == "posix" and self.mode is not None and bool(self.mode & OTHERS)
 
 
@@ -49,10 +47,8 @@ def read(path: Path) -> ConfigFile:
 
 
 def write(file: ConfigFile, text: str, *, now: datetime, private: bool) -> Path | None:
-    """Replace the file by a new text; returns the copy of the old one, if there was one.
-
-    Raises Conflict if another program changed it in the meantime; then nothing is written.
-    """
+    """Replace the file by a new text; returns the copy of the old one, if there was one. Raises Conflict if
+    another program changed it in the meantime; then nothing is written."""
     _check_unchanged(file)
     backup = None
     try:

@@ -1,13 +1,11 @@
-"""JSON with comments and trailing commas, as in settings files; both survive an edit.
-
-An edit changes the text of one member and nothing else. Files are parsed into nodes with positions.
-"""
+"""JSON with comments and trailing commas, as in settings files; both survive an edit. An edit changes the
+text of one member and nothing else. Files are parsed into nodes with positions."""
 
 import json
 import re
 from dataclasses import dataclass
 
-from vestige.transports.connect.servers import Entry, Json, Keys
+from vestige.transports.connect.clients import Entry, Json, Keys
 
 _BLANK = re.compile(r"(?:[\s\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"')
@@ -38,7 +36,6 @@ class Member:
 
     @property
     def has_comma(self) -> bool:
-        """Whether a comma follows."""
         return self.end > self.node.end
 
 
@@ -51,7 +48,6 @@ def read(text: str) -> Entry:
 
 
 def put(text: str, keys: Keys, value: Json) -> str:
-    """The text with a value at `keys`; missing objects are created."""
     if _skip(text, 0) == len(text):
         gap = _newline(text) if text.strip("\ufeff \t\r\n") and not text.endswith("\n") else ""
         return text + gap + _formatted(_nested(keys, value), "", UNIT, _newline(text)) + _newline(text)
@@ -67,7 +63,6 @@ def put(text: str, keys: Keys, value: Json) -> str:
 
 
 def take(text: str, keys: Keys) -> str:
-    """The text without the value at `keys`, which must exist."""
     node = _parse(text)
     for key in keys[:-1]:
         node = _found(node, key).node
@@ -85,9 +80,6 @@ def take(text: str, keys: Keys) -> str:
     if len(node.members) == 1 and not text[node.start + 1 : start].strip():
         after = after.lstrip()
     return before + after
-
-
-# -- Parsing
 
 
 def _parse(text: str) -> Node:
@@ -183,9 +175,6 @@ def _found(node: Node, key: str) -> Member:
     if member is None:
         raise KeyError(key)
     return member
-
-
-# -- Editing
 
 
 def _insert(text: str, node: Node, key: str, value: Json) -> str:

@@ -13,10 +13,21 @@ from typing import Protocol
 
 from vestige.core.errors import InvalidInput
 from vestige.transports.connect import files, jsonc, toml_text
-from vestige.transports.connect.clients import AgentClient, FormatName, Scope
+from vestige.transports.connect.clients import (
+    AgentClient,
+    Entry,
+    FormatName,
+    Http,
+    InlineKey,
+    Json,
+    Keys,
+    Machine,
+    Named,
+    Scope,
+    Server,
+    Stdio,
+)
 from vestige.transports.connect.files import ConfigFile
-from vestige.transports.connect.machine import Machine
-from vestige.transports.connect.servers import Entry, Http, InlineKey, Json, Keys, Named, Server, Stdio
 
 # -- Masks secrets of other servers in a settings file, so that it can be shown. On the safe side: hiding a
 # harmless value costs little.
@@ -49,8 +60,7 @@ _WITHIN = re.compile(
 
 def hidden(text: str, own: Collection[str] = ()) -> str:
     """JSON or TOML with the same lines, and values that may be secrets masked, except those in `own`, which
-    are given as written, with quotes.
-    """
+    are given as written, with quotes."""
     places = [(0, 0), *(found.span() for found in _SECTION.finditer(text))]
 
     def seen(token: re.Match[str]) -> str:
@@ -95,13 +105,13 @@ class TextFormat(Protocol):
     """A file format that can be edited without changing the rest of the text."""
 
     def read(self, text: str) -> Entry:
-        """The values; ValueError for a text that is not of this format."""
+        """The values, none for an empty text; ValueError states the error and its position."""
 
     def put(self, text: str, keys: Keys, value: Json) -> str:
-        """The text with a value."""
+        """The text with a value at `keys`; ValueError if its form cannot be edited."""
 
     def take(self, text: str, keys: Keys) -> str:
-        """The text without a value."""
+        """The text without the value at `keys`, which must exist."""
 
 
 FORMATS: Mapping[FormatName, TextFormat] = {"json": jsonc, "toml": toml_text}
@@ -130,12 +140,10 @@ class FileChange:
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing needs to change."""
         return self.after == self.file.text
 
     @property
     def outcome(self) -> str:
-        """The result of the change, in words."""
         if self.reverts:
             return f"Restored the previous entry of {self.client.title}."
         return f"{self.client.title} is no longer connected." if self.undoes else "The entry is written."
@@ -205,10 +213,8 @@ def connect(client: AgentClient, machine: Machine, server: Server, *, name: str,
 
 
 def undo(client: AgentClient, machine: Machine, *, name: str, scope: Scope) -> FileChange:
-    """The change that removes a server from a client.
-
-    A file that was not changed since becomes what it was, byte for byte; otherwise only the entry is removed.
-    """
+    """The change that removes a server from a client. A file that was not changed since becomes what it was,
+    byte for byte; otherwise only the entry is removed."""
     file = files.read(place(client, machine, scope))
     values = _values(client, file)
     keys = _entry_keys(client, values, name)
@@ -275,9 +281,6 @@ def _texts(value: Json) -> Iterator[str]:
             yield from _texts(one)
 
 
-# -- New text
-
-
 def _merged(client: AgentClient, found: Json, entry: Entry) -> Entry:
     """The entry with what users added to the existing one, which is kept."""
     if not isinstance(found, dict):
@@ -311,7 +314,7 @@ def _ours(entry: Json) -> bool:
 def _takes(client: AgentClient, server: Server) -> bool:
     if isinstance(server, Stdio):
         return True
-    return client.http is not None and (client.reference is not None or not isinstance(server.key, Named))
+    return bool(client.http) and (client.reference is not None or not isinstance(server.key, Named))
 
 
 def _checked(client: AgentClient, file: ConfigFile, keys: Keys, wanted: Entry) -> str:
@@ -340,9 +343,7 @@ def _checked(client: AgentClient, file: ConfigFile, keys: Keys, wanted: Entry) -
 def _removed(client: AgentClient, file: ConfigFile, keys: Keys) -> str:
     text = file.text or ""
     expected = deepcopy(_read(client, text))
-    inner: Json = expected
-    for key in keys[:-1]:
-        inner = inner[key] if isinstance(inner, dict) else None
+    inner = _at(expected, keys[:-1])
     if isinstance(inner, dict):
         del inner[keys[-1]]
     try:
@@ -388,9 +389,6 @@ def _written(client: AgentClient, text: str, name: str, entry: Json) -> str | No
         return _put(FORMATS[client.format], text, keys, entry) if isinstance(entry, dict) else None
     except (ValueError, KeyError):
         return None
-
-
-# -- Reading
 
 
 def _read(client: AgentClient, text: str) -> Entry:

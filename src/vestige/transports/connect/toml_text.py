@@ -1,8 +1,6 @@
-"""Edits TOML by statements: the rest keeps its comments and order.
-
-The standard library reads TOML but does not write it. A text is split into statements, a header or a pair
-each, and one of them is replaced, added or removed.
-"""
+"""Edits TOML by statements: the rest keeps its comments and order. The standard library reads TOML but does
+not write it. A text is split into statements, a header or a pair each, and one of them is replaced, added or
+removed."""
 
 import json
 import re
@@ -10,7 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from vestige.transports.connect.servers import Entry, Json, Keys
+from vestige.transports.connect.clients import Entry, Json, Keys
 
 _QUOTED = r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\''
 _GAP = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
@@ -27,10 +25,8 @@ _BLANK_LINE = re.compile(r"(?<=\n)[ \t]*\r?\n\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TomlStatement:
-    """A header or a pair: its full name, its lines, and the position of a pair's value.
-
-    `table` counts the headers so far: a pair belongs to the header with the same number.
-    """
+    """A header or a pair: its full name, its lines, and the position of a pair's value. `table` counts the
+    headers so far: a pair belongs to the header with the same number."""
 
     keys: Keys
     table: int
@@ -40,15 +36,12 @@ class TomlStatement:
 
 
 def read(text: str) -> Entry:
-    """The tables in a text. ValueError states the problem and its position."""
     return tomllib.loads(text)
 
 
 def put(text: str, keys: Keys, value: Json) -> str:
-    """The text with a value at `keys`: in place, as a pair of its table, or as a new table.
-
-    ValueError if the existing form is not supported, such as a dotted key.
-    """
+    """The text with a value at `keys`: in place, as a pair of its table, or as a new table. ValueError if the
+    existing form is not supported, such as a dotted key."""
     newline = "\r\n" if "\r\n" in text else "\n"
     statements = list(_statements(text))
     for one in statements:
@@ -74,7 +67,6 @@ def put(text: str, keys: Keys, value: Json) -> str:
 
 
 def take(text: str, keys: Keys) -> str:
-    """The text without the value at `keys` and below, which must exist."""
     gone = [one for one in _statements(text) if one.keys[: len(keys)] == keys]
     if not gone:
         raise KeyError(".".join(keys))
@@ -84,9 +76,6 @@ def take(text: str, keys: Keys) -> str:
             before = _BLANK_LINE.sub("", before)  # the blank line above a table is removed with it
         text = before + text[one.end :]
     return text
-
-
-# -- Parsing
 
 
 def _statements(text: str) -> Iterator[TomlStatement]:
@@ -136,9 +125,6 @@ def _names(statement: str) -> Keys:
         name, inner = next(iter(inner.items()))
         names.append(name)
     return tuple(names)
-
-
-# -- Editing
 
 
 def _ending(text: str, newline: str) -> str:

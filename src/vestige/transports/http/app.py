@@ -23,7 +23,7 @@ from vestige.transports.http.limits.bodies_and_rates import PROBES, BodyLimit, R
 from vestige.transports.http.limits.fair_queue import BodyBuffer, ConcurrencyLimit, RequestShare
 from vestige.transports.http.limits.responses import UnreadLimit
 from vestige.transports.http.mcp import endpoint
-from vestige.transports.http.middleware.access_log import ServerAccessLog
+from vestige.transports.http.middleware.access_log import ANONYMOUS, AccessLog
 from vestige.transports.http.middleware.security_headers import SecurityHeaders
 from vestige.transports.http.problems import client_gone, failure, problem, refusal_of
 
@@ -34,7 +34,6 @@ PARTS: tuple[Part, ...] = (rest.routes, endpoint.routes, endpoints.routes)
 
 
 def build(context: ServerContext, auth: Auth, parts: Sequence[Part] = PARTS) -> ASGIApp:
-    """The application."""
     counted = metrics.Metrics()
     inside = Starlette(
         routes=routes(context, auth, counted, parts),
@@ -46,7 +45,16 @@ def build(context: ServerContext, auth: Auth, parts: Sequence[Part] = PARTS) -> 
             Exception: _fail,
         },
     )
-    entry = ServerAccessLog(_layers(inside, context, auth), context, inside.routes, counted)
+    entry = AccessLog(
+        _layers(inside, context, auth),
+        new_id=context.app.engine.new_id,
+        now=context.app.engine.now,
+        monotonic=context.monotonic,
+        routes=inside.routes,
+        unknown={"caller": ANONYMOUS, "via": "", "key_id": "", "recheck": lambda: True},
+        who=lambda state: {"caller": state["caller"].name, "via": state["via"]},
+        metrics=counted,
+    )
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         # Startup and shutdown are not requests, and pass no middleware.
@@ -58,7 +66,6 @@ def build(context: ServerContext, auth: Auth, parts: Sequence[Part] = PARTS) -> 
 def routes(
     context: ServerContext, auth: Auth, counted: metrics.Metrics, parts: Sequence[Part] = PARTS
 ) -> list[BaseRoute]:
-    """All routes of the application."""
     return [
         *health.routes(context),
         *metrics.routes(context, counted),

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, TypeVar
 
 import anyio
 from anyio.to_thread import run_sync
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from vestige.core.caller import Caller
@@ -30,17 +31,7 @@ Owned = Callable[[], AbstractAsyncContextManager[None]]
 """A context manager that is entered when the server starts and left when it stops."""
 
 
-class BodyParser(Protocol):
-    """An object with a limiter for parsing large bodies."""
-
-    @property
-    def reading(self) -> anyio.CapacityLimiter:
-        """The limiter of large bodies that are parsed at once."""
-        ...
-
-
 def parser_limiter() -> anyio.CapacityLimiter:
-    """A new limiter for large bodies."""
     return anyio.CapacityLimiter(MAX_PARSERS)
 
 
@@ -109,14 +100,11 @@ async def run_in_thread(
 
 
 async def parse_body(
-    context: BodyParser, body: bytes, reading: Callable[[bytes], T], *, count_all: bool = False
+    limiter: anyio.CapacityLimiter, body: bytes, reading: Callable[[bytes], T], *, count_all: bool = False
 ) -> T:
     """Parse a body. Large ones are parsed in threads, and few at once: the result may take twenty times the
-    memory.
-
-    TooLarge if it has too many values. In a small body they are counted only with `count_all`: operations do
-    it themselves.
-    """
+    memory. TooLarge if it has too many values. In a small body they are counted only with `count_all`:
+    operations do it themselves."""
     large = len(body) > LARGE_BYTES
     if not large and not count_all:
         return reading(body)
@@ -125,7 +113,7 @@ async def parse_body(
         found = reading(body)
         return None if is_too_much(found) else found
 
-    found = await run_sync(checked, limiter=context.reading) if large else checked()
+    found = await run_sync(checked, limiter=limiter) if large else checked()
     if found is None:
         raise too_much()
     return found
@@ -149,15 +137,16 @@ def key_of(connection: HTTPConnection) -> str:
     return key_id
 
 
+def media_type_of(headers: Headers) -> str:
+    """The media type of a body, without its parameters."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
 def slot_release_of(connection: HTTPConnection) -> Callable[[], None]:
     """A function that releases the slot of a request in the fair queue. To be called when the request begins
     to wait."""
     slot: QueueSlot | None = getattr(connection.state, "slot", None)
-    return slot.release if slot else _nothing
-
-
-def _nothing() -> None:
-    """For requests without a slot."""
+    return slot.release if slot else lambda: None
 
 
 def recheck_of(connection: HTTPConnection) -> Callable[[], bool]:

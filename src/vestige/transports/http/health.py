@@ -21,14 +21,12 @@ class Readiness:
 
     def __init__(self, context: ServerContext) -> None:
         self._context = context
-        self._thread = anyio.CapacityLimiter(
-            1
-        )  # its own thread: the check must work when all others are busy
+        # Its own thread: the check must work when all others are busy.
+        self._thread = anyio.CapacityLimiter(1)
         self._asking = False
         self._ready, self._asked_at = False, float("-inf")
 
     async def ready(self) -> bool:
-        """Whether the store answers in time."""
         if self._context.stopping.is_set():
             return False
         if self._asking or self._context.monotonic() - self._asked_at < FRESH_SECONDS:

@@ -84,7 +84,6 @@ _UNLISTED = {499: "Client Closed Request"}
 def problem(
     error: VestigeError | Refusal, request_id: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """An error as a response."""
     shown: dict[str, object] = {
         "type": "about:blank",
         "title": _UNLISTED.get(error.status) or HTTPStatus(error.status).phrase,
@@ -132,5 +131,4 @@ async def respond_instead(response: Response, scope: Scope, receive: Receive, se
 
 
 def is_response_start(message: Message) -> bool:
-    """Whether a message begins a response."""
     return message["type"] in _STARTS

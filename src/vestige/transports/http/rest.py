@@ -1,13 +1,12 @@
-"""REST: every operation of the registry at its address below /api/v1.
-
-Arguments come from the path and the body, or from the query where there is no body (`Route.has_body`). The
-registry checks them, with the same errors as on every other transport.
-"""
+"""REST: every operation of the registry at its address below /api/v1. Arguments come from the path and the
+body, or from the query where there is no body (`Route.has_body`). The registry checks them, with the same
+errors as on every other transport."""
 
 import threading
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -22,36 +21,78 @@ from starlette.types import Receive, Scope, Send
 
 from vestige.core.caller import Invocation
 from vestige.core.errors import Cancelled, InvalidInput, VestigeError
-from vestige.operations.registry.registry import Operation
+from vestige.operations.registry.registry import Operation, Registry
 from vestige.operations.registry.route import Route
-from vestige.transports.arguments import arguments_of
+from vestige.transports.arguments import arguments_of, invalid_argument
 from vestige.transports.http.context import (
     ServerContext,
     caller_of,
     key_of,
+    media_type_of,
     parse_body,
     request_id_of,
+    run_in_thread,
     slot_release_of,
 )
 from vestige.transports.http.limits.bodies_and_rates import retry_after
 from vestige.transports.http.limits.fair_queue import OVERLOADED, QUEUE_SECONDS
 from vestige.transports.http.limits.responses import check_size, check_texts, wait_for_disconnect
 from vestige.transports.http.limits.worker_pool import PoolFull
-from vestige.transports.http.openapi import page
-from vestige.transports.http.openapi.document import IDEMPOTENCY_HEADER, IDEMPOTENT, PREFIX
+from vestige.transports.http.openapi.document import IDEMPOTENCY_HEADER, IDEMPOTENT, PREFIX, document
 from vestige.transports.http.problems import METHOD_NOT_ALLOWED, UNSUPPORTED_MEDIA_TYPE, problem
 
 JSON = "application/json"
 _SWITCHES: dict[str, object] = {"true": True, "false": False}
 
+DOCUMENT = f"{PREFIX}/openapi.json"
+PAGE = f"{PREFIX}/docs"
+FILES = {
+    PAGE: ("api.html", "text/html; charset=utf-8"),
+    f"{PAGE}/api.js": ("api.js", "text/javascript; charset=utf-8"),
+    f"{PAGE}/api-form.js": ("api-form.js", "text/javascript; charset=utf-8"),
+    f"{PAGE}/api.css": ("api.css", "text/css; charset=utf-8"),
+}
+
+_STATIC = Path(__file__).with_name("static")
+
+
+def description_routes(
+    context: ServerContext, *, describe: Callable[[Registry], dict[str, Any]] = document
+) -> list[BaseRoute]:
+    """The OpenAPI document, and a page to read it and try it out. They contain nothing that is not in the
+    source, so they need no key."""
+    context.public.update((DOCUMENT, f"{PAGE}/", *FILES))  # with a slash it redirects to the page
+
+    making, made = anyio.Lock(), list[bytes]()
+
+    def described() -> bytes:
+        return orjson.dumps(describe(context.registry))
+
+    async def answer(request: Request) -> Response:
+        # Made on the first request: a server starts without it. Concurrent requests wait without a thread.
+        async with making:
+            if not made:
+                made.append(await run_in_thread(context, described))
+        return Response(made[0], media_type=JSON)
+
+    return [Address(DOCUMENT, answer), *(Address(path, _fixed(*file)) for path, file in FILES.items())]
+
+
+def _fixed(name: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:
+    content = (_STATIC / name).read_bytes()
+
+    async def answer(request: Request) -> Response:
+        return Response(content, media_type=media_type)
+
+    return answer
+
 
 def routes(context: ServerContext) -> list[BaseRoute]:
-    """The routes of all operations, and of the API description."""
     routes_here: dict[str, list[Route]] = defaultdict(list)
     for route in sorted(context.registry.routes(), key=Route.order):
         routes_here[route.path].append(route)
     return [
-        *page.routes(context),
+        *description_routes(context),
         *(Address(PREFIX + path, _Resource(context, several)) for path, several in routes_here.items()),
     ]
 
@@ -78,9 +119,9 @@ class _Resource:
         try:
             body = await request.body()
             arrived = self._context.monotonic()
-            if body and _media_type(request) != JSON:
+            if body and media_type_of(request.headers) != JSON:
                 return problem(UNSUPPORTED_MEDIA_TYPE, request_id)
-            arguments = await parse_body(self._context, body, partial(endpoint.arguments, request))
+            arguments = await parse_body(self._context.reading, body, partial(endpoint.arguments, request))
             body, created = await self._answer(request, endpoint, arguments, arrived)
         except ClientDisconnect:
             return problem(Cancelled(), request_id)
@@ -135,10 +176,6 @@ class _Resource:
         return answer
 
 
-def _media_type(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
 class _Endpoint:
     """An operation at an address, and how its arguments are read from a request."""
 
@@ -173,11 +210,7 @@ class _Endpoint:
                 given[name] = values
                 continue
             if len(values) > 1:
-                raise InvalidInput(
-                    f"`{name}` is given {len(values)} times.",
-                    hint="Give it once.",
-                    details={"argument": name},
-                )
+                raise invalid_argument(name, f"`{name}` is given {len(values)} times.", "Give it once.")
             given[name] = _SWITCHES.get(values[0], values[0]) if kind == "boolean" else values[0]
         return given
 
@@ -197,9 +230,6 @@ def _object(body: bytes) -> dict[str, Any]:
 def _add(given: dict[str, Any], name: str, value: str, source: str) -> None:
     """Add an argument from a header or path; elsewhere it must have the same value."""
     if given.get(name, value) != value:
-        raise InvalidInput(
-            f"`{name}` is given twice: {source} has another value.",
-            hint="Give it once.",
-            details={"argument": name},
-        )
+        message = f"`{name}` is given twice: {source} has another value."
+        raise invalid_argument(name, message, "Give it once.")
     given[name] = value

@@ -60,41 +60,41 @@ class _EitherSignal:
 
 
 class CancellableApp:
-    """An application whose calls can all be cancelled, for the end of a shutdown.
-
-    Work in a thread cannot be stopped from outside; it checks its signal between steps.
-    """
+    """An application whose calls can all be cancelled, for the end of a shutdown. Work in a thread cannot be
+    stopped from outside; it checks its signal between steps."""
 
     def __init__(self, app: ServerApplication) -> None:
         self._app, self.cancel_all = app, threading.Event()
 
     @property
     def engine(self) -> Engine:
-        """The engine of the application."""
         return self._app.engine
 
     def call_operation(self, invocation: Invocation) -> dict[str, Any]:
-        """Run an operation."""
         return self._app.call_operation(self._cancellable(invocation))
 
     def call_tool(self, invocation: Invocation) -> dict[str, Any]:
-        """Run an MCP tool."""
         return self._app.call_tool(self._cancellable(invocation))
 
     def read_resource(self, invocation: Invocation) -> dict[str, Any]:
-        """Read an MCP resource."""
         return self._app.read_resource(self._cancellable(invocation))
 
     def _cancellable(self, invocation: Invocation) -> Invocation:
         return replace(invocation, cancelled=_EitherSignal(invocation.cancelled, self.cancel_all))
 
 
-# -- Signals.
-
-
 class SignalledServer(uvicorn.Server):
-    """uvicorn's server. The first signal starts a shutdown, in which requests may finish; the second ends
-    the process."""
+    """uvicorn's server. It calls `started` when it accepts requests. The first signal starts a shutdown, in
+    which requests may finish; the second ends the process."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_start = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Start the shutdown, or end the process if it has started."""
@@ -249,10 +249,8 @@ def server_config(
 
 
 class HttpServer(SignalledServer):
-    """uvicorn's server, with our shutdown.
-
-    The first signal lets requests finish within `server.shutdown_seconds`; the second ends the process.
-    """
+    """uvicorn's server, with our shutdown. The first signal lets requests finish within
+    `server.shutdown_seconds`; the second ends the process."""
 
     def __init__(
         self,
@@ -262,22 +260,10 @@ class HttpServer(SignalledServer):
         config: uvicorn.Config,
         started: Callable[[], None],
     ) -> None:
-        super().__init__(config)
-        self._context, self._cancel_all, self._connections, self._on_start = (
-            context,
-            cancel_all,
-            connections,
-            started,
-        )
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Open everything, then accept requests."""
-        await super().startup(sockets)
-        if self.started:
-            self._on_start()
+        super().__init__(config, started)
+        self._context, self._cancel_all, self._connections = context, cancel_all, connections
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more requests, end the streams, wait for the rest."""
         seconds = self._context.settings.server.shutdown_seconds
         last_resort = threading.Timer(seconds + CLOSE_SECONDS, os._exit, [1])
         last_resort.daemon = True

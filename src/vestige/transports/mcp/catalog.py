@@ -1,14 +1,56 @@
 """The catalog of tools, prompts and resources, read from `tools.json`, which is generated from the registry.
-
-Because it is a file, `tools/list` is answered without importing any operation.
-"""
+Because it is a file, `tools/list` is answered without importing any operation."""
 
 import json
 import os
 
 from vestige.core.nearest import nearest_name
-from vestige.transports.mcp.protocol.jsonrpc import Message, as_object
-from vestige.transports.mcp.protocol.prompts import PRIVATE
+from vestige.transports.mcp.protocol.jsonrpc import INVALID_PARAMS, Message, ProtocolError, as_object, shown
+
+# -- Fills in the prompts of the catalog. Pure.
+
+PRIVATE = "parts"
+"""The field of a prompt that is not listed: its text, in pieces."""
+
+
+def filled_prompt(prompt: Message, arguments: object) -> Message:
+    """The answer to `prompts/get`: the prompt's text as a message of the user."""
+    given = _prompt_arguments(prompt, arguments)
+    parts = prompt.get(PRIVATE)
+    text = "".join(_prompt_piece(part, given) for part in (parts if isinstance(parts, list) else []))
+    content = {"type": "text", "text": text}
+    return {"description": prompt.get("description"), "messages": [{"role": "user", "content": content}]}
+
+
+def _prompt_piece(part: object, given: dict[str, str]) -> str:
+    clause = as_object(part)
+    if clause is None:
+        return str(part)
+    value, around = given.get(str(clause["argument"])), clause["text"]
+    return value.join(around) if value is not None and isinstance(around, list) else ""
+
+
+def _prompt_arguments(prompt: Message, arguments: object) -> dict[str, str]:
+    given = {} if arguments is None else as_object(arguments)
+    if given is None:
+        raise ProtocolError(INVALID_PARAMS, 'Invalid params: "arguments" must be an object')
+    listed = prompt.get("arguments")
+    declared = {str(one["name"]): one for one in (listed if isinstance(listed, list) else [])}
+    name = shown(str(prompt["name"]))
+    for argument, value in given.items():
+        if argument not in declared:
+            nearest = nearest_name(argument, declared)
+            suffix = f" (did you mean {nearest}?)" if nearest else ""
+            raise ProtocolError(
+                INVALID_PARAMS, f"The prompt {name} has no argument {shown(argument)}{suffix}"
+            )
+        if not isinstance(value, str):
+            raise ProtocolError(INVALID_PARAMS, f'Invalid params: the argument "{argument}" must be a string')
+    for argument, one in declared.items():
+        if one.get("required") and not str(given.get(argument, "")).strip():
+            raise ProtocolError(INVALID_PARAMS, f"The prompt {name} needs the argument {argument}")
+    return {argument: str(value) for argument, value in given.items() if str(value).strip()}
+
 
 # -- The parts of the lists that a client may use, by its permissions. Pure.
 
@@ -49,8 +91,6 @@ def _may(needs: object, granted: frozenset[str]) -> bool:
     return not isinstance(needs, list) or granted.issuperset(needs)
 
 
-# -- The catalog
-
 PROFILES = ("core", "full")
 """Which tools are listed: a few, one of which runs all others, or all. Every tool can be called in both."""
 
@@ -61,12 +101,9 @@ _JSON = "application/json"
 
 
 class Catalog:
-    """The content of `tools.json`, in one profile.
-
-    An alias can be called but is not listed. A call through the gateway, {tool, arguments}, counts as a call
-    of the tool it names. `long` lists the tools that run on their own thread, each with the actions that need
-    it ("" for a tool without actions).
-    """
+    """The content of `tools.json`, in one profile. An alias can be called but is not listed. A call through
+    the gateway, {tool, arguments}, counts as a call of the tool it names. `long` lists the tools that run on
+    their own thread, each with the actions that need it ("" for a tool without actions)."""
 
     def __init__(
         self,
@@ -110,7 +147,6 @@ class Catalog:
         return {**entry, "description": f"{entry['description']}{suffix}"}
 
     def has_tool(self, name: str) -> bool:
-        """Whether a tool of this name or alias can be called."""
         return name in self._names or name in self._aliases
 
     def is_long(self, name: str, arguments: Message) -> bool:
@@ -125,15 +161,12 @@ class Catalog:
         return isinstance(actions, list) and ("" in actions or arguments.get("action") in actions)
 
     def nearest_tool(self, name: str) -> str | None:
-        """The tool with the most similar name."""
         return nearest_name(name, sorted(self._names))
 
     def prompt(self, name: str) -> Message | None:
-        """The prompt of this name, with its text."""
         return self._prompts.get(name)
 
     def nearest_prompt(self, name: str) -> str | None:
-        """The prompt with the most similar name."""
         return nearest_name(name, self._prompts)
 
     def resource(self, uri: str) -> str | None:

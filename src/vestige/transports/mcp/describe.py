@@ -1,8 +1,6 @@
-"""The MCP view of the registry, as one JSON document.
-
-It is generated into the package (`tools.json`), so that a server lists its tools without heavy imports;
-`vestige docs --check` fails if the file and the registry differ.
-"""
+"""The MCP view of the registry, as one JSON document. It is generated into the package (`tools.json`), so
+that a server lists its tools without heavy imports; `vestige docs --check` fails if the file and the registry
+differ."""
 
 from typing import Any
 
@@ -18,8 +16,7 @@ RESULT_SIZE = "anthropic/maxResultSizeChars"
 
 def document(registry: Registry) -> dict[str, Any]:
     """Everything a client can list, and fields for the server only: `gateway`, `needed`, `long`, `aliases`,
-    `parts`.
-    """
+    `parts`."""
     tools = registry.tools
     resources = list(registry.resources.values())
     return {
@@ -107,7 +104,6 @@ def _operations(registry: Registry, tool: Tool) -> list[Operation]:
 
 
 def _needed(registry: Registry, operation: str) -> list[str]:
-    """The permissions that an operation needs."""
     one = registry.operations[operation]
     return [one.permission, *([EVERYTHING] if one.whole else [])]
 

@@ -1,8 +1,6 @@
-"""Options of `vestige-mcp`: flags and three settings, parsed by hand.
-
-Importing argparse or pydantic would take too long at start. The settings are only loaded before the first
-answer if their file mentions one of these.
-"""
+"""Options of `vestige-mcp`: flags and three settings, parsed by hand. Importing argparse or pydantic would
+take too long at start. The settings are only loaded before the first answer if their file mentions one of
+these."""
 
 import os
 import sys
@@ -41,8 +39,6 @@ class UsageError(Exception):
 
 class Options:
     """The parsed options: settings, profile, instructions, or a question such as `--help`."""
-
-    __slots__ = ("exclusive", "instructions", "profile", "question", "settings")
 
     def __init__(self) -> None:
         self.settings: dict[str, str] = {}

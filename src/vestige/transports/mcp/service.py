@@ -22,10 +22,8 @@ class Service(Protocol):
 
 
 class ServerApplication(Protocol):
-    """A running Vestige, such as `vestige.app.App`. Called from several threads.
-
-    A `deadline` is a time of the engine's monotonic clock; work that is not done by then fails.
-    """
+    """A running Vestige, such as `vestige.app.App`. Called from several threads. A `deadline` is a time of
+    the engine's monotonic clock; work that is not done by then fails."""
 
     @property
     def engine(self) -> Engine:

@@ -52,8 +52,6 @@ _CHUNK_BYTES = 1 << 16
 class Stop:
     """Why the conversation ends: a signal's number, or 0 if the client went away."""
 
-    __slots__ = ("signal",)
-
     def __init__(self, number: int) -> None:
         self.signal = number
 
@@ -156,7 +154,6 @@ class StdioServer:
                     self.warm_up()
 
     def _start_held(self) -> None:
-        """Start the held jobs, if any."""
         hold, self._hold = self._hold, None
         if hold is not None:
             self._act(self._connection.overdue(hold))
@@ -175,11 +172,9 @@ class StdioServer:
     # -- Start and end
 
     def _patience(self) -> float | None:
-        """The time to wait for held jobs, or to stay idle before opening the application.
-
-        The client gets its first answers before anything heavy competes with them. Afterwards it usually
-        waits for its user, which is the time to open the application.
-        """
+        """The time to wait for held jobs, or to stay idle before opening the application. The client gets its
+        first answers before anything heavy competes with them. Afterwards it usually waits for its user,
+        which is the time to open the application."""
         if self._hold is not None:
             return max(0.0, self._hold_ends - monotonic())
         if self._warm or not self._connection.greeted:
@@ -258,10 +253,8 @@ def serve_process(
     *,
     opened: bool = False,
 ) -> int:
-    """Serve on this process's stdin and stdout until the end; returns the exit code.
-
-    An application that is already `opened` is taken over at once, so that it is always closed.
-    """
+    """Serve on this process's stdin and stdout until the end; returns the exit code. An application that is
+    already `opened` is taken over at once, so that it is always closed."""
     try:
         stdin, stdout = _private_streams()
     except OSError as error:
@@ -280,11 +273,8 @@ def serve_process(
 
 
 def _private_streams() -> "tuple[FileIO, FileIO]":
-    """Take stdin and stdout over exclusively.
-
-    The real streams move to private descriptors. Anything that prints to stdout, in Python or in C, now
-    writes to stderr, and stdin is empty for other readers.
-    """
+    """Take stdin and stdout over exclusively. The real streams move to private descriptors. Anything that
+    prints to stdout, in Python or in C, now writes to stderr, and stdin is empty for other readers."""
     for descriptor in (0, 1):
         os.fstat(descriptor)
     try:

@@ -1,8 +1,6 @@
-"""The threads that run jobs, and the application they share, opened when first needed.
-
-Jobs run one after another in order of arrival, so that a client that stores something and then searches finds
-it without waiting for the first answer. Tools marked long run beside that queue, each on its own thread.
-"""
+"""The threads that run jobs, and the application they share, opened when first needed. Jobs run one after
+another in order of arrival, so that a client that stores something and then searches finds it without waiting
+for the first answer. Tools marked long run beside that queue, each on its own thread."""
 
 import threading
 from queue import SimpleQueue
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
 class Progressed:
     """A job made progress."""
 
-    __slots__ = ("job", "message", "total", "value")
-
     def __init__(self, job: Job, value: float, total: float | None, message: str | None) -> None:
         self.job = job
         self.value = value
@@ -30,8 +26,6 @@ class Progressed:
 
 class Finished:
     """A job ended; without an outcome if it was cancelled before it started."""
-
-    __slots__ = ("job", "outcome")
 
     def __init__(self, job: Job, outcome: Outcome | None) -> None:
         self.job = job
@@ -51,7 +45,6 @@ class Workers:
         self._thread: threading.Thread | None = None
 
     def start(self, job: Job) -> None:
-        """Queue a job."""
         self._cancelled[job] = threading.Event()
         if job.long:
             threading.Thread(target=self._run, args=(job,), name="vestige-long", daemon=True).start()
@@ -73,7 +66,6 @@ class Workers:
         return list(self._cancelled)
 
     def forget(self, job: Job) -> None:
-        """Forget a job whose report was read."""
         self._cancelled.pop(job, None)
 
     def close(self, timeout_seconds: float) -> bool:

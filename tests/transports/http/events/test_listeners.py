@@ -23,8 +23,16 @@ from vestige.transports.http.auth.credentials import ANYONE, Identity
 from vestige.transports.http.context import ServerContext
 from vestige.transports.http.events import listeners as module
 from vestige.transports.http.events.channels import MOST_WAITING, Listener
-from vestige.transports.http.events.heartbeat import AT_ONCE_SECONDS, SHARE, STALE_SECONDS, StatusCounts
-from vestige.transports.http.events.listeners import AT_ONCE, LOCKED_OUT, STOPPING, Listeners
+from vestige.transports.http.events.listeners import (
+    AT_ONCE,
+    AT_ONCE_SECONDS,
+    LOCKED_OUT,
+    SHARE,
+    STALE_SECONDS,
+    STOPPING,
+    Listeners,
+    StatusCounts,
+)
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TEA, DIARY = Access(scopes=("/tea",)), Access(scopes=("/diary",))

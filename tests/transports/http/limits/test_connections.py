@@ -91,7 +91,7 @@ async def serving(app: ASGIApp, limits: ConnectionLimits, proxy: str = "") -> As
     settings = load_settings({"server.trusted_proxies": proxy}, environ={})
     config = server_config(app, settings, connections, ws="websockets-sansio", end_seconds=1)
     config.lifespan = "off"
-    server = SignalledServer(config)
+    server = SignalledServer(config, lambda: None)
     with LimitedListener(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as opened:
         opened.bind(("127.0.0.1", 0))
         opened.listen()

@@ -60,7 +60,7 @@ def test_a_job_is_told_when_the_server_ends_without_waiting_for_it(tmp_path: Pat
 async def served(conversation: Conversation, body: dict[str, Any]) -> None:
     async with anyio.create_task_group() as tasks:
         exchange = Exchange(
-            LOCAL_USER,
+            caller=LOCAL_USER,
             key="",
             unsent=Reservation(SharedBudget(1), ""),
             request_id="test",

@@ -22,12 +22,11 @@ from vestige.core.errors import InvalidInput, VestigeError
 from vestige.operations.registry.groups import registry
 from vestige.operations.registry.registry import NAMING, Registry
 from vestige.operations.registry.route import Route
-from vestige.transports.http import problems
+from vestige.transports.http import problems, rest
 from vestige.transports.http.auth import gate, hosts
 from vestige.transports.http.auth.cookies import COOKIE, CSRF_HEADER
 from vestige.transports.http.auth.gate import DOMAIN_HEADER, SAFE, SCOPE_HEADER
 from vestige.transports.http.limits import bodies_and_rates
-from vestige.transports.http.openapi import page
 from vestige.transports.http.openapi.document import FAILURES, IDEMPOTENCY_HEADER, IDEMPOTENT, document
 from vestige.transports.http.problems import Refusal
 
@@ -279,12 +278,12 @@ def test_whoever_asks_while_the_document_is_made_waits_without_a_thread_for_the_
         assert go.wait(PATIENCE_SECONDS)
         return document(known)
 
-    with new_site(tmp_path / "data", parts=(partial(page.routes, describe=slowly),)) as site:
+    with new_site(tmp_path / "data", parts=(partial(rest.description_routes, describe=slowly),)) as site:
         answers: list[httpx.Response] = []
 
         async def ask() -> None:
             async with httpx.AsyncClient(transport=httpx.ASGITransport(site.http.app), base_url=URL) as http:
-                answers.append(await http.get(page.DOCUMENT))
+                answers.append(await http.get(rest.DOCUMENT))
 
         async def crowd() -> float:
             async with anyio.create_task_group() as tasks:

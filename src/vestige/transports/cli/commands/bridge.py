@@ -15,7 +15,6 @@ NEEDED = ("starlette", "uvicorn", "websockets", "blake3")
 
 
 def options() -> list[click.Parameter]:
-    """The options of the command."""
     return [
         click.Option(["--bind"], metavar="HOST:PORT", help="Address to listen on; port 0 picks a free one.")
     ]
@@ -31,7 +30,7 @@ def bridge(session: CliSession, bind: str | None) -> None:
     if any(find_spec(name) is None for name in NEEDED):
         raise MissingExtra.named("server", "`vestige bridge`")
     from vestige.app.app import system_clock
-    from vestige.transports.bridge import app, auth, run
+    from vestige.transports.bridge import app, auth
     from vestige.transports.bridge.supervisor import Supervisor
     from vestige.transports.http.middleware.access_log import set_up_logs
     from vestige.transports.http.run import listening, url_of
@@ -42,7 +41,7 @@ def bridge(session: CliSession, bind: str | None) -> None:
     token = auth.token_of(settings)
     bind_address = auth.bind_of_bridge(settings, token)
     config = session.flags.get("config")
-    command = run.child_command(settings, ["--config", str(Path(config).absolute())] if config else [])
+    command = app.child_command(settings, ["--config", str(Path(config).absolute())] if config else [])
     set_up_logs(settings)
     write_for_people()
     served = app.build(
@@ -64,7 +63,7 @@ def bridge(session: CliSession, bind: str | None) -> None:
             value = {"url": url, "local": local, "auth": token is not None}
             session.line(value, lambda: _greeting(url, local))
 
-        run.serve(served, settings, opened, started)
+        app.serve(served, settings, opened, started)
     if sys.stderr.isatty():
         click.echo("The bridge has stopped.", err=True)
 

@@ -6,27 +6,157 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
+from urllib.parse import urlsplit
 
 import click
 
 from vestige.core.errors import InvalidInput
 from vestige.operations.shared.text import table
-from vestige.transports.cli.commands.connect_server import (
-    KEY_VARIABLE,
-    OWN_SERVER,
-    elsewhere,
-    missing,
-    server_of,
-)
+from vestige.settings.settings import DATABASE_URL, is_set, load_settings
+from vestige.transports.arguments import invalid_argument
 from vestige.transports.cli.operation_commands import NearestChoice, confirm
-from vestige.transports.cli.program import locations_of, own_command, typed
-from vestige.transports.cli.server_address import UNENCRYPTED, leaves_unencrypted
+from vestige.transports.cli.program import locations_of, own_command, script_beside, typed
+from vestige.transports.cli.server_address import UNENCRYPTED, is_vestige, leaves_unencrypted, on_this_machine
 from vestige.transports.cli.session import CliSession, visible
-from vestige.transports.connect import claude, plans
-from vestige.transports.connect.clients import CLIENTS, AgentClient, Scope, find
-from vestige.transports.connect.machine import Machine
+from vestige.transports.connect import plans
+from vestige.transports.connect.clients import (
+    CLAUDE,
+    CLAUDE_CODE,
+    CLIENTS,
+    AgentClient,
+    Entry,
+    Http,
+    InlineKey,
+    Machine,
+    Named,
+    Scope,
+    Server,
+    Stdio,
+    claude_add,
+    claude_remove,
+    find,
+)
 from vestige.transports.connect.plans import FileChange
-from vestige.transports.connect.servers import Entry, Http, Server
+
+# -- The server of an entry: the program of this installation, or a running HTTP server.
+
+KEY_VARIABLE = "VESTIGE_KEY"
+MCP_PATH = "/mcp"
+OWN_SERVER = "own"
+"""`--http` without a URL: the server of the settings."""
+ASK_SECONDS = 2.0
+"""Seconds that a server may take to answer."""
+
+
+def server_of(session: CliSession, client: AgentClient, given: Mapping[str, Any]) -> Server:
+    """The server that the options of `connect` select."""
+    if given["http"] is None:
+        if given["key"] is not None or given["key_env"] is not None:
+            raise invalid_argument("key", "--key and --key-env need --http: a key is for a server.")
+        return _program(session)
+    if given["key"] is not None and given["key_env"] is not None:
+        raise invalid_argument("key_env", "Give --key or --key-env, not both.")
+    settings = session.settings()
+    own = given["http"] == OWN_SERVER
+    url = _own_url(settings.server.bind) if own else _url(given["http"])
+    needed = settings.auth.enabled or not own
+    return Http(url=url, key=_key(client, given["key"], given["key_env"], needed=needed))
+
+
+def elsewhere(session: CliSession, client: AgentClient, server: Server) -> Iterator[str]:
+    """A warning if the client would use another store than this shell. The entry can name a data directory
+    and a settings file, but not environment variables: they may contain a password."""
+    if isinstance(server, Http):
+        return
+    here = session.settings()
+    there = load_settings(locations_of(session), environ={})
+    if here.place != there.place:
+        yield (
+            f"Here the store is {here.place or 'in memory'}, because of variables of this shell "
+            f"({DATABASE_URL} or VESTIGE_STORAGE_…). The entry does not contain them: set them where "
+            f"{client.title} starts, or it uses {there.place or 'a store in memory'}."
+        )
+
+
+def missing(session: CliSession, client: AgentClient, server: Server) -> Iterator[str]:
+    """What the entry alone does not provide: a server that answers, and the client's key variable."""
+    if not isinstance(server, Http):
+        return
+    there = _root(server.url)
+    here = on_this_machine(there)
+    if (here or not session.settings().offline) and not is_vestige(there, ASK_SECONDS):
+        yield f"No Vestige server answers at {there} now."
+    if isinstance(server.key, Named):
+        variable = server.key.variable
+        yield f"{client.title} reads the key from {variable}: set it where {client.title} starts."
+        if not is_set(variable):
+            command = own_command(locations_of(session)) if here else "vestige"
+            yield (
+                f"It is not set here. Create a key with `{command} keys create --label "
+                f"NAME`{'' if here else ', on the machine of the server'}, and set it with `export "
+                f"{variable}=vst_…`."
+            )
+
+
+def _program(session: CliSession) -> Stdio:
+    """The `vestige-mcp` of this installation, with the given data directory and settings file."""
+    script = script_beside("vestige-mcp")
+    command = [script] if script else [sys.executable, "-m", "vestige", "mcp"]
+    for flag, path in locations_of(session).items():
+        command += [f"--{flag.replace('_', '-')}", path]
+    return Stdio(command=command[0], args=tuple(command[1:]))
+
+
+def _key(
+    client: AgentClient, key: str | None, variable: str | None, *, needed: bool
+) -> InlineKey | Named | None:
+    if key == "-":
+        key = click.prompt("Key", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
+    if key is not None:
+        return InlineKey(text=key.strip()) if key.strip() else None
+    if variable is None and not needed:
+        return None
+    if variable is None and client.http and client.reference is None:
+        raise InvalidInput(
+            f"{client.title} can only take the key from its settings file.",
+            hint="Pass it with --key, or `--key -` to type it. Or omit --http: then no key is needed.",
+            details={"client": client.name, "argument": "key"},
+        )
+    return Named(variable=_variable(variable or KEY_VARIABLE))
+
+
+def _variable(name: str) -> str:
+    if not name.isidentifier() or not name.isascii():
+        raise invalid_argument("key_env", f"{name!r} is not a valid variable name.")
+    return name
+
+
+def _own_url(bind: str) -> str:
+    host, _, port = bind.strip().rpartition(":")
+    if port == "0":
+        message = "The server picks another port each time it starts, because its port is 0."
+        raise invalid_argument("http", message, "Give its URL: --http http://127.0.0.1:PORT")
+    everywhere = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
+    return f"http://{everywhere.get(host, host)}:{port}{MCP_PATH}"
+
+
+def _url(given: str) -> str:
+    parts = urlsplit(given)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        example = (
+            "For example --http http://127.0.0.1:3927, without user and password. CLIENT comes before it."
+        )
+        raise invalid_argument("http", f"{given!r} is not the URL of a server.", example)
+    return given if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}{MCP_PATH}"
+
+
+def _root(url: str) -> str:
+    """The URL of the server without the MCP path."""
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/")
+    above = path.removesuffix(MCP_PATH) if path.endswith(MCP_PATH) else ""
+    return f"{parts.scheme}://{parts.netloc}{above}"
+
 
 NAME = "vestige"
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -36,7 +166,6 @@ _ADDRESSES = ("url", "serverUrl", "httpUrl")
 
 
 def options() -> list[click.Parameter]:
-    """The options of `connect`."""
     option = click.Option
     variable = "APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME"
     return [
@@ -97,23 +226,20 @@ def connect(session: CliSession, client: str | None, **given: Any) -> None:
     name, scope = _checked_name(given["name"]), given["scope"]
     if given["undo"]:
         change = plans.undo(chosen, machine, name=name, scope=scope)
-        _apply(session, change, _by_command(change, machine, scope, [claude.remove(name)]), given, [])
+        _apply(session, change, _by_command(change, machine, scope, [claude_remove(name)]), given, [])
         return
     server = server_of(session, chosen, given)
     if given["only_print"]:
         _print(session, chosen, machine, server, name, scope)
         return
     change = plans.connect(chosen, machine, server, name=name, scope=scope)
-    words = [claude.add(server, name)]
+    words = [claude_add(server, name)]
     if change.file.text is not None and plans.connected(chosen, machine, name=name, scope=scope):
-        words.insert(0, claude.remove(name))
+        words.insert(0, claude_remove(name))
     notes = [*_notes(change, machine, server), *elsewhere(session, chosen, server)]
     if not change.nothing:
         notes += missing(session, chosen, server)
     _apply(session, change, _by_command(change, machine, scope, words), given, notes)
-
-
-# -- Options
 
 
 def _machine(config_home: str | None) -> Machine:
@@ -128,11 +254,8 @@ def _machine(config_home: str | None) -> Machine:
 
 def _checked_name(name: str) -> str:
     if not name or not all(letter.isalnum() or letter in "-_" for letter in name):
-        raise InvalidInput(
-            f"{name!r} is not a valid name for the entry.",
-            hint="Use letters, digits, - and _.",
-            details={"argument": "name"},
-        )
+        message = f"{name!r} is not a valid name for the entry."
+        raise invalid_argument("name", message, "Use letters, digits, - and _.")
     return name
 
 
@@ -143,7 +266,7 @@ def _by_command(
     change: FileChange, machine: Machine, scope: Scope, commands: Sequence[Sequence[str]]
 ) -> list[str]:
     """Commands to run instead of an edit, for the one client that rewrites its own file all the time."""
-    own = change.client.name == claude.CLIENT and scope == "user" and machine.which(claude.PROGRAM)
+    own = change.client.name == CLAUDE_CODE and scope == "user" and machine.which(CLAUDE)
     if change.nothing or not own:
         return []
     return [typed(words, machine.platform) for words in commands]
@@ -153,8 +276,8 @@ def _apply(
     session: CliSession, change: FileChange, commands: list[str], given: Mapping[str, Any], notes: list[str]
 ) -> None:
     """Show the change, apply it if wanted, and report the result."""
-    diff, backup, changed, shown = change.diff(), None, False, False
-    refused = False
+    diff, backup = change.diff(), None
+    changed = shown = refused = False
     if change.nothing:
         what = f"Nothing to do: {'it is not connected' if change.undoes else 'the entry exists'}."
     elif commands:
@@ -170,10 +293,8 @@ def _apply(
         backup, changed = change.apply(datetime.now(UTC)), True
         what = change.outcome
     else:
-        what, refused = (
-            ("Nothing was changed: confirmation is needed, but there is no terminal. Pass --yes to confirm."),
-            True,
-        )
+        refused = True
+        what = "Nothing was changed: confirmation is needed, but there is no terminal. Pass --yes to confirm."
     advice = [change.client.advice] if changed and not change.undoes else []
     value = {
         "client": change.client.name,
@@ -199,7 +320,6 @@ def _text(value: Mapping[str, Any], *, with_diff: bool) -> str:
 
 
 def _notes(change: FileChange, machine: Machine, server: Server) -> Iterator[str]:
-    """Notes for the user who connects a client."""
     title = change.client.title
     if not change.client.installed(machine):
         yield f"{title} was not found on this machine."

@@ -1,6 +1,7 @@
 """`vestige db`: maintenance of the database."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Literal
 
@@ -92,9 +93,6 @@ def _made(before: DatabaseStatus, after: DatabaseStatus) -> Iterator[str]:
         yield f"schema {new} of schema {old}"
 
 
-# -- JSON
-
-
 def _summary(found: DatabaseStatus) -> dict[str, Any]:
     return {
         "state": _state(found),
@@ -122,14 +120,7 @@ def _schema(upgrade: Upgrade) -> dict[str, Any]:
 
 
 def _connected(one: Connected) -> dict[str, Any]:
-    return {
-        "session": one.session,
-        "user": one.user,
-        "program": one.program,
-        "address": one.address,
-        "state": one.state,
-        "since": one.since.isoformat(),
-    }
+    return {**asdict(one), "since": one.since.isoformat()}
 
 
 def _inside(store: MemoryStore) -> dict[str, Any]:
@@ -152,9 +143,6 @@ def _inside(store: MemoryStore) -> dict[str, Any]:
             for one in store.processes()
         ],
     }
-
-
-# -- Text
 
 
 def _shown(view: Mapping[str, Any]) -> str:
@@ -213,16 +201,9 @@ def _index(one: Mapping[str, Any]) -> str:
 
 
 def _row(one: Mapping[str, Any]) -> Sequence[str]:
-    since = datetime.fromisoformat(one["since"])
+    since = f"{datetime.fromisoformat(one['since']):%Y-%m-%d %H:%M}"
     address = one["address"] or "this machine"
-    return (
-        str(one["session"]),
-        one["user"],
-        one["program"],
-        address,
-        one["state"],
-        f"{since:%Y-%m-%d %H:%M}",
-    )
+    return (str(one["session"]), one["user"], one["program"], address, one["state"], since)
 
 
 def _session(one: Mapping[str, Any]) -> str:

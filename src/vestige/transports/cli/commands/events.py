@@ -19,7 +19,6 @@ LOOK_SECONDS = 0.5
 
 
 def options() -> list[click.Parameter]:
-    """The options of the command."""
     return [
         click.Option(
             ["--type", "types"], metavar="TYPE", multiple=True, help="Only this event type; repeatable."
@@ -41,20 +40,19 @@ def follow_events(session: CliSession, types: Sequence[str], limit: int | None) 
         click.echo("Listening for events; press Ctrl-C to stop.", err=True)
         left = -1 if limit is None else limit
         while left and _has_reader():
-            happening = _next(heard)
-            if happening is None or (types and type(happening).__name__ not in types):
+            event = _next(heard)
+            if event is None or (types and type(event).__name__ not in types):
                 continue
-            if not session.line(happening.message(), partial(in_a_line, happening)):
+            if not session.line(event.message(), partial(in_a_line, event)):
                 return
             left -= 1
 
 
-def in_a_line(happening: Event) -> str:
-    """An event as text: time, type and details."""
-    details = happening.details()
+def in_a_line(event: Event) -> str:
+    details = event.details()
     at = details.pop("timestamp")
     shown = (f"{name}={_plain(value)}" for name, value in details.items() if value not in (None, "", ()))
-    return f"{at:%Y-%m-%d %H:%M:%S}  {type(happening).__name__:<22}  {'  '.join(shown)}".rstrip()
+    return f"{at:%Y-%m-%d %H:%M:%S}  {type(event).__name__:<22}  {'  '.join(shown)}".rstrip()
 
 
 def _plain(value: object) -> str:

@@ -38,7 +38,6 @@ class RestoreFile:
     files: tuple[str, ...] = ()
 
     def as_data(self, source: Path) -> dict[str, Any]:
-        """The file as JSON-able data."""
         return {
             "from": str(source),
             "kind": self.kind,
@@ -57,7 +56,6 @@ class RestoreFile:
 
 
 def options() -> list[click.Parameter]:
-    """The arguments and options of `restore`."""
     return [
         click.Argument(["file"], metavar="FILE", required=False, shell_complete=paths("file")),
         click.Option(["--yes", "-y"], is_flag=True, help="Do not ask."),
@@ -154,9 +152,7 @@ def look(source: Path, kind: str, restorer: Restorer) -> RestoreFile:
 
 def stage(session: CliSession, source: Path, folder: Path, kind: str, progress: ProgressLine) -> list[str]:
     """Create a store from the file in a folder beside the one in use; returns the names of its other files.
-
-    It is opened there once, so that an older version is upgraded before it replaces the store.
-    """
+    It is opened there once, so that an older version is upgraded before it replaces the store."""
     store, names = folder / _STORE, []
     store.mkdir(mode=0o700)
     if kind == DATABASE:

@@ -20,9 +20,7 @@ from vestige.transports.cli.log_lines import write_for_people
 from vestige.transports.cli.program import NAME, locations_of, own_command, typed
 from vestige.transports.cli.server_address import is_vestige, url_for_others, warn_unencrypted
 from vestige.transports.cli.session import CliSession, ServingApplication
-from vestige.transports.connect import claude
-from vestige.transports.connect.clients import CLIENTS
-from vestige.transports.connect.servers import Http, InlineKey
+from vestige.transports.connect.clients import CLAUDE_CODE, CLIENTS, Http, InlineKey, claude_add
 from vestige.transports.http.limits.malloc import small_heap
 
 if TYPE_CHECKING:
@@ -38,7 +36,6 @@ ASK_SECONDS = 1.0
 
 
 def options() -> list[click.Parameter]:
-    """The options of the command."""
     return [
         click.Option(["--bind"], metavar="HOST:PORT", help="Address to listen on; port 0 picks a free one."),
         click.Option(["--no-auth"], is_flag=True, help="Require no key; on loopback addresses only."),
@@ -102,7 +99,6 @@ def _is_usual(locations: Mapping[str, str], bind: str) -> bool:
 
 
 def occupied(place: "Bind", *, command: str = "vestige", own: bool = False) -> Conflict:
-    """The error for an address that is in use."""
     elsewhere = (
         "listen on another address with --bind HOST:PORT or VESTIGE_SERVER_BIND; port 0 picks a free one."
     )
@@ -131,9 +127,6 @@ def _connecting(command: str, url: str, own: bool) -> str:
     return f"{command} connect CLIENT --http" + ("" if own else f" {url}")
 
 
-# -- Output
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
     """What the user needs to know after starting a server.
@@ -153,7 +146,6 @@ class Greeting:
     fetching: bool = False
 
     def lines(self) -> str:
-        """The message as text."""
         said = [f"Vestige listens on {self.url}; press Ctrl-C to stop."]
         if self.local not in ("", self.url):
             said.append(f"  On this machine:  {self.local}")
@@ -179,13 +171,12 @@ class Greeting:
     def _by_hand(self) -> list[str]:
         key = InlineKey(text=self.key or PLACEHOLDER) if self.auth else None
         server = Http(url=f"{self.url}/mcp", key=key)
-        entry = CLIENTS[claude.CLIENT].entry(server)
+        entry = CLIENTS[CLAUDE_CODE].entry(server)
         config = orjson.dumps({"mcpServers": {NAME: entry}}).decode()
-        return [f"  Claude Code:  {typed(claude.add(server, NAME))}", f"  Other clients by hand:  {config}"]
+        return [f"  Claude Code:  {typed(claude_add(server, NAME))}", f"  Other clients by hand:  {config}"]
 
 
 def _started(session: CliSession, greeting: Greeting) -> None:
-    """Print the address of the server, and how to connect."""
     url = greeting.url
     locations = {"url": url, "local": greeting.local, "mcp": f"{url}/mcp", "api": f"{url}/api/v1"}
     session.line({**locations, "auth": greeting.auth}, greeting.lines)
@@ -206,8 +197,7 @@ def fetches_model(settings: Settings) -> bool:
 
 def _announce_keys(app: ServingApplication, settings: Settings, command: str) -> str | None:
     """Create the first key if a terminal shows it, and return it; otherwise print how. Keys never go into
-    logs.
-    """
+    logs."""
     if not settings.auth.enabled:
         logger.warning("No key is needed: every program on this machine can read and change every memory.")
         return None

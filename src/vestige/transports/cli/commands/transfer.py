@@ -98,9 +98,6 @@ def _unlike(rows: Iterable[Difference]) -> list[dict[str, str]]:
     return [{"table": one.table, "id": one.name, "reason": one.what} for one in rows]
 
 
-# -- Text
-
-
 def _planned_text(view: Mapping[str, Any]) -> str:
     lines = [
         f"From {view['from']} to {view['to']}:",

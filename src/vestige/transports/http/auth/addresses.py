@@ -70,7 +70,6 @@ def literal_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | Non
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a text is a loopback address."""
     literal = literal_of(host)
     return literal is not None and literal.is_loopback
 

@@ -1,8 +1,5 @@
-"""Login cookies: signed, each naming a key, with a CSRF token.
-
-The cookie grants nothing by itself. The key that it names is read again for each request, and with it
-whether the login was ended early.
-"""
+"""Login cookies: signed, each naming a key, with a CSRF token. The cookie grants nothing by itself. The key
+that it names is read again for each request, and with it whether the login was ended early."""
 
 import binascii
 import hmac
@@ -55,7 +52,6 @@ class Logins:
         self._ended: dict[str, datetime] = {}
 
     def begin(self, key_id: str, now: datetime) -> Login:
-        """A new login with this key."""
         login_id, began = _encoded(self._entropy(ID_BYTES)), now.replace(microsecond=0)
         ends = began + self._life
         claims = {"id": login_id, "key": key_id, "iat": int(began.timestamp()), "exp": int(ends.timestamp())}
@@ -79,7 +75,6 @@ class Logins:
         self._ended = {**running, login.id: login.ends}
 
     def ended_here(self, login: Login) -> bool:
-        """Whether `end_here` was called for this login."""
         return login.id in self._ended
 
     def csrf(self, login: Login) -> str:
@@ -87,7 +82,6 @@ class Logins:
         return self._signature(f"csrf:{login.text}")
 
     def is_csrf(self, login: Login, given: str) -> bool:
-        """Whether a text is the CSRF token of this login."""
         return _same(given, self.csrf(login))
 
     def mark(self, text: str) -> str:

@@ -79,7 +79,6 @@ class IdentityLookup:
         self._token_id = f"token-{logins.mark(token)}" if token else ""
 
     def of(self, credential: Credential) -> Identity | None:
-        """The identity of a credential; None if it is not valid."""
         now = self._engine.now()
         if credential.kind == "cookie":
             return self._logged_in(credential.text, now)
@@ -89,7 +88,6 @@ class IdentityLookup:
         return _holder_of(key, credential.kind) if key else None
 
     def still(self, identity: Identity) -> bool:
-        """Whether an identity that was accepted is still valid."""
         now = self._engine.now()
         if identity.login is not None:
             return self._logged_in(identity.login.text, now) is not None
@@ -136,7 +134,6 @@ class KeyUsage:
         self._used: dict[str, datetime] = {}
 
     def note(self, key_id: str, now: datetime) -> None:
-        """Record that a key was used."""
         self._used[key_id] = now
 
     @asynccontextmanager

@@ -60,8 +60,6 @@ class FailureDelay:
         return min(MAX_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2 ** (beyond - 1)) if beyond > 0 else 0.0
 
 
-# -- Responses to failed logins.
-
 MAX_DELAYED = 8
 """Delayed responses at the same time. More would hold too many requests."""
 TOO_MANY_FAILURES = Refusal(
@@ -70,11 +68,9 @@ TOO_MANY_FAILURES = Refusal(
 
 
 class FailedLogins:
-    """Responses to requests with a wrong credential, or without one. Used on the event loop only.
-
-    Failed requests have a rate limit of their own, which takes nothing from others at the same address.
-    `wrong` replaces the refusal where a credential was sent.
-    """
+    """Responses to requests with a wrong credential, or without one. Used on the event loop only. Failed
+    requests have a rate limit of their own, which takes nothing from others at the same address. `wrong`
+    replaces the refusal where a credential was sent."""
 
     def __init__(
         self,

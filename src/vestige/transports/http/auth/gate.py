@@ -195,7 +195,6 @@ class Gate:
         self._app, self._auth, self._is_public = app, auth, is_public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on with its caller, or refuse it."""
         if scope["type"] == "http" and self._is_public(scope["path"]):
             await self._app(scope, receive, send)
             return

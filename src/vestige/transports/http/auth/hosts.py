@@ -82,7 +82,6 @@ class Hosts:
         self._app, self._names = app, names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or not."""
         hosts = Headers(scope=scope).getlist("host")
         if len(hosts) == 1 and self._names.answers_to(hosts[0]):
             await self._app(scope, receive, send)
@@ -98,7 +97,6 @@ class Origins:
         self._app, self._names = app, names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or not."""
         headers = Headers(scope=scope)
         given = headers.getlist("origin")
         if not given or (len(given) == 1 and is_same_origin(scope)):
@@ -112,7 +110,6 @@ class Origins:
 
 
 def is_same_origin(scope: Scope) -> bool:
-    """Whether the Origin of a request is this server."""
     headers = Headers(scope=scope)
     scheme = _OF_PAGES.get(scope["scheme"], scope["scheme"])
     return _normal(headers.get("origin", "")) == _normal(f"{scheme}://{headers.get('host', '')}")

@@ -12,12 +12,13 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from vestige.core.errors import InvalidInput, TooLarge
+from vestige.core.errors import TooLarge
+from vestige.transports.arguments import invalid_argument
 from vestige.transports.http.auth.addresses import bind_of
 from vestige.transports.http.auth.cookies import COOKIE, Login
 from vestige.transports.http.auth.credentials import Credential, Identity
 from vestige.transports.http.auth.gate import Auth
-from vestige.transports.http.context import ServerContext, request_id_of
+from vestige.transports.http.context import ServerContext, media_type_of, request_id_of
 from vestige.transports.http.problems import (
     TOO_SLOW,
     UNAUTHENTICATED,
@@ -66,7 +67,7 @@ class Handlers:
         # writes. But browsers send the Origin of the page with a POST, and `Origins` accepts only ours and
         # allowed ones. Ours is sent too, and not as `null`, thanks to our Referrer-Policy.
         # A client that sends no Origin is not a current browser.
-        kind = _kind(request)
+        kind = media_type_of(request.headers)
         if kind not in ("application/json", _FORM):
             return problem(UNSUPPORTED_MEDIA_TYPE, request_id_of(request))
         with anyio.move_on_after(self._body_seconds) as waiting:
@@ -78,11 +79,9 @@ class Handlers:
         if isinstance(found, Response):
             return self._refused(found) if kind == _FORM else found
         login = self._auth.logins.begin(found.key_id, self._engine.now())
-        response: Response = (
-            RedirectResponse(LOGIN, status_code=303)
-            if kind == _FORM
-            else JSONResponse(_session_view(found, self._auth.logins.csrf(login)))
-        )
+        response: Response = RedirectResponse(LOGIN, status_code=303)
+        if kind != _FORM:
+            response = JSONResponse(_session_view(found, self._auth.logins.csrf(login)))
         self._set_cookie(response, request, login)
         return response
 
@@ -99,9 +98,8 @@ class Handlers:
         """Log out. A valid cookie is not needed. Another site cannot cause this: browsers do not send the
         cookie from there."""
         everywhere = await self._auth.log_out(request.cookies.get(COOKIE, ""))
-        done = (
-            RedirectResponse(LOGIN, status_code=303) if _kind(request) == _FORM else Response(status_code=204)
-        )
+        is_form = media_type_of(request.headers) == _FORM
+        done = RedirectResponse(LOGIN, status_code=303) if is_form else Response(status_code=204)
         response = done if everywhere else problem(HERE_ONLY, request_id_of(request))
         response.delete_cookie(
             COOKIE, path="/", httponly=True, samesite="strict", secure=self._is_secure(request)
@@ -145,12 +143,7 @@ def routes(context: ServerContext, auth: Auth) -> list[BaseRoute]:
     ]
 
 
-def _kind(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
 def _with(page: str, found: Identity) -> str:
-    """The page as it looks after a login."""
     who = _session_view(found, "")
     limits = [*(who["scopes"] or ()), *(who["domains"] or ())]
     for old, new in (
@@ -192,7 +185,7 @@ def _key_in(body: bytes, *, is_form: bool) -> str:
             return parse_qs(body.decode("utf-8"), strict_parsing=True)["api_key"][0].strip()
         given = orjson.loads(body)["api_key"]
     except (ValueError, KeyError, TypeError) as exc:  # the error could quote the key
-        raise InvalidInput("The body has no `api_key`.", details={"argument": "api_key"}) from exc
+        raise invalid_argument("api_key", "The body has no `api_key`.") from exc
     if not isinstance(given, str):
-        raise InvalidInput("`api_key` must be a string.", details={"argument": "api_key"})
+        raise invalid_argument("api_key", "`api_key` must be a string.")
     return given.strip()

@@ -1,9 +1,6 @@
-"""Queues of live events for the clients that listen to them.
-
-Clients with the same access get the same events: the latest ones are kept once for each access, and every
-listener has its position among them. A listener that falls too far behind loses the oldest and is sent their
-number. Nothing waits for it.
-"""
+"""Queues of live events for the clients that listen to them. Clients with the same access get the same
+events: the latest ones are kept once for each access, and every listener has its position among them. A
+listener that falls too far behind loses the oldest and is sent their number. Nothing waits for it."""
 
 import json
 from collections import deque
@@ -29,7 +26,6 @@ class Ending:
 
 
 def as_text(kind: str, data: dict[str, Any]) -> str:
-    """A message as it is sent to listeners."""
     # Not orjson: a query may hold a lone surrogate, which only an escape can carry.
     return json.dumps({"type": kind, "data": data}, separators=(",", ":"))
 
@@ -51,11 +47,9 @@ class Channel:
         return self.sent - len(self._latest)
 
     def event(self, number: int) -> str:
-        """An event by its number."""
         return self._latest[number - self.oldest]
 
     def add(self, event: str) -> None:
-        """Add an event."""
         self._latest.append(event)
         self.sent += 1
         self._changed.set()

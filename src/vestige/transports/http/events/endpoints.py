@@ -1,8 +1,6 @@
-"""Live events: a WebSocket at /ws, and server-sent events at /api/v1/events for curl and plain pages.
-
-A client is sent a greeting, a heartbeat with numbers about the memory every five seconds, and each event
-that its key may see. What the client sends is dropped.
-"""
+"""Live events: a WebSocket at /ws, and server-sent events at /api/v1/events for curl and plain pages. A
+client is sent a greeting, a heartbeat with numbers about the memory every five seconds, and each event that
+its key may see. What the client sends is dropped."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
@@ -53,7 +51,6 @@ Job = Callable[[], Awaitable[Ending]]
 
 
 def routes(context: ServerContext) -> Sequence[BaseRoute]:
-    """The routes of this part."""
     listeners = Listeners(context)
     context.owned.append(listeners.running)
     context.gauges["listeners"] = Gauge("Clients that listen to live events.", lambda: len(listeners))
@@ -120,7 +117,6 @@ class _Stream(Response):
         self._context, self._listeners = context, listeners
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send them."""
         connection = HTTPConnection(scope)
 
         async def write(text: str) -> None:
@@ -154,7 +150,6 @@ async def _first(*jobs: Job) -> Ending:
 
 
 async def _send_events(context: ServerContext, listener: Listener, send_text: SendText) -> Ending:
-    """Send a listener its messages until the client disconnects."""
     greeting = {"version": __version__, "timestamp": context.app.engine.now().isoformat()}
     try:
         await send_text(as_text("Connected", greeting))

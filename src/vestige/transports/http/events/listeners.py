@@ -1,15 +1,17 @@
 """All clients that listen to live events: their limit, what they are sent, and when their streams end.
-
 Nothing here blocks anything else: the thread that causes an event only queues it. Sending, rechecking keys
-and counting for the heartbeat have tasks or threads of their own.
-"""
+and counting for the heartbeat have tasks or threads of their own."""
 
 import asyncio
 import logging
 import threading
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from math import inf
+from statistics import fmean
+from typing import Any
 
 import anyio
 from anyio.to_thread import run_sync
@@ -17,12 +19,80 @@ from anyio.to_thread import run_sync
 from vestige.core.errors import StoreError
 from vestige.core.events import Event
 from vestige.core.models import Access
+from vestige.engine.context import Engine
 from vestige.transports.http.auth.credentials import Identity
 from vestige.transports.http.context import ServerContext
 from vestige.transports.http.events.channels import Channel, Ending, Listener, as_text
-from vestige.transports.http.events.heartbeat import StatusCounts
 
 logger = logging.getLogger(__name__)
+
+
+# -- The numbers of the heartbeat: counted once for all listeners with the same access, at limited cost.
+
+SHARE = 0.05
+"""The share of time spent on counting, whatever the number of listeners and accesses."""
+AT_ONCE_SECONDS = 0.25
+"""How much of that time can be saved up while there is nothing to count."""
+STALE_SECONDS = 60.0
+"""How old the numbers may get when there are no events: memories fade by themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counted:
+    """Numbers, the time they were counted, and the number of events until then."""
+
+    numbers: dict[str, Any]
+    at: float
+    events: int
+
+
+class StatusCounts:
+    """The latest numbers of each access. `refresh` reads the store; one thread at a time calls it."""
+
+    def __init__(self, engine: Engine, monotonic: Callable[[], float]) -> None:
+        self._engine, self._monotonic = engine, monotonic
+        self._counted: dict[Access, _Counted] = {}
+        self._may_take, self._looked = AT_ONCE_SECONDS, monotonic()
+
+    def of(self, access: Access) -> dict[str, Any]:
+        """The latest numbers of an access; empty before the first count."""
+        held = self._counted.get(access)
+        return held.numbers if held else {}
+
+    def refresh(self, watched: Collection[Access], events: int) -> None:
+        """Count again for these accesses, the oldest numbers first, as far as time allows. `events` is the
+        number of events so far. Other accesses are dropped."""
+        now = self._monotonic()
+        self._may_take = min(AT_ONCE_SECONDS, self._may_take + SHARE * (now - self._looked))
+        self._looked = now
+        self._counted = {one: self._counted[one] for one in watched if one in self._counted}
+        for access in sorted(watched, key=self._counted_at):
+            if self._may_take <= 0:
+                break
+            if self._is_stale(access, events, now):
+                self._count(access, events)
+
+    def _counted_at(self, access: Access) -> float:
+        held = self._counted.get(access)
+        return held.at if held else -inf
+
+    def _is_stale(self, access: Access, events: int, now: float) -> bool:
+        held = self._counted.get(access)
+        return held is None or events != held.events or now - held.at >= STALE_SECONDS
+
+    def _count(self, access: Access, events: int) -> None:
+        started = self._monotonic()
+        try:
+            stats = self._engine.store.stats(access=access, now=self._engine.now())
+        finally:  # a failed count takes time, too
+            self._may_take -= self._monotonic() - started
+        numbers = {
+            "memory_count": stats.memories,
+            "avg_retention": round(fmean(stats.retentions), 4) if stats.retentions else 0.0,
+            "suppressed_count": stats.suppressed,
+        }
+        self._counted[access] = _Counted(numbers=numbers, at=started, events=events)
+
 
 AT_ONCE = 200
 """Channels handled in one turn of the event loop, before other tasks have theirs."""
@@ -134,12 +204,10 @@ class Listeners:
         self._following.enter_context(self._context.app.engine.events.listening(self._hear, everywhere=True))
         self._follows = True
 
-    # -- events ------------------------------------------------------------------------------------------
-
-    def _hear(self, happening: Event) -> None:
+    def _hear(self, event: Event) -> None:
         """Queue an event. Called on the thread that caused it."""
         with self._arriving:
-            self._arrived.append(happening)
+            self._arrived.append(event)
             first = len(self._arrived) == 1
         if first and self._loop is not None:
             self._loop.call_soon_threadsafe(lambda: self._arrival.set())
@@ -156,26 +224,24 @@ class Listeners:
     async def _spread(self) -> None:
         """Send queued events to the channels, on the event loop."""
         while True:
-            happening = await self._next()
+            event = await self._next()
             self._events += 1
             try:
-                await self._hand_out(happening)
+                await self._hand_out(event)
             except Exception:  # a bug here must not end the server
-                logger.exception("The event %s was not sent to listeners", type(happening).__name__)
+                logger.exception("The event %s was not sent to listeners", type(event).__name__)
 
-    async def _hand_out(self, happening: Event) -> None:
+    async def _hand_out(self, event: Event) -> None:
         text = ""
         for channel in list(self._channels.values()):
             self._compared += 1
             if not self._compared % AT_ONCE:
                 await anyio.sleep(0)
-            if happening.within(channel.access):
+            if event.within(channel.access):
                 if not text:
-                    message = happening.message()
+                    message = event.message()
                     text = as_text(message["type"], message["data"])
                 channel.add(text)
-
-    # -- as time goes by ---------------------------------------------------------------------------------
 
     async def recheck(self) -> None:
         """End the streams of listeners whose key is not valid any more."""

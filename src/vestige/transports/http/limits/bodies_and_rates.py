@@ -55,7 +55,6 @@ class BodyLimit:
         self._piece_seconds, self._whole_seconds = body_seconds, whole_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on and count its body as it arrives."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -105,10 +104,8 @@ class _Bucket:
 
 
 class Buckets:
-    """Token buckets, one for each sender, filled evenly over a minute. A request takes one token.
-
-    A request that costs more than half a bucket needs only that half; the rest is taken from later tokens.
-    """
+    """Token buckets, one for each sender, filled evenly over a minute. A request takes one token. A request
+    that costs more than half a bucket needs only that half; the rest is taken from later tokens."""
 
     def __init__(
         self, per_minute: int, monotonic: Callable[[], float], *, max_senders: int = MAX_SENDERS
@@ -134,17 +131,14 @@ class Buckets:
 
 
 class RateLimit:
-    """Middleware that refuses the requests of a key, or an address without a key, above its rate.
-
-    Requests that count as several are charged where that is known (`charge_of`).
-    """
+    """Middleware that refuses the requests of a key, or an address without a key, above its rate. Requests
+    that count as several are charged where that is known (`charge_of`)."""
 
     def __init__(self, app: ASGIApp, per_minute: int, monotonic: Callable[[], float]) -> None:
         self._app = app
         self._buckets = Buckets(per_minute, monotonic) if per_minute else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
         wait = 0.0
         if self._buckets is not None and scope["path"] not in PROBES:
             sender = payer_of(scope)
@@ -168,7 +162,6 @@ def _free(cost: int) -> float:
 
 
 def retry_after(seconds: float) -> dict[str, str]:
-    """The Retry-After header."""
     return {"Retry-After": str(max(1, math.ceil(seconds)))}
 
 

@@ -78,10 +78,8 @@ class ConnectionLimits:
 
 
 def affordable(most: int) -> int:
-    """The number of connections, up to `most`, that the process has file descriptors for.
-
-    Raises the soft limit of descriptors as far as needed and allowed.
-    """
+    """The number of connections, up to `most`, that the process has file descriptors for. Raises the soft
+    limit of descriptors as far as needed and allowed."""
     if os.name != "posix":
         return most
     import resource  # on POSIX only
@@ -98,10 +96,8 @@ def affordable(most: int) -> int:
 
 
 def backlog(most: int) -> int:
-    """How many clients may wait to be accepted by a server with this limit of connections.
-
-    asyncio accepts all of them at once, before the first is closed: they need descriptors, too.
-    """
+    """How many clients may wait to be accepted by a server with this limit of connections. asyncio accepts
+    all of them at once, before the first is closed: they need descriptors, too."""
     return min(max(most // 5, MIN_BACKLOG), MAX_BACKLOG)
 
 
@@ -137,7 +133,6 @@ class AcceptedSocket(socket.socket):
         return data
 
     def begin(self, now: float, *, is_websocket: bool) -> None:
-        """A request has begun."""
         self.requests, self.served, self.is_websocket = self.requests + 1, True, is_websocket
         self.since, self.discards_chunks = now, False
         if self.received > MAX_HEADER_BYTES + RECEIVE_BYTES:  # the rest of an earlier body is among it
@@ -266,7 +261,6 @@ class LimitedListener(socket.socket):
 
 
 def _refuse(accepted: socket.socket) -> None:
-    """Send a short 503 and close."""
     with accepted, suppress(OSError):
         accepted.setblocking(False)
         accepted.send(TOO_MANY)
@@ -276,15 +270,12 @@ def _refuse(accepted: socket.socket) -> None:
 
 class ConnectionGuard:
     """Records which connections serve a request, and passes responses on in slices that the client must read.
-
-    Outermost layer: it needs the address of the connection, not the one that a proxy states.
-    """
+    Outermost layer: it needs the address of the connection, not the one that a proxy states."""
 
     def __init__(self, app: ASGIApp, connections: Connections) -> None:
         self._app, self._connections = app, connections
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
         connection = None if scope["type"] == "lifespan" else self._connections.of(scope)
         if connection is None:
             await self._app(scope, receive, send)
@@ -337,10 +328,8 @@ class ConnectionGuard:
 
 class _ChunkedBody:
     """The body of a request in chunks. A tiny one costs the parser as much as a large one: there is a limit.
-
     The web server joins chunks before it passes them on. Their framing is what the connection received beyond
-    the headers and the bytes of the body.
-    """
+    the headers and the bytes of the body."""
 
     def __init__(self, connection: AcceptedSocket, scope: Scope, receive: Receive) -> None:
         self._connection, self._receive, self._bytes = connection, receive, 0

@@ -1,8 +1,6 @@
-"""Limits concurrent requests and shares the slots fairly among senders.
-
-A request holds a slot from when it was received whole until its response begins or it waits for something
-else. Slow senders and slow readers hold none. A free slot goes to the sender that has the fewest.
-"""
+"""Limits concurrent requests and shares the slots fairly among senders. A request holds a slot from when it
+was received whole until its response begins or it waits for something else. Slow senders and slow readers
+hold none. A free slot goes to the sender that has the fewest."""
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
@@ -43,7 +41,6 @@ class QueueSlot:
         return self._called.is_set()
 
     def call(self) -> None:
-        """Give the request its slot."""
         self._called.set()
 
     async def turn(self, seconds: float) -> bool:
@@ -61,11 +58,8 @@ class QueueSlot:
 
 
 class FairQueue:
-    """A limited number of slots. Used on the event loop's thread.
-
-    The next slot goes to the waiting sender that has the fewest slots; of several, to the one that has
-    waited longest.
-    """
+    """A limited number of slots. Used on the event loop's thread. The next slot goes to the waiting sender
+    that has the fewest slots; of several, to the one that has waited longest."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -113,7 +107,6 @@ class RequestShare:
         self._app, self._shares, self._is_free = app, SharedBudget(most), is_free
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, unless too many of its sender are under way."""
         if self._is_free(scope["path"]):
             await self._app(scope, receive, send)
             return
@@ -126,10 +119,7 @@ class RequestShare:
 
 class ConcurrencyLimit:
     """Middleware that limits the requests served at once. As many more of each sender wait a little; others
-    are refused.
-
-    Paths that are `is_free` need no slot: health checks and static files.
-    """
+    are refused. Paths that are `is_free` need no slot: health checks and static files."""
 
     def __init__(
         self, app: ASGIApp, most: int, is_free: Callable[[str], bool], *, queue_seconds: float = QUEUE_SECONDS
@@ -138,7 +128,6 @@ class ConcurrencyLimit:
         self._queue = FairQueue(most)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on when it has a slot."""
         if scope["type"] != "http" or self._is_free(scope["path"]):
             await self._app(scope, receive, send)
             return
@@ -191,7 +180,6 @@ class SharedBudget:
             held.release()
 
     def release(self, sender: str, size: int) -> None:
-        """Give an amount back."""
         self._taken[sender] -= size
         if not self._taken[sender]:
             del self._taken[sender]
@@ -204,29 +192,23 @@ class Reservation:
         self._shares, self._sender, self._size = shares, sender, 0
 
     def take(self, size: int) -> bool:
-        """Take an amount; returns whether it was available."""
         room = self._shares.take(self._sender, size)
         self._size += size if room else 0
         return room
 
     def release(self) -> None:
-        """Give everything back."""
         self._shares.release(self._sender, self._size)
         self._size = 0
 
 
 class BodyBuffer:
-    """Middleware that reads the body of a request before it passes it on, and limits the bytes of all
-    bodies.
-
-    Paths that are `is_free` read their bodies themselves.
-    """
+    """Middleware that reads the body of a request before it passes it on, and limits the bytes of all bodies.
+    Paths that are `is_free` read their bodies themselves."""
 
     def __init__(self, app: ASGIApp, most_bytes: int, is_free: Callable[[str], bool]) -> None:
         self._app, self._shares, self._is_free = app, SharedBudget(BUFFERED_BODIES * most_bytes), is_free
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the body, then pass the request on."""
         if scope["type"] != "http" or self._is_free(scope["path"]):
             await self._app(scope, receive, send)
             return
@@ -265,7 +247,6 @@ def _again(pieces: deque[Message], receive: Receive) -> Receive:
 
 
 async def refuse(refusal: Refusal | TooLarge, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request with a refusal."""
     later = {"Retry-After": "1"} if refusal is OVERLOADED else {}
     response = problem(refusal, scope["state"]["request_id"], later)
     await respond_instead(response, scope, receive, send)

@@ -36,7 +36,6 @@ def encoded(value: Reply | list[Reply]) -> bytes:
 
 
 def check_size(size: int, most: int) -> None:
-    """Refuse a response that is too large."""
     if size > most:
         raise TooLarge(
             f"The request was carried out, but its response is larger than the limit of {most:,} bytes.",
@@ -59,16 +58,13 @@ def check_texts(answer: Reply, most: int) -> None:
 
 
 class UnreadLimit:
-    """Middleware that limits the bytes of responses that clients have not read yet.
-
-    Beyond the limit a response is refused; a stream that has begun ends.
-    """
+    """Middleware that limits the bytes of responses that clients have not read yet. Beyond the limit a
+    response is refused; a stream that has begun ends."""
 
     def __init__(self, app: ASGIApp, unsent: SharedBudget) -> None:
         self._app, self._unsent = app, unsent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and its response back within the limit."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -105,9 +101,6 @@ async def _taken(send: Send, message: Message) -> None:
     """Send a part and wait until the client has read it: the server accepts the next one only then."""
     await send({**message, "more_body": True})
     await send({"type": "http.response.body", "body": b"", "more_body": message.get("more_body", False)})
-
-
-# -- Disconnects.
 
 
 async def wait_for_disconnect(receive: Receive) -> None:

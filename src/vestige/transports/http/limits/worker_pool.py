@@ -1,9 +1,6 @@
 """Thread pools for calls: one for short calls, and a small one for long work, so that it never blocks short
-calls.
-
-No key has more than half of the pool for long work. Calls wait for it in the order they came, except that
-those whose key has its share are passed over.
-"""
+calls. No key has more than half of the pool for long work. Calls wait for it in the order they came, except
+that those whose key has its share are passed over."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -47,10 +44,7 @@ class WorkerPools:
     @asynccontextmanager
     async def turn(self, key: str, *, long: bool, seconds: float) -> AsyncIterator[anyio.CapacityLimiter]:
         """The limiter of the threads to run in. Long work waits up to `seconds` for a turn, or fails with
-        PoolFull.
-
-        Without authentication (an empty key) there is no share for each key.
-        """
+        PoolFull. Without authentication (an empty key) there is no share for each key."""
         if not long:
             yield self._short
             return

@@ -9,7 +9,7 @@ finds it. Long jobs run beside them (`worker_pool`). A job belongs to the task o
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 from anyio.abc import TaskGroup
@@ -52,6 +52,7 @@ Report = Callable[[ClientConversation], list[Action]]
 Post = Callable[[Report], None]
 
 
+@dataclass(eq=False, slots=True, kw_only=True)
 class Exchange:
     """One HTTP request: its sender, the messages to send back, and its tasks.
 
@@ -61,29 +62,17 @@ class Exchange:
     after the client has disconnected.
     """
 
-    def __init__(
-        self,
-        caller: Caller,
-        *,
-        key: str,
-        unsent: Reservation,
-        request_id: str,
-        arrived: float,
-        tasks: TaskGroup,
-        release_slot: Callable[[], None],
-        recheck: Callable[[], bool],
-    ) -> None:
-        self.caller = caller
-        self.key = key
-        self.unsent = unsent
-        self.request_id = request_id
-        self.arrived = arrived
-        self.tasks = tasks
-        self.release_slot = release_slot
-        self.recheck = recheck
-        self.outbox = Outbox()
-        self.size = 0
-        self.settled = anyio.Event()
+    caller: Caller
+    key: str
+    unsent: Reservation
+    request_id: str
+    arrived: float
+    tasks: TaskGroup
+    release_slot: Callable[[], None]
+    recheck: Callable[[], bool]
+    outbox: Outbox = field(default_factory=Outbox)
+    size: int = 0
+    settled: anyio.Event = field(default_factory=anyio.Event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +90,6 @@ Run = Callable[[ServerApplication, McpWork], Outcome]
 
 
 def run_job(app: ServerApplication, work: McpWork) -> Outcome:
-    """Run a job with the application."""
     job, exchange = work.job, work.exchange
 
     def progress(value: float, total: float | None = None, message: str | None = None) -> None:
@@ -172,7 +160,6 @@ class Conversation:
         self._act(self._connection.abandon(exchange))
 
     def end(self) -> None:
-        """Stop everything."""
         for exchange in list(self._exchanges):
             self.leave(exchange)
         self.listener.close()

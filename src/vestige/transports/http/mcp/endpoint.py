@@ -90,7 +90,6 @@ class Served:
 
 
 def routes(context: ServerContext, served: Served | None = None) -> list[BaseRoute]:
-    """The route of MCP."""
     return [Route(PATH, Endpoint(context, served or Served(catalog=catalogs(context, packaged_data()))))]
 
 
@@ -129,7 +128,6 @@ class Endpoint:
         self._handlers = {"POST": self._post, "GET": self._get, "DELETE": self._delete}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         request = Request(scope, receive)
         try:
             handler = self._handlers.get(request.method)
@@ -164,7 +162,7 @@ class Endpoint:
         """The message of a request, and its size in bytes. The bytes are not kept: a call may wait long."""
         body = b"".join([piece async for piece in request.stream()])
         try:
-            return await parse_body(self._context, body, jsonrpc.parse), len(body)
+            return await parse_body(self._context.reading, body, jsonrpc.parse), len(body)
         except ProtocolError as error:
             raise HeaderRefused(BAD_REQUEST, error) from None
         except TooLarge as error:
@@ -200,7 +198,6 @@ class Endpoint:
             self._sessions.used(session)
 
     async def _key_is_valid(self, recheck: Callable[[], bool]) -> bool:
-        """Whether the key of a stream is still valid."""
         try:
             return await run_sync(recheck, limiter=self._rechecking)
         except StoreError as error:  # a failure of the store must not end streams
@@ -256,8 +253,6 @@ class Endpoint:
             raise refused(NOT_FOUND, "Session not found")
         return session
 
-    # -- both ------------------------------------------------------------------------------------
-
     def _connection(self, request: Request, *, stateless: bool) -> ClientConversation:
         catalog = self._served.catalog(caller_of(request))
         return self._served.connection(catalog, __version__, stateless=stateless, local=is_local(request))
@@ -279,7 +274,7 @@ class Endpoint:
         with self._context.unsent.held(payer_of(request.scope)) as unsent:
             async with anyio.create_task_group() as tasks:
                 exchange = Exchange(
-                    caller_of(request),
+                    caller=caller_of(request),
                     key=key_of(request),
                     unsent=unsent,
                     request_id=request_id_of(request),

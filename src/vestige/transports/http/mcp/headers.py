@@ -5,6 +5,7 @@ from base64 import b64decode
 
 from starlette.datastructures import Headers
 
+from vestige.transports.http.context import media_type_of
 from vestige.transports.mcp.protocol import versions
 from vestige.transports.mcp.protocol.jsonrpc import INVALID_REQUEST, ProtocolError, Request, shown
 
@@ -37,8 +38,7 @@ def refused(status: int, why: str) -> HeaderRefused:
 
 
 def check_content_type(headers: Headers) -> None:
-    """Refuse a body that is not JSON."""
-    if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
+    if media_type_of(headers) != JSON:
         raise refused(415, f"The Content-Type must be {JSON}")
 
 

@@ -1,11 +1,9 @@
-"""Sessions of MCP's handshake era: a limited number, each used by its owner only, ended when idle.
-
-Expired sessions are removed when the table is used; no timer runs.
-"""
+"""Sessions of MCP's handshake era: a limited number, each used by its owner only, ended when idle. Expired
+sessions are removed when the table is used; no timer runs."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vestige.transports.http.mcp.driver import Conversation
 
@@ -22,22 +20,15 @@ class McpSession:
     last_used: float
 
 
+@dataclass(slots=True, kw_only=True)
 class Sessions:
     """The open sessions. Used on the event loop's thread."""
 
-    def __init__(
-        self,
-        *,
-        most: int,
-        idle_seconds: float,
-        monotonic: Callable[[], float],
-        entropy: Callable[[int], bytes],
-    ) -> None:
-        self._most = most
-        self._idle_seconds = idle_seconds
-        self._monotonic = monotonic
-        self._entropy = entropy
-        self._open: dict[str, McpSession] = {}
+    most: int
+    idle_seconds: float
+    monotonic: Callable[[], float]
+    entropy: Callable[[int], bytes]
+    _open: dict[str, McpSession] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
         self._expire()
@@ -49,18 +40,18 @@ class Sessions:
         another."""
         self._expire()
         own = [session for session in self._open.values() if session.owner == owner]
-        if not shared and len(own) >= max(1, self._most // 2):
+        if not shared and len(own) >= max(1, self.most // 2):
             idle = [session for session in own if not session.conversation.busy]
             if not idle:
                 return False
             self.end(min(idle, key=lambda session: session.last_used))
-        return len(self._open) < self._most
+        return len(self._open) < self.most
 
     def open(self, owner: object, conversation: Conversation) -> str:
         """Begin a session; its id."""
-        session_id = urlsafe_b64encode(self._entropy(_ID_BYTES)).decode("ascii")
+        session_id = urlsafe_b64encode(self.entropy(_ID_BYTES)).decode("ascii")
         self._open[session_id] = McpSession(
-            id=session_id, owner=owner, conversation=conversation, last_used=self._monotonic()
+            id=session_id, owner=owner, conversation=conversation, last_used=self.monotonic()
         )
         return session_id
 
@@ -74,8 +65,7 @@ class Sessions:
         return session
 
     def used(self, session: McpSession) -> None:
-        """Mark a session as used."""
-        session.last_used = self._monotonic()
+        session.last_used = self.monotonic()
 
     def end(self, session: McpSession) -> None:
         """End a session and everything under way in it."""
@@ -83,9 +73,9 @@ class Sessions:
             session.conversation.end()
 
     def _expire(self) -> None:
-        now = self._monotonic()
+        now = self.monotonic()
         for session in list(self._open.values()):
             if session.conversation.busy:
                 session.last_used = now
-            elif now - session.last_used >= self._idle_seconds:
+            elif now - session.last_used >= self.idle_seconds:
                 self.end(session)

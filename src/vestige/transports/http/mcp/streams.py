@@ -32,26 +32,22 @@ class Outbox:
         self._closed = False
 
     def put(self, message: Outgoing) -> None:
-        """Add a message, unless the outbox is closed."""
         if self._closed or (len(self._messages) >= MAX_WAITING and _may_be_lost(message)):
             return
         self._messages.append(message)
         self._changed.set()
 
     def close(self) -> None:
-        """Nothing more will come."""
         self._closed = True
         self._changed.set()
 
     def drain(self) -> list[Outgoing]:
-        """Remove and return all messages."""
         waiting = list(self._messages)
         self._messages.clear()
         return waiting
 
     @property
     def exhausted(self) -> bool:
-        """Whether the outbox is empty and closed."""
         return self._closed and not self._messages
 
     async def next(self) -> Outgoing | None:

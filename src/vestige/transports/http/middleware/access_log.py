@@ -1,9 +1,6 @@
 """The outermost middleware: an id for each request, a JSON log line, a counter, and a handler for every
-error.
-
-The line has the route template, the client's address and the label of the key. It never has a query, a
-header or a body, which may hold secrets.
-"""
+error. The line has the route template, the client's address and the label of the key. It never has a query, a
+header or a body, which may hold secrets."""
 
 import logging
 import re
@@ -22,7 +19,6 @@ from vestige.core.errors import INSIDE, VestigeError
 from vestige.operations.registry.registry import in_general
 from vestige.settings.settings import Settings
 from vestige.transports.http.auth.addresses import sender_of
-from vestige.transports.http.context import ServerContext
 from vestige.transports.http.limits.bodies_and_rates import PROBES, is_stream
 from vestige.transports.http.metrics import Metrics
 from vestige.transports.http.problems import failure, is_response_start, problem, respond_instead
@@ -44,11 +40,8 @@ access = logging.getLogger(ACCESS)
 
 
 class AccessLog:
-    """Logs each request, and answers for errors of the layers below.
-
-    `unknown` is the state of a request before authentication; `who` reads from the state who sent it, for
-    the log.
-    """
+    """Logs each request, and answers for errors of the layers below. `unknown` is the state of a request
+    before authentication; `who` reads from the state who sent it, for the log."""
 
     def __init__(
         self,
@@ -67,7 +60,6 @@ class AccessLog:
         self._unknown, self._who = unknown, who
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
         given = Headers(scope=scope).get("x-request-id", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else self._new_id()
         scope.setdefault("state", {}).update(self._unknown, request_id=request_id)
@@ -118,24 +110,6 @@ class AccessLog:
             access.log(level, "%s", orjson.dumps(line).decode())
 
 
-class ServerAccessLog(AccessLog):
-    """The access log of the server, with callers and metrics."""
-
-    def __init__(
-        self, app: ASGIApp, context: ServerContext, routes: Sequence[BaseRoute], metrics: Metrics
-    ) -> None:
-        super().__init__(
-            app,
-            routes=routes,
-            new_id=context.app.engine.new_id,
-            now=context.app.engine.now,
-            monotonic=context.monotonic,
-            unknown={"caller": ANONYMOUS, "via": "", "key_id": "", "recheck": lambda: True},
-            who=lambda state: {"caller": state["caller"].name, "via": state["via"]},
-            metrics=metrics,
-        )
-
-
 class _Answer:
     """Passes a response on and records its status."""
 
@@ -169,7 +143,6 @@ class JsonLines(logging.Formatter):
     """Log records as lines of JSON, for the process of a server."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record."""
         if record.name == ACCESS:
             return record.getMessage()  # is JSON already
         line = {
@@ -184,10 +157,8 @@ class JsonLines(logging.Formatter):
 
 
 def set_up_logs(settings: Settings) -> None:
-    """Send all logs of this process to standard error as JSON lines.
-
-    Requests are logged at every level but `error`.
-    """
+    """Send all logs of this process to standard error as JSON lines. Requests are logged at every level but
+    `error`."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(handlers=[handler], level=settings.log_level.upper())

@@ -42,7 +42,6 @@ class SecurityHeaders:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on and add the headers to its response."""
         keeping = "no-cache" if scope["path"].startswith(STATIC) else "no-store"
 
         async def sending(message: Message) -> None:

@@ -1,1 +1,1 @@
-"""The OpenAPI document, and the page to try it."""
+"""The OpenAPI document of the REST API."""

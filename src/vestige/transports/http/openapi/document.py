@@ -1,6 +1,8 @@
 """The REST API as an OpenAPI 3.1 document, generated from the registry. It imports no web framework."""
 
+import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from vestige import __version__
@@ -18,112 +20,21 @@ _SCHEMAS = "#/components/schemas/"
 _NULL = {"type": "null"}
 _NAMING = {"nodeId": "/memories/{id}", "intentionId": "/intentions/{id}"}
 """The address of the object that a field of a response names; `id` is what was made at the address itself."""
-_ABOUT = (
-    "Every operation of Vestige at an address of its own. Arguments are in the path and in "
-    "the body, or in the query for GET and DELETE (a list by repeating its name). Responses"
-    " leave out unknown fields. Send one credential: of `Authorization`, `X-API-Key` and "
-    "the cookie of a login the first that is present decides. Errors are "
-    "`application/problem+json` (RFC 9457) with a stable `code`, a `detail` for people and "
-    "often a `hint`. Details of failures of the store, a model or a setting are shown only "
-    "to keys with the permission `admin` and without filters."
-)
-_PERMISSIONS = {
-    "bearer": {"type": "http", "scheme": "bearer", "description": "A key: `vst_…`."},
-    "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "A key: `vst_…`."},
-    "session": {
-        "type": "apiKey",
-        "in": "cookie",
-        "name": "vestige_session",
-        "description": ("Set by logging in. Requests that change something also need `X-CSRF-Token`."),
-    },
-}
-_SCOPE = {
-    "name": "X-Vestige-Scope",
-    "in": "header",
-    "description": (
-        "Narrows the request to this scope, and is its default. 403 outside of the access of the key."
-    ),
-    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_LABEL_CHARS, "pattern": r"\S"},
-    "example": "/project/vestige",
-}
-_DOMAIN = {
-    "name": "X-Vestige-Domain",
-    "in": "header",
-    "description": "Narrows the request to this domain. 403 outside of the access of the key.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_LABEL_CHARS, "pattern": r"\S"},
-}
-_REQUEST_ID = {
-    "name": "X-Request-Id",
-    "in": "header",
-    "description": ("The id of the request in the response and in the log. An invalid one is replaced."),
-    "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
-}
-_CSRF = {
-    "name": "X-CSRF-Token",
-    "in": "header",
-    "description": ("The CSRF token of the session, from `GET /login/session`; needed only with its cookie."),
-    "schema": {"type": "string"},
-}
+_PARTS = tomllib.loads(Path(__file__).with_name("parts.toml").read_text(encoding="utf-8"))
+_PERMISSIONS: Schema = _PARTS["security"]
+_SCOPE, _DOMAIN, _REQUEST_ID, _CSRF = _PARTS["parameters"].values()
+_SCOPE["schema"]["maxLength"] = _DOMAIN["schema"]["maxLength"] = MAX_LABEL_CHARS
 _ALWAYS = (_SCOPE, _DOMAIN, _REQUEST_ID)
 """Headers that every request may have."""
-_PROBLEM: Schema = {
-    "type": "object",
-    "description": "Why a request failed.",
-    "properties": {
-        "type": {"type": "string", "const": "about:blank"},
-        "title": {"type": "string", "description": "The meaning of the status."},
-        "status": {"type": "integer", "description": "The HTTP status."},
-        "detail": {"type": "string", "description": "The error, for people."},
-        "code": {"type": "string", "description": "The error, for programs."},
-        "hint": {"type": "string", "description": "What to do about it."},
-        "details": {"type": "object", "description": "Details, such as the argument concerned."},
-        "requestId": {"type": "string", "description": "Finds the request in the server's log."},
-    },
-    "required": ["type", "title", "status", "detail", "code", "requestId"],
-}
-FAILURES = {
-    400: "The arguments are invalid.",
-    401: "There is no valid key.",
-    403: "The key does not allow this, or not in this scope.",
-    404: "Not found, or not visible to the key.",
-    408: "The body was too slow.",
-    409: ("The object was changed in the meantime, or the idempotency key belongs to another request."),
-    413: "A limit is exceeded.",
-    415: "The body is not JSON.",
-    421: "The request is for another host.",
-    429: "Too many requests.",
-    500: "The server failed.",
-    501: "A part of Vestige that this operation needs is not installed.",
-    503: "The server, its model or its database is busy or unavailable.",
-    504: "The time limit was exceeded.",
-    507: "The disk is full.",
-}
+FAILURES = {int(status): meaning for status, meaning in _PARTS["failures"].items()}
 """The statuses of failed requests, with their meaning."""
-_WAIT = {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}
-_NAMED = {
-    "X-Request-Id": {
-        "description": "The id of the request: the given one, or a new one.",
-        "required": True,
-        "schema": {"type": "string"},
-    }
+_RESPONSE_HEADERS = {
+    "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in _PARTS["headers"]}
 }
-_RESPONSE_HEADERS = {"headers": {name: {"$ref": f"#/components/headers/{name}"} for name in _NAMED}}
 """Headers of every response."""
-_HEADERS: Mapping[int, Mapping[str, Any]] = {
-    401: {
-        "WWW-Authenticate": {
-            "description": "How to authenticate.",
-            "required": True,
-            "schema": {"type": "string"},
-        }
-    },
-    429: {"Retry-After": {**_WAIT, "required": True}},
-    503: {"Retry-After": _WAIT},
-}
 
 
 def document(registry: Registry) -> dict[str, Any]:
-    """The whole document, as JSON-able data."""
     shown = shapes(registry, _SCHEMAS)
     routes = registry.routes()
     paths: dict[str, dict[str, Any]] = {}
@@ -135,7 +46,7 @@ def document(registry: Registry) -> dict[str, Any]:
         "info": {
             "title": "Vestige",
             "version": __version__,
-            "description": _ABOUT,
+            "description": _PARTS["about"],
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": PREFIX}],
@@ -143,8 +54,8 @@ def document(registry: Registry) -> dict[str, Any]:
         "security": [{name: []} for name in _PERMISSIONS],
         "paths": paths,
         "components": {
-            "schemas": {**shown.named, "Problem": _PROBLEM},
-            "headers": _NAMED,
+            "schemas": {**shown.named, "Problem": _PARTS["problem"]},
+            "headers": _PARTS["headers"],
             "responses": {f"Problem{status}": _failure(status) for status in FAILURES},
             "securitySchemes": _PERMISSIONS,
         },
@@ -172,7 +83,6 @@ def _operation(operation: Operation, route: Route, shown: Shapes, routes: Sequen
 
 
 def _headers(route: Route, arguments: Schema) -> list[dict[str, Any]]:
-    """The headers that a request may have."""
     given = list(_ALWAYS) if route.method == "GET" else [*_ALWAYS, _CSRF]
     schema = arguments.get("properties", {}).get(IDEMPOTENT)
     if schema is not None:
@@ -241,6 +151,6 @@ def _responses(route: Route, answer: Schema, links: Mapping[str, Any]) -> dict[s
 def _failure(status: int) -> dict[str, Any]:
     return {
         "description": FAILURES[status],
-        "headers": {**_RESPONSE_HEADERS["headers"], **_HEADERS.get(status, {})},
+        "headers": {**_RESPONSE_HEADERS["headers"], **_PARTS["failure_headers"].get(str(status), {})},
         "content": {"application/problem+json": {"schema": {"$ref": f"{_SCHEMAS}Problem"}}},
     }

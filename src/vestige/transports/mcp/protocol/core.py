@@ -10,9 +10,8 @@ client passes an `origin` with each message and gets it back on every job and an
 from collections.abc import Callable
 from math import isfinite
 
-from vestige.transports.mcp.catalog import Catalog
-from vestige.transports.mcp.protocol import prompts, roots, versions
-from vestige.transports.mcp.protocol import roots as holding
+from vestige.transports.mcp.catalog import Catalog, filled_prompt
+from vestige.transports.mcp.protocol import roots, versions
 from vestige.transports.mcp.protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -96,11 +95,9 @@ HEAVY_BYTES = 64_000
 
 
 class ClientConversation:
-    """The conversation with one client, in any protocol version.
-
-    A `stateless` one treats every message as one of the stateless versions. Root folders are only requested
-    from a `local` client: folders of another machine do not matter here.
-    """
+    """The conversation with one client, in any protocol version. A `stateless` one treats every message as
+    one of the stateless versions. Root folders are only requested from a `local` client: folders of another
+    machine do not matter here."""
 
     def __init__(
         self, catalog: Catalog, version: str, *, stateless: bool = False, local: bool = True
@@ -113,14 +110,14 @@ class ClientConversation:
         self._seen_modern = stateless
         self._jobs: dict[RequestId, Job] = {}
         self._roots = roots.Roots()
-        self._entrance = holding.RootsWait(self._roots)
+        self._entrance = roots.RootsWait(self._roots)
         self.methods: dict[str, Callable[[Request, str], Message | Job]] = {
-            "tools/list": self._list_tools,
+            "tools/list": self._list,
             "tools/call": self._call_tool,
-            "prompts/list": self._list_prompts,
+            "prompts/list": self._list,
             "prompts/get": self._get_prompt,
-            "resources/list": self._list_resources,
-            "resources/templates/list": self._list_templates,
+            "resources/list": self._list,
+            "resources/templates/list": self._list,
             "resources/read": self._read_resource,
         }
         """Handlers of requests by method, called with the protocol version; others can be added."""
@@ -243,7 +240,6 @@ class ClientConversation:
     # -- Methods
 
     def capabilities(self, version: str) -> Message:
-        """The capabilities of the server."""
         return versions.capabilities(version)
 
     def _introduction(self, version: str) -> Message:
@@ -254,33 +250,26 @@ class ClientConversation:
             return {"supportedVersions": list(versions.MODERN), **body}
         return {"protocolVersion": version, **body, "serverInfo": self._server_info}
 
-    def _list_tools(self, request: Request, version: str) -> Message:
-        self.listed_tools = True
-        return self._page(request, version, {"tools": self._catalog.tools})
-
-    def _list_resources(self, request: Request, version: str) -> Message:
-        return self._page(request, version, {"resources": self._catalog.resources})
-
-    def _list_templates(self, request: Request, version: str) -> Message:
-        return self._page(request, version, {"resourceTemplates": self._catalog.templates})
-
-    def _list_prompts(self, request: Request, version: str) -> Message:
-        return self._page(request, version, {"prompts": self._catalog.prompts})
+    def _list(self, request: Request, version: str) -> Message:
+        """A list of the catalog, by the method of the request. Each is one page, so there are no cursors."""
+        if request.params.get("cursor") is not None:
+            raise ProtocolError(INVALID_PARAMS, "Invalid params: unknown cursor")
+        self.listed_tools = self.listed_tools or request.method == "tools/list"
+        lists: dict[str, Message] = {
+            "tools/list": {"tools": self._catalog.tools},
+            "prompts/list": {"prompts": self._catalog.prompts},
+            "resources/list": {"resources": self._catalog.resources},
+            "resources/templates/list": {"resourceTemplates": self._catalog.templates},
+        }
+        cache = versions.STATIC if self._catalog.for_all else versions.STATIC_FOR_ONE
+        return self._complete(version, lists[request.method], cache)
 
     def _get_prompt(self, request: Request, version: str) -> Message:
         name = _named(request)
         prompt = self._catalog.prompt(name)
         if prompt is None:
             raise _unknown("prompt", name, self._catalog.nearest_prompt(name))
-        return self._complete(version, prompts.filled(prompt, request.params.get("arguments")))
-
-    def _page(self, request: Request, version: str, body: Message) -> Message:
-        # Each list is one page, so there are no cursors.
-        if request.params.get("cursor") is not None:
-            raise ProtocolError(INVALID_PARAMS, "Invalid params: unknown cursor")
-        return self._complete(
-            version, body, versions.STATIC if self._catalog.for_all else versions.STATIC_FOR_ONE
-        )
+        return self._complete(version, filled_prompt(prompt, request.params.get("arguments")))
 
     def _call_tool(self, request: Request, version: str) -> Message | Job:
         name = _named(request)

@@ -27,8 +27,6 @@ class ProtocolError(Exception):
 class Request:
     """A well-formed request; a notification if it has no id."""
 
-    __slots__ = ("id", "method", "params")
-
     def __init__(self, request_id: RequestId | None, method: str, params: Message) -> None:
         self.id = request_id
         self.method = method
@@ -65,7 +63,6 @@ _ASCII_ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators
 
 
 def parse(line: bytes) -> object:
-    """The JSON value of one line."""
     try:
         value: object = _DECODER.decode(line.decode("utf-8").removeprefix("\ufeff"))
     except RecursionError:
@@ -116,7 +113,6 @@ def read_request(message: object) -> Request:
 
 
 def result_reply(request_id: RequestId, result: Message) -> Message:
-    """A successful answer."""
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
 
@@ -129,5 +125,4 @@ def error_reply(request_id: RequestId | None, error: ProtocolError) -> Message:
 
 
 def notification(method: str, params: Message) -> Message:
-    """A message that expects no answer."""
     return {"jsonrpc": "2.0", "method": method, "params": params}

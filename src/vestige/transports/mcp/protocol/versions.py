@@ -41,11 +41,9 @@ PERSONAL: Message = {"ttlMs": 0, "cacheScope": "private"}
 
 
 def is_modern(request: Request) -> bool:
-    """The generation of a message, decided per message.
-
-    `initialize` is legacy even inside an envelope (a client whose probe timed out sends it); any envelope key
-    marks a modern request, so that an incomplete envelope gets a modern error.
-    """
+    """The generation of a message, decided per message. `initialize` is legacy even inside an envelope (a
+    client whose probe timed out sends it); any envelope key marks a modern request, so that an incomplete
+    envelope gets a modern error."""
     if request.method == "initialize":
         return False
     envelope = (VERSION_KEY, CAPABILITIES_KEY, CLIENT_KEY)
