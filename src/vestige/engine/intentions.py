@@ -26,7 +26,7 @@ from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from vestige.core.events import EventScope, IntentionTriggered, MemoryCreated, preview
 from vestige.core.models import Filter
 from vestige.engine.context import Call
-from vestige.engine.revise import retry_on_conflict
+from vestige.engine.revise import find_document, retry_on_conflict
 from vestige.store.contract.changes import Drop, Put
 
 KIND = "intention"
@@ -100,14 +100,14 @@ def _check_room(call: Call, scope: str) -> None:
 
 def find(call: Call, intention_id: str) -> Intention:
     """One intention, or NotFound."""
-    found = call.engine.store.documents(KIND, access=call.access, ids=[intention_id], limit=1)
-    if not found:
+    found = find_document(call, KIND, intention_id)
+    if found is None:
         raise NotFound(
             f"There is no intention {intention_id}.",
             hint="Find the right id with `intention` and the action `list`.",
             details={"id": intention_id},
         )
-    return _intention(found[0])
+    return _intention(found)
 
 
 def change(call: Call, intention_id: str, decide: Callable[[Intention], Intention]) -> Intention:

@@ -19,8 +19,17 @@ from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
 from vestige.engine.ingest.secrets import SecretSighting, find_in_fields
 from vestige.engine.memory.delete import forget_search_words
-from vestige.engine.revise import created_event, deleted_event, load, next_revision, retry_on_conflict, save
-from vestige.store.contract.changes import Add, Carry, Change, Forget, Link, Put, Revise
+from vestige.engine.revise import (
+    created_event,
+    deleted_event,
+    find_document,
+    load,
+    next_revision,
+    retry_on_conflict,
+    save,
+    with_body,
+)
+from vestige.store.contract.changes import Add, Carry, Change, Forget, Link, Revise
 from vestige.store.merge.histories import DocumentHistory, EntityHistory, MemoryHistory
 
 TEXTS = (
@@ -168,13 +177,10 @@ def _heirs(call: Call, edges: Iterable[Edge], old: str, new: str) -> list[Change
 
 def _redact_document(call: Call, kind: str, name: str) -> bool:
     """Redact the secrets of a document; False if it has none, or was deleted meanwhile."""
-    found = call.engine.store.documents(kind, access=call.access, ids=[name], limit=1)
-    clean = find_in_fields({"body": found[0].body})[0] if found else {}
-    if not clean:
+    document = find_document(call, kind, name)
+    clean = find_in_fields({"body": document.body})[0] if document else {}
+    if document is None or not clean:
         return False
-    now, document = call.engine.now(), found[0]
-    after = replace(
-        document, body=clean["body"], version=document.version + 1, updated_at=max(now, document.updated_at)
-    )
-    call.engine.store.commit([Put(document=after)], access=call.access)
+    put = with_body(document, clean["body"], call.engine.now())
+    call.engine.store.commit([put], access=call.access)
     return True

@@ -26,6 +26,7 @@ from vestige.engine.exchange.import_batches import REDACTED, AcceptedRecord, Dec
 from vestige.engine.ingest import secrets
 from vestige.engine.intentions import KIND, MOST, intentions
 from vestige.engine.memory.link import FADED, LINKS
+from vestige.engine.revise import find_document, put_document
 from vestige.engine.sleep.insights import INSIGHT
 from vestige.exchange.importers import intentions as foreign
 from vestige.exchange.importers.links import CONNECTION
@@ -118,23 +119,17 @@ class DocumentImport:
         given = {"text": one.text, "extra": dict(one.extra)}
         clean = secrets.screen_fields(self._intake.call, given)
         text, extra = (clean.get(name, given[name]) for name in ("text", "extra"))
-        document = Document(
-            kind=INSIGHT,
-            id=one.id,
-            body={
-                **({KEPT: extra} if extra else {}),
-                "type": one.kind,
-                "insight": text,
-                "confidence": one.confidence,
-                "novelty": one.novelty,
-                "texts": [texts[name] for name in one.sources],
-            },
-            scope=self._intake.target.scope,
-            cites=one.sources,
-            created_at=one.at,
-            updated_at=one.at,
-        )
-        return AcceptedRecord(changes=(Put(document=document),), notes=(REDACTED,) if clean else ())
+        body = {
+            **({KEPT: extra} if extra else {}),
+            "type": one.kind,
+            "insight": text,
+            "confidence": one.confidence,
+            "novelty": one.novelty,
+            "texts": [texts[name] for name in one.sources],
+        }
+        scope, cites = self._intake.target.scope, one.sources
+        put = put_document(INSIGHT, one.id, None, one.at, body=body, scope=scope, cites=cites, logged=True)
+        return AcceptedRecord(changes=(put,), notes=(REDACTED,) if clean else ())
 
 
 # -- The import ------------------------------------------------------------------------------------------
@@ -321,9 +316,8 @@ class LinkImport:
         intake, now = self._intake, self._intake.target.now
         if intake.dry_run or intake.access != EVERYTHING:
             return
-        if not intake.store.documents(FADED, ids=[LINKS], access=EVERYTHING, limit=1):
-            mark = Document(kind=FADED, id=LINKS, created_at=now, updated_at=now)
-            intake.store.commit([Put(document=mark, logged=False)], access=EVERYTHING)
+        if find_document(intake.call, FADED, LINKS) is None:
+            intake.store.commit([put_document(FADED, LINKS, None, now, body={})], access=EVERYTHING)
 
 
 def stored_ids(intake: Intake, memory_ids: Sequence[str]) -> set[str]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput, StoreError, VestigeError
 from vestige.core.models import EVERYTHING
 from vestige.engine.care.filenames import absolute
@@ -22,8 +21,8 @@ from vestige.engine.context import Call
 from vestige.engine.exchange.export import write_portable
 from vestige.engine.exchange.import_portable import embed_missing, import_portable
 from vestige.engine.exchange.import_secrets import Holding, merge_holdings
+from vestige.engine.revise import find_document, put_document
 from vestige.exchange.portable.file import PortableContents
-from vestige.store.contract.changes import Put
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +122,7 @@ def _import_peer(call: Call, path: Path) -> PeerFile:
         return _unusable(path, "Its name is not printable text.")
     try:
         digest = _digest(path)
-        known = _noted(call, path.name)
+        known = find_document(call, PEER, path.name, access=EVERYTHING)
         if known is not None and known.body.get("digest") == digest:
             return PeerFile(file=path.name, state="known", digest=digest)
         done = import_portable(call, path, embed=False)
@@ -163,7 +162,7 @@ def _note_own_name(call: Call) -> None:
 
 def _own_names(call: Call) -> tuple[list[str], list[str]]:
     """The names that this installation has had, and the digests of the files that it has removed."""
-    noted = _noted(call, SELF)
+    noted = find_document(call, PEER, SELF, access=EVERYTHING)
     return (noted.body["names"], noted.body["removed"]) if noted else ([], [])
 
 
@@ -209,22 +208,10 @@ def _remove_imported(folder: Path, peer: PeerFile) -> bool:
     return True
 
 
-def _noted(call: Call, name: str) -> Document | None:
-    found = call.engine.store.documents(PEER, access=EVERYTHING, ids=[name], limit=1)
-    return next(iter(found), None)
-
-
 def _note(call: Call, name: str, body: Mapping[str, str | list[str]]) -> None:
-    now, known = call.engine.now(), _noted(call, name)
-    document = Document(
-        kind=PEER,
-        id=name,
-        body=body,
-        version=1 if known is None else known.version + 1,
-        created_at=now,
-        updated_at=now,
-    )
-    call.engine.store.commit([Put(document=document, logged=False)], access=EVERYTHING)
+    known = find_document(call, PEER, name, access=EVERYTHING)
+    put = put_document(PEER, name, known, call.engine.now(), body=body)
+    call.engine.store.commit([put], access=EVERYTHING)
 
 
 # -- Files ---------------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from vestige.cognition.gate.decide import CORRECTABLE, Decision, GateInput
 from vestige.cognition.prediction.habits import asked_terms
 from vestige.cognition.prediction.importance import Judgement, NearbyOutcome, judge, outcome, seen_share
 from vestige.cognition.text.analyser import query_terms, searchable, terms
-from vestige.core.documents import Document
 from vestige.core.errors import ModelMismatch
 from vestige.core.events import EventScope, ImportanceScored, places_of, preview
 from vestige.core.models import Evidence, Filter, Memory, Record
@@ -25,8 +24,9 @@ from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
 from vestige.engine.ingest.batch import Draft, IngestBatch, whole_vector
 from vestige.engine.reactions.searches import searches
+from vestige.engine.revise import documents_by_id, put_document
 from vestige.store.contract.answers import Scored
-from vestige.store.contract.changes import Embedded, Put, RecordEvidence
+from vestige.store.contract.changes import Embedded, RecordEvidence
 
 logger = logging.getLogger(__name__)
 
@@ -125,24 +125,18 @@ def record_importance(batch: IngestBatch, memory: Memory, judged: Judgement) -> 
             memory_id=memory.id, evidence=Evidence.IMPORTANT, at=batch.now, amount=round(gain, DIGITS)
         )
     )
-    document = Document(
-        kind=KIND,
-        id=memory.id,
-        body=_body(judged, gain, felt=mechanisms.emotion),
-        scope=memory.scope,
-        cites=(memory.id,),
-        created_at=batch.now,
-        updated_at=batch.now,
-    )
+    body = _body(judged, gain, felt=mechanisms.emotion)
     # The evidence above is in the log already; logging the document too would repeat it.
-    batch.changes.append(Put(document=document, logged=False))
+    batch.changes.append(
+        put_document(KIND, memory.id, None, batch.now, body=body, scope=memory.scope, cites=(memory.id,))
+    )
     batch.happenings.append(_scored(judged, memory.content, memory.id, batch.now, places_of(memory)))
 
 
 def encodings(call: Call, memory_ids: Sequence[str]) -> dict[str, Encoding]:
     """How these memories were judged when they were encoded, by id; only those that mattered."""
-    found = call.engine.store.documents(KIND, access=call.access, ids=memory_ids, limit=len(memory_ids))
-    return {document.id: Encoding(**document.body) for document in found}
+    found = documents_by_id(call, KIND, memory_ids)
+    return {name: Encoding(**document.body) for name, document in found.items()}
 
 
 def _body(judged: Judgement, gain: float, *, felt: bool) -> dict[str, float | str | bool]:

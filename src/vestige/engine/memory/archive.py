@@ -17,8 +17,8 @@ from vestige.core.errors import Conflict, InvalidInput, NotFound
 from vestige.core.events import MemoriesArchived, MemoriesRestored, places_of
 from vestige.core.models import Filter, Memory, Order, Record
 from vestige.engine.context import Call
-from vestige.engine.revise import next_revision, retry_on_conflict
-from vestige.store.contract.changes import Change, Put, Revise
+from vestige.engine.revise import find_document, next_revision, put_document, retry_on_conflict, with_body
+from vestige.store.contract.changes import Change, Revise
 
 ARCHIVE = "archive"
 """The kind of the documents that list what a run archived."""
@@ -116,15 +116,14 @@ def archive(call: Call, asked: GcQuery) -> ArchiveRun:
         if not taken:
             return ArchiveRun(archive_id=None, taken=(), left=0)
         call.progress(0, len(taken), "archiving")
-        document = _document(call, asked, taken, now)
-        changes = _archive_changes([record.memory for record in taken], now, now)
-        call.engine.store.commit([*changes, Put(document=document)], access=call.access)
-        ids = tuple(record.memory.id for record in taken)
-        places = places_of(*(record.memory for record in taken))
-        call.engine.events.emit(
-            MemoriesArchived(timestamp=now, places=places, ids=ids, archive_id=document.id)
-        )
-        return ArchiveRun(archive_id=document.id, taken=ids, left=len(there.candidates) - len(taken))
+        memories = [record.memory for record in taken]
+        ids, name, places = tuple(one.id for one in memories), call.engine.new_id(), places_of(*memories)
+        body = {"ids": list(ids), "minRetention": asked.below, "maxAgeDays": asked.max_age_days}
+        # The document by which the run is undone cites no memory: deleting one must not strand the others.
+        document = put_document(ARCHIVE, name, None, now, body=body, scope=asked.scope, logged=True)
+        call.engine.store.commit([*_archive_changes(memories, now, now), document], access=call.access)
+        call.engine.events.emit(MemoriesArchived(timestamp=now, places=places, ids=ids, archive_id=name))
+        return ArchiveRun(archive_id=name, taken=ids, left=len(there.candidates) - len(taken))
 
     return retry_on_conflict(call, attempt)
 
@@ -133,8 +132,8 @@ def undo(call: Call, name: str) -> RestoredMemories:
     """Restore what a run archived, or one archived memory."""
 
     def attempt() -> RestoredMemories:
-        runs = call.engine.store.documents(ARCHIVE, access=call.access, ids=[name], limit=1)
-        return _undo_run(call, runs[0]) if runs else _undo_one(call, name)
+        run = find_document(call, ARCHIVE, name)
+        return _undo_run(call, run) if run else _undo_one(call, name)
 
     return retry_on_conflict(call, attempt)
 
@@ -171,22 +170,6 @@ def _check_share(there: FadedMemories, asked: GcQuery) -> None:
         )
 
 
-def _document(call: Call, asked: GcQuery, taken: Sequence[Record], now: datetime) -> Document:
-    """The document by which a run is undone. It cites no memory: deleting one must not strand the others."""
-    return Document(
-        kind=ARCHIVE,
-        id=call.engine.new_id(),
-        body={
-            "ids": [record.memory.id for record in taken],
-            "minRetention": asked.below,
-            "maxAgeDays": asked.max_age_days,
-        },
-        scope=asked.scope,
-        created_at=now,
-        updated_at=now,
-    )
-
-
 def restore_changes(memory: Memory, now: datetime) -> list[Change]:
     """The changes that restore a memory from the archive; none if it is not archived."""
     return [] if memory.archived_at is None else _archive_changes([memory], None, now)
@@ -212,10 +195,9 @@ def _undo_run(call: Call, run: Document) -> RestoredMemories:
     records = call.engine.store.get_many(ids, access=call.access)
     # A memory that was restored alone and archived again belongs to a later run.
     held = [record.memory for record in records if record.memory.archived_at == run.created_at]
-    body = {**run.body, "restoredAt": now.isoformat()}
-    after = replace(run, body=body, version=run.version + 1, updated_at=max(now, run.updated_at))
+    after = with_body(run, {**run.body, "restoredAt": now.isoformat()}, now)
     same = _restated_since(call, held, now)
-    call.engine.store.commit([*_archive_changes(held, None, now), Put(document=after)], access=call.access)
+    call.engine.store.commit([*_archive_changes(held, None, now), after], access=call.access)
     restored = tuple(memory.id for memory in held)
     call.engine.events.emit(
         MemoriesRestored(timestamp=now, places=places_of(*held), ids=restored, archive_id=run.id)

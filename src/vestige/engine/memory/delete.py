@@ -18,7 +18,7 @@ from vestige.engine.context import Call
 from vestige.engine.exchange.export import EXPORTS
 from vestige.engine.memory.merge import MERGED
 from vestige.engine.reactions.searches import ATTENTION, PATTERN
-from vestige.engine.revise import deleted_event, load, next_revision, retry_on_conflict
+from vestige.engine.revise import deleted_event, load, next_revision, retry_on_conflict, with_body
 from vestige.store.contract.changes import Change, Forget, Link, Put, Revise
 from vestige.store.merge.histories import EntityHistory, MemoryHistory
 
@@ -100,11 +100,7 @@ def _is_used_elsewhere(call: Call, word: str, gone: Collection[str]) -> bool:
 
 def _without(document: Document, words: Collection[str], now: datetime) -> Put:
     left = {term: held for term, held in document.body["terms"].items() if term not in words}
-    body = {**document.body, "terms": left}
-    changed = replace(
-        document, body=body, version=document.version + 1, updated_at=max(now, document.updated_at)
-    )
-    return Put(document=changed, logged=False)
+    return with_body(document, {**document.body, "terms": left}, now, logged=False)
 
 
 # -- Deleting -----------------------------------------------------------------------------------------------

@@ -6,13 +6,12 @@ from datetime import datetime, timedelta
 
 from vestige.cognition.fsrs.suppression import neighbours
 from vestige.cognition.graph.kinds import LEARNED, PRUNE_BELOW, SILENT, faded, fading_days, reinforced
-from vestige.core.documents import Document
 from vestige.core.errors import Conflict, InvalidInput, NotFound
 from vestige.core.events import ActivationSpread, EventScope, MemoryPromoted, places_of
 from vestige.core.models import Edge, Filter
 from vestige.engine.context import Call
 from vestige.engine.recall.stage_inputs import MOST_EDGES
-from vestige.engine.revise import connected_event, load, retry_on_conflict
+from vestige.engine.revise import connected_event, find_document, load, put_document, retry_on_conflict
 from vestige.store.contract.changes import Link, Put, Unlink
 from vestige.store.filter_rule import passes
 
@@ -113,8 +112,8 @@ def fade(call: Call) -> FadedLinks:
         for batch in store.stream(Filter(pinned=True, archived=None), access=call.access)
         for record in batch
     }
-    last = next(iter(store.documents(FADED, ids=[LINKS], access=call.access, limit=1)), None)
-    mark: tuple[Put, ...] = (_until(now, last),)
+    last = find_document(call, FADED, LINKS)
+    mark: tuple[Put, ...] = (put_document(FADED, LINKS, last, now, body={}),)
     weaker = cut = seen = 0
     for edges in store.stream_edges(LEARNED, access=call.access, batch=FADED_AT_ONCE):
         call.check()
@@ -127,13 +126,6 @@ def fade(call: Call) -> FadedLinks:
         weaker, cut = weaker + len(saved) - ended, cut + ended
         call.progress(seen, None, "Fading links")
     return FadedLinks(faded=weaker, pruned=cut)
-
-
-def _until(now: datetime, last: Document | None) -> Put:
-    """The change that records until when links have faded."""
-    first = Document(kind=FADED, id=LINKS, created_at=now, updated_at=now)
-    document = replace(last, version=last.version + 1, updated_at=now) if last else first
-    return Put(document=document, logged=False)
 
 
 def _fading(edges: Sequence[Edge], since: datetime | None, now: datetime) -> Iterator[Link | Unlink]:
@@ -223,8 +215,7 @@ def _visible_neighbours(
     call: Call, source: str, near: Sequence[str]
 ) -> tuple[list[str], tuple[EventScope, ...]]:
     """The neighbours of a memory that are not hidden, in the same order, and the places of all of them."""
-    records = call.engine.store.get_many([source, *near], access=call.access)
+    found = [one.memory for one in call.engine.store.get_many([source, *near], access=call.access)]
     visible = Filter(include_suppressed=False)
-    found = [one.memory for one in records]
     awake = [one for one in found if one.id == source or passes(one, visible, call.access)]
     return [one.id for one in awake if one.id != source], places_of(*awake)

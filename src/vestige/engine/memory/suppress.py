@@ -18,15 +18,22 @@ from vestige.cognition.fsrs.suppression import (
     neighbours,
     reversible_until,
 )
-from vestige.core.documents import Document
 from vestige.core.errors import Conflict
 from vestige.core.events import MemorySuppressed, MemoryUnsuppressed, Rac1CascadeSwept, places_of
 from vestige.core.models import Evidence, Filter, Memory, Record, Revision
 from vestige.engine.context import Call
 from vestige.engine.memory.states import transition
 from vestige.engine.recall.as_known import events_of
-from vestige.engine.revise import load, next_revision, retry_on_conflict, save
-from vestige.store.contract.changes import REMARKED, REVISED, Change, Put, RecordEvidence, Revise
+from vestige.engine.revise import (
+    documents_by_id,
+    find_document,
+    load,
+    next_revision,
+    put_document,
+    retry_on_conflict,
+    save,
+)
+from vestige.store.contract.changes import REMARKED, REVISED, Change, RecordEvidence, Revise
 
 SUPPRESSED, REVERSED, WANTED = "suppressed", "unsuppressed", "wanted again"
 """The reasons of the revisions."""
@@ -137,9 +144,8 @@ def _unswept(call: Call, now: datetime) -> list[Memory]:
     seeds: list[Memory] = []
     for batch in call.engine.store.stream(where, access=call.access, batch=BATCH):
         names = {_document_id(record.memory): record.memory for record in batch}
-        done = call.engine.store.documents(CASCADE, access=call.access, ids=list(names), limit=BATCH)
-        known = {document.id for document in done}
-        seeds += [memory for name, memory in names.items() if name not in known]
+        done = documents_by_id(call, CASCADE, list(names))
+        seeds += [memory for name, memory in names.items() if name not in done]
     return seeds
 
 
@@ -152,23 +158,16 @@ def _cascade(call: Call, seed: Memory, now: datetime) -> int | None:
     present = store.get_many([seed.id], access=call.access)
     if [one.memory.suppressed_at for one in present if one.memory.suppression_count] != [seed.suppressed_at]:
         return None
-    if store.documents(CASCADE, access=call.access, ids=[name], limit=1):
+    if find_document(call, CASCADE, name):
         return None
     met = _neighbours(call, seed.id)
     changes: list[Change] = [
         RecordEvidence(memory_id=other, evidence=Evidence.INHIBITED, at=now, amount=inhibition(weight))
         for other, weight in met.items()
     ]
-    done = Document(
-        kind=CASCADE,
-        id=name,
-        body={"neighbors": len(met)},
-        scope=seed.scope,
-        cites=(seed.id,),
-        created_at=now,
-        updated_at=now,
-    )
-    save(call, [*changes, Put(document=done)])
+    body, cites = {"neighbors": len(met)}, (seed.id,)
+    done = put_document(CASCADE, name, None, now, body=body, scope=seed.scope, cites=cites, logged=True)
+    save(call, [*changes, done])
     return len(met)
 
 

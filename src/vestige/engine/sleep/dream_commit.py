@@ -18,15 +18,13 @@ from vestige.cognition.dreams.replay import (
     stronger,
 )
 from vestige.cognition.text.analyser import text_hash
-from vestige.core.errors import Conflict, NotFound
 from vestige.core.models import Edge, Evidence, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import retry_on_conflict
+from vestige.engine.revise import load_passing, retry_on_conflict, save
 from vestige.engine.sleep.dream_replay import Replay, edges_of
 from vestige.engine.sleep.insights import KeptInsight, insight_from, insight_put, known_insights
 from vestige.engine.sleep.runs import DREAM, RunRecord, history_row, run_records
 from vestige.store.contract.changes import Change, Drop, Link, Put, RecordEvidence, Unlink
-from vestige.store.filter_rule import passes
 
 REPLAYED = "replayed"
 """The kind of the documents that list the memories a dream has strengthened."""
@@ -82,10 +80,7 @@ def _attempt(call: Call, found: DreamFindings) -> KeptDream:
     history = _history(call, found, counts, remarks)
     changes: list[Change] = [*_link_changes(links, heavier, pruned, now), *remarks, *insights, *history]
     changes += [Drop(kind=REPLAYED, id=row.id, at=now) for row in strengthened if not _recent(row, now)]
-    try:
-        call.engine.store.commit(changes, access=call.access)
-    except NotFound as exc:
-        raise Conflict() from exc  # another memory was deleted: decide again
+    save(call, changes)
     return KeptDream(
         run=history[0].document.id,
         linked=tuple(links),
@@ -102,12 +97,8 @@ def _unchanged(call: Call, found: DreamFindings, now: datetime) -> dict[str, Mem
     sources = (name for one in found.insights for name in one.sources)
     names = list(dict.fromkeys((*found.replay.replayed, *ends, *sources)))
     seen, where = found.replay.memories, Filter(valid_at=now, include_suppressed=False)
-    return {
-        record.memory.id: record.memory
-        for record in call.engine.store.get_many(names, access=call.access)
-        if passes(record.memory, where, call.access)
-        and text_hash(record.memory) == text_hash(seen[record.memory.id])
-    }
+    valid = [record.memory for record in load_passing(call, names, where)]
+    return {one.id: one for one in valid if text_hash(one) == text_hash(seen[one.id])}
 
 
 def _unlinked(

@@ -17,9 +17,9 @@ from vestige.cognition.text.likeness import alike_pairs
 from vestige.core.models import Edge, Filter, Memory, Order, Record, covers
 from vestige.embed.protocol import Signature
 from vestige.engine.context import Call
+from vestige.engine.revise import load_passing
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import REMARKED
-from vestige.store.filter_rule import passes
 
 NEAREST = 8
 """The nearest neighbours of each memory that are read."""
@@ -72,11 +72,10 @@ def choose(call: Call, where: Filter, count: int, turn: int) -> tuple[list[Recor
 
 def _salient(call: Call, where: Filter, wanted: int) -> list[Record]:
     """The memories that were promoted, reviewed, captured and the like last."""
-    store, access = call.engine.store, call.access
     asked = LogQuery(scope=where.scope, inherited=where.inherited, kinds=(REMARKED,), evidence=SALIENT)
-    events = store.latest(asked, access=access, limit=MOST_EVENTS)
+    events = call.engine.store.latest(asked, access=call.access, limit=MOST_EVENTS)
     names = list(dict.fromkeys(event.memory_id for event in events if event.memory_id))[:wanted]
-    return [one for one in store.get_many(names, access=access) if passes(one.memory, where, access)]
+    return load_passing(call, names, where)
 
 
 def _of_all_ages(call: Call, where: Filter, wanted: int, turn: int) -> Iterator[Record]:

@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any
 
 from vestige.core.documents import Document
-from vestige.core.errors import Conflict, Forbidden, NotFound
+from vestige.core.errors import Conflict, Forbidden
 from vestige.core.models import EVERYTHING, ROOT_SCOPE, covers
 from vestige.engine.context import Call
-from vestige.engine.revise import retry_on_conflict
+from vestige.engine.revise import documents_by_id, find_document, put_document, retry_on_conflict, save
 from vestige.store.contract.changes import Drop, Put
 
 RUNNING = "running"
@@ -121,19 +121,12 @@ def _change(call: Call, name: str, change: Callable[[Sequence[RunClaim]], Sequen
     """Change the leases of a name; decided again if another run changed them meanwhile."""
     for left in reversed(range(ATTEMPTS)):
         # Leases are stored outside the access of their holders.
-        found = call.engine.store.documents(RUNNING, ids=[name], access=EVERYTHING, limit=1)
-        before, now = next(iter(found), None), call.engine.now()
+        before = find_document(call, RUNNING, name, access=EVERYTHING)
         holds = change([RunClaim(**one) for one in before.body.get("holds", ())] if before else [])
-        document = Document(
-            kind=RUNNING,
-            id=name,
-            version=before.version + 1 if before else 1,
-            created_at=before.created_at if before else now,
-            updated_at=now,
-            body={"holds": [asdict(one) for one in holds]},
-        )
+        body = {"holds": [asdict(one) for one in holds]}
+        put = put_document(RUNNING, name, before, call.engine.now(), body=body)
         try:
-            call.engine.store.commit([Put(document=document, logged=False)], access=EVERYTHING)
+            call.engine.store.commit([put], access=EVERYTHING)
         except Conflict:
             if not left:
                 raise
@@ -188,9 +181,8 @@ def accessible_scope(call: Call, scope: str) -> str:
 
 def history_row(call: Call, kind: str, scope: str, body: Mapping[str, Any], *, logged: bool = True) -> Put:
     """The change that adds a row to the history."""
-    now = call.engine.now()
-    row = Document(kind=kind, id=call.engine.new_id(), body=body, scope=scope, created_at=now, updated_at=now)
-    return Put(document=row, logged=logged)
+    name, now = call.engine.new_id(), call.engine.now()
+    return put_document(kind, name, None, now, body=body, scope=scope, logged=logged)
 
 
 def run_records(call: Call, kind: str, *, limit: int = KEPT) -> list[RunRecord]:
@@ -214,15 +206,8 @@ def _row(document: Document) -> RunRecord:
 def trim(call: Call, kinds: Sequence[str]) -> int:
     """Delete the rows beyond the latest KEPT of each kind; returns how many."""
 
-    def old() -> list[Document]:
-        store = call.engine.store
-        return [
-            one
-            for kind in kinds
-            for one in store.documents(kind, access=call.access, limit=KEPT, offset=KEPT)
-        ]
-
-    return _drop_found(call, old)
+    find = partial(call.engine.store.documents, access=call.access, limit=KEPT, offset=KEPT)
+    return _drop_found(call, lambda: [one for kind in kinds for one in find(kind)])
 
 
 def drop_older(call: Call, kind: str, before: datetime) -> int:
@@ -237,11 +222,7 @@ def drop_older(call: Call, kind: str, before: datetime) -> int:
 
 
 def _unchanged_since(call: Call, kind: str, names: Sequence[str], before: datetime) -> list[Document]:
-    """Those that exist and have not been changed since."""
-    found = (
-        call.engine.store.documents(kind, access=call.access, ids=names, limit=len(names)) if names else []
-    )
-    return [one for one in found if one.updated_at < before]
+    return [one for one in documents_by_id(call, kind, names).values() if one.updated_at < before]
 
 
 def _drop_found(call: Call, find: Callable[[], Sequence[Document]]) -> int:
@@ -250,11 +231,8 @@ def _drop_found(call: Call, find: Callable[[], Sequence[Document]]) -> int:
     def attempt() -> int:
         now = call.engine.now()
         changes = [Drop(kind=one.kind, id=one.id, at=now) for one in find()]
-        try:
-            if changes:
-                call.engine.store.commit(changes, access=call.access)
-        except NotFound as exc:
-            raise Conflict() from exc
+        if changes:
+            save(call, changes)
         return len(changes)
 
     return retry_on_conflict(call, attempt)
