@@ -183,6 +183,5 @@ def _pieces(call: Call) -> int:
 def _size(embedded: Embedded) -> int:
     """The bytes of vectors and tokens."""
     tokens = [one.tokens for one in embedded.pieces if one.tokens is not None]
-    return sum(one.vector.nbytes for one in embedded.pieces) + sum(
-        one.bits.nbytes + one.asked.nbytes for one in tokens
-    )
+    arrays = [one.vector for one in embedded.pieces], [a for one in tokens for a in (one.bits, one.asked)]
+    return sum(array.nbytes for some in arrays for array in some)

@@ -6,7 +6,7 @@ which wins on every machine.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -69,10 +69,10 @@ def scan(call: Call, *, redact: bool) -> Scanned:
     seen, total = Scanned(), call.engine.store.count(ANYTHING, access=call.access)
     for batch in call.engine.store.histories(access=call.access):
         call.check()
-        for life in batch:
-            seen.memories += isinstance(life, MemoryHistory) and bool(life.versions)
-            seen.documents += isinstance(life, DocumentHistory) and life.document is not None
-            seen.findings += secrets_in(life)
+        for history in batch:
+            seen.memories += isinstance(history, MemoryHistory) and bool(history.versions)
+            seen.documents += isinstance(history, DocumentHistory) and history.document is not None
+            seen.findings += secrets_in(history)
         call.progress(seen.memories, max(seen.memories, total), f"{seen.memories} memories scanned")
     if redact and seen.findings:
         with call.engine.store.alone("redact"):
@@ -86,11 +86,11 @@ def texts_of(memory: Memory) -> dict[str, Any]:
     return {name: value for name, value in texts.items() if value}
 
 
-def secrets_in(life: EntityHistory) -> list[SecretFinding]:
+def secrets_in(history: EntityHistory) -> list[SecretFinding]:
     """The secrets that a memory has held or a document holds."""
-    match life:
+    match history:
         case MemoryHistory():
-            return list(_in_memory(life))
+            return list(_in_memory(history))
         case DocumentHistory(document=Document() as document):
             return [
                 SecretFinding(document=document.kind, id=document.id, sighting=one)
@@ -100,19 +100,17 @@ def secrets_in(life: EntityHistory) -> list[SecretFinding]:
             return []
 
 
-def _in_memory(life: MemoryHistory) -> Iterable[SecretFinding]:
+def _in_memory(history: MemoryHistory) -> Iterable[SecretFinding]:
     """The secrets of a memory's versions, each once with all revisions that hold it."""
     places: dict[SecretSighting, list[int]] = defaultdict(list)
-    for version in life.versions:
+    for version in history.versions:
         for one in find_in_fields(texts_of(version))[1]:
             places[one].append(version.revision)
-    last = life.versions[-1].revision if life.versions else 0
-    for sighting, revisions in places.items():
+    last = history.versions[-1].revision if history.versions else 0
+    for sighting, held in places.items():
+        revisions = tuple(dict.fromkeys(held))
         yield SecretFinding(
-            id=life.memory_id,
-            sighting=sighting,
-            revisions=tuple(dict.fromkeys(revisions)),
-            present=last in revisions,
+            id=history.memory_id, sighting=sighting, revisions=revisions, present=last in revisions
         )
 
 
@@ -154,25 +152,16 @@ def _replace(call: Call, memory_id: str) -> str | None:
 
 
 def _moved_edge(edge: Edge, old: str, new: str) -> Edge:
-    ends: Mapping[str, str] = {old: new}
-    return replace(
-        edge,
-        source_id=ends.get(edge.source_id, edge.source_id),
-        target_id=ends.get(edge.target_id, edge.target_id),
-    )
+    source, target = (new if end == old else end for end in (edge.source_id, edge.target_id))
+    return replace(edge, source_id=source, target_id=target)
 
 
 def _heirs(call: Call, edges: Iterable[Edge], old: str, new: str) -> list[Change]:
     """The changes to memories that the old one had ended: the new one ends them instead."""
     ended = [edge.target_id for edge in edges if edge.source_id == old and edge.kind in (SUPERSEDES, MERGES)]
     records = call.engine.store.get_many(ended, access=call.access) if ended else []
-    return [
-        Revise(
-            memory=next_revision(replace(one.memory, superseded_by=new), call.engine.now()), reason=REDACTED
-        )
-        for one in records
-        if one.memory.superseded_by == old
-    ]
+    heirs = [replace(one.memory, superseded_by=new) for one in records if one.memory.superseded_by == old]
+    return [Revise(memory=next_revision(one, call.engine.now()), reason=REDACTED) for one in heirs]
 
 
 def _redact_document(call: Call, kind: str, name: str) -> bool:

@@ -68,9 +68,9 @@ def write_portable(
         writer = Writer(out, store.signature() if vectors else None)
         for batch in store.histories(where, access=call.access, vectors=vectors):
             call.check()
-            for life in batch:
-                writer.add(life)
-            done += sum(isinstance(life, MemoryHistory) and bool(life.versions) for life in batch)
+            for history in batch:
+                writer.add(history)
+                done += isinstance(history, MemoryHistory) and bool(history.versions)
             call.progress(done, max(done, total), f"{done} of {max(done, total)} memories written")
         return writer.end()
 

@@ -162,16 +162,9 @@ def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dr
     if dry_run or memories is None or memories.left == memories.read:
         return ForeignImport(outcome=outcome)
     if memories.imported:
-        now = call.engine.now()
+        now, here, added = call.engine.now(), (EventScope(scope=scope),), memories.imported
         call.engine.events.emit(
-            StoreMerged(
-                timestamp=now,
-                places=(EventScope(scope=scope),),
-                source=path.name,
-                added=memories.imported,
-                changed=0,
-                ended=0,
-            )
+            StoreMerged(timestamp=now, places=here, source=path.name, added=added, changed=0, ended=0)
         )
     return _embed(call, outcome)
 
@@ -212,7 +205,7 @@ def _target(call: Call, scope: str) -> Target:
 
 def _import_records(call: Call, found: Reading, target: Target, *, dry_run: bool) -> ImportOutcome:
     intake = Intake(call, target, dry_run=dry_run)
-    memories, links, documents = MemoryImport(intake), LinkImport(intake), DocumentImport(intake)
+    links, documents = LinkImport(intake), DocumentImport(intake)
     done = 0
     for batch in _batches(found.records):
         call.check()
@@ -221,7 +214,7 @@ def _import_records(call: Call, found: Reading, target: Target, *, dry_run: bool
                 for one in _only(UnreadRecords, batch):
                     intake.account.left(one.kind, one.place, one.reason, one.count)
             case BroughtMemory():
-                memories.take(_only(BroughtMemory, batch))
+                take_memories(intake, _only(BroughtMemory, batch))
             case BroughtEdge():
                 links.take(_only(BroughtEdge, batch))
             case BroughtIntention():
@@ -245,29 +238,24 @@ def _only(kind: type[One], batch: Sequence[Brought]) -> list[One]:
     return [one for one in batch if isinstance(one, kind)]
 
 
-class MemoryImport:
-    """Imports memories. What was deleted here does not come back."""
+def take_memories(intake: Intake, batch: Sequence[BroughtMemory]) -> None:
+    """Import some memories. What was deleted here does not come back."""
+    intake.memories |= stored_ids(intake, [one.memory.id for one in batch])
+    intake.take(MEMORY, batch, lambda one: _memory(intake, one))
 
-    def __init__(self, intake: Intake) -> None:
-        self._intake = intake
 
-    def take(self, batch: Sequence[BroughtMemory]) -> None:
-        """Import some memories."""
-        self._intake.memories |= stored_ids(self._intake, [one.memory.id for one in batch])
-        self._intake.take(MEMORY, batch, self._memory)
-
-    def _memory(self, one: BroughtMemory) -> Decided:
-        intake, memory_id = self._intake, one.memory.id
-        if memory_id in intake.memories:
-            return None
-        if intake.store.tombstone(memory_id, access=intake.access) is not None:
-            return "it was deleted here"
-        clean = secrets.screen_fields(intake.call, texts_of(one.memory))
-        changes: tuple[Change, ...] = (Add(memory=replace(one.memory, **clean)),)
-        if one.strength is not None:
-            changes += (Carry(memory_id=memory_id, strength=one.strength, at=intake.target.now),)
-        intake.memories.add(memory_id)
-        return AcceptedRecord(changes=changes, notes=(REDACTED,) if clean else ())
+def _memory(intake: Intake, one: BroughtMemory) -> Decided:
+    memory_id = one.memory.id
+    if memory_id in intake.memories:
+        return None
+    if intake.store.tombstone(memory_id, access=intake.access) is not None:
+        return "it was deleted here"
+    clean = secrets.screen_fields(intake.call, texts_of(one.memory))
+    changes: tuple[Change, ...] = (Add(memory=replace(one.memory, **clean)),)
+    if one.strength is not None:
+        changes += (Carry(memory_id=memory_id, strength=one.strength, at=intake.target.now),)
+    intake.memories.add(memory_id)
+    return AcceptedRecord(changes=changes, notes=(REDACTED,) if clean else ())
 
 
 class LinkImport:

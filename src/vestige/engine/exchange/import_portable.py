@@ -8,7 +8,7 @@ import logging
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from io import BufferedReader
 from pathlib import Path
 
@@ -43,9 +43,9 @@ class DanglingLinks:
     def watch(self, batch: Sequence[EntityHistory]) -> None:
         """Note the links of a batch."""
         self._links.update(
-            (life.source_id, life.target_id, life.kind)
-            for life in batch
-            if isinstance(life, EdgeHistory) and edge(life) is not None
+            (history.source_id, history.target_id, history.kind)
+            for history in batch
+            if isinstance(history, EdgeHistory) and edge(history) is not None
         )
 
     def count(self) -> int:
@@ -141,25 +141,15 @@ def _absorb(
         secrets.watch(batch)
         dangling.watch(batch)
 
-    done = absorb_file(
-        call.engine.store,
-        path,
-        vectors=_usable(call),
-        step=lambda at, total: step(total + at, total),
-        before=before,
-    )
+    def importing(at: int, total: int) -> None:
+        step(total + at, total)
+
+    done = absorb_file(call.engine.store, path, vectors=_usable(call), step=importing, before=before)
     deletions.after_merge()
-    if done.memories_added or done.memories_changed or done.memories_ended:
-        call.engine.events.emit(
-            StoreMerged(
-                timestamp=call.engine.now(),
-                places=None,
-                source=path.name,
-                added=done.memories_added,
-                changed=done.memories_changed,
-                ended=done.memories_ended,
-            )
-        )
+    counts = {"added": done.memories_added, "changed": done.memories_changed, "ended": done.memories_ended}
+    if any(counts.values()):
+        now = call.engine.now()
+        call.engine.events.emit(StoreMerged(timestamp=now, places=None, source=path.name, **counts))
     return done, secrets.held()
 
 
@@ -178,15 +168,11 @@ def _usable(call: Call) -> Signature | None:
     return call.engine.store.signature() or (embedder.signature if embedder else None)
 
 
-def _ignore_progress(done: int, total: int) -> None:
-    """Ignore the progress."""
+def _ignore(*_: object) -> None:
+    """Report nothing."""
 
 
-def _ignore_batch(batch: Sequence[EntityHistory]) -> None:
-    """Ignore the batch."""
-
-
-def inspect(path: Path, step: Step = _ignore_progress, before: Shown = _ignore_batch) -> PortableContents:
+def inspect(path: Path, step: Step = _ignore, before: Shown = _ignore) -> PortableContents:
     """Read a portable file to its end and check it; returns what it holds."""
     with _reading(path) as (reader, file, size):
         for batch in _batches(reader):
@@ -201,14 +187,14 @@ def absorb_file(
     path: Path,
     *,
     vectors: Signature | None,
-    step: Step = _ignore_progress,
-    before: Shown = _ignore_batch,
+    step: Step = _ignore,
+    before: Shown = _ignore,
 ) -> Absorbed:
     """Merge a file that `inspect` has checked into a store; only vectors of this signature are taken."""
     total = Absorbed()
     with _reading(path) as (reader, file, size):
         for batch in _batches(reader):
-            kept = batch if reader.signature == vectors else [_without_vectors(life) for life in batch]
+            kept = batch if reader.signature == vectors else [_without_vectors(one) for one in batch]
             before(kept)
             total = _sum(total, store.absorb(kept, access=EVERYTHING))
             step(file.tell(), size)
@@ -218,8 +204,8 @@ def absorb_file(
 def _batches(reader: PortableReader) -> Iterator[list[EntityHistory]]:
     batch: list[EntityHistory] = []
     begun = reader.bytes_read
-    for life in reader.histories():
-        batch.append(life)
+    for history in reader.histories():
+        batch.append(history)
         if len(batch) == BATCH or reader.bytes_read - begun > BATCH_BYTES:
             yield batch
             batch, begun = [], reader.bytes_read
@@ -227,20 +213,13 @@ def _batches(reader: PortableReader) -> Iterator[list[EntityHistory]]:
         yield batch
 
 
-def _without_vectors(life: EntityHistory) -> EntityHistory:
-    return replace(life, embedded=None) if isinstance(life, MemoryHistory) else life
+def _without_vectors(history: EntityHistory) -> EntityHistory:
+    return replace(history, embedded=None) if isinstance(history, MemoryHistory) else history
 
 
 def _sum(one: Absorbed, other: Absorbed) -> Absorbed:
-    return Absorbed(
-        events=one.events + other.events,
-        memories_added=one.memories_added + other.memories_added,
-        memories_changed=one.memories_changed + other.memories_changed,
-        memories_ended=one.memories_ended + other.memories_ended,
-        edges=one.edges + other.edges,
-        documents=one.documents + other.documents,
-        waiting=one.waiting + other.waiting,
-    )
+    names = [field.name for field in fields(Absorbed)]
+    return Absorbed(**{name: getattr(one, name) + getattr(other, name) for name in names})
 
 
 def embed_missing(call: Call) -> tuple[int, str | None]:
@@ -249,10 +228,8 @@ def embed_missing(call: Call) -> tuple[int, str | None]:
     if embedder is None:
         return 0, None
     if store_has_other_model(call.engine, embedder):
-        return (
-            0,
-            f"No vectors were made: the store holds vectors of another model than {embedder.signature.name}.",
-        )
+        name = embedder.signature.name
+        return 0, f"No vectors were made: the store holds vectors of another model than {name}."
     try:
         return backfill(call, embedder), None
     except EmbedderError as exc:

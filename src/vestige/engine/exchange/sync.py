@@ -9,12 +9,13 @@ import logging
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import blake2b
+from functools import partial
+from hashlib import blake2b, file_digest
 from pathlib import Path
 
-from vestige.core.errors import InvalidInput, StoreError, VestigeError
+from vestige.core.errors import InvalidInput, StoreError
 from vestige.core.models import EVERYTHING
 from vestige.engine.care.filenames import absolute
 from vestige.engine.context import Call
@@ -31,7 +32,6 @@ PEER = "peer"
 SELF = "self"
 """The document with the names under which this installation has written files. No file has this name."""
 DIGEST_BYTES = 16
-CHUNK_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,11 +182,8 @@ def _remove_former(call: Call, folder: Path, peers: Sequence[PeerFile]) -> tuple
         and _remove_imported(folder, one)
     ]
     if gone:
-        _note(
-            call,
-            SELF,
-            {"names": names, "removed": [*removed, *(_path_digest(folder / name) for name in gone)]},
-        )
+        removed = [*removed, *(_path_digest(folder / name) for name in gone)]
+        _note(call, SELF, {"names": names, "removed": removed})
     return tuple(gone)
 
 
@@ -223,35 +220,29 @@ def _write_own(call: Call, own: Path) -> tuple[PortableContents, bool]:
     A synchronising folder service would otherwise send it to every machine again.
     """
     handle, name = tempfile.mkstemp(prefix=".", suffix=".partial", dir=own.parent)  # made with 0600
-    partial = Path(name)
+    new = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             contents = write_portable(call, file, zipped=True)
             file.flush()
             os.fsync(handle)
-        written = not own.exists() or _digest(own) != _digest(partial)
+        written = not own.exists() or _digest(own) != _digest(new)
         if written:
-            partial.replace(own)
+            new.replace(own)
         return contents, written
     finally:
-        with suppress(FileNotFoundError):
-            partial.unlink()
+        new.unlink(missing_ok=True)
 
 
 def _digest(path: Path) -> str:
-    seen = blake2b(digest_size=DIGEST_BYTES)
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            seen.update(chunk)
-    return seen.hexdigest()
+        return file_digest(file, partial(blake2b, digest_size=DIGEST_BYTES)).hexdigest()
 
 
 @contextmanager
 def _file_errors(folder: Path) -> Iterator[None]:
     try:
         yield
-    except VestigeError:
-        raise
     except OSError as exc:
         raise StoreError(
             f"{exc.filename or folder} cannot be used: {exc.strerror or exc}.",

@@ -116,23 +116,30 @@ def _matched(
     speakers = names & frozenset(pool.traits.speaker[~noted].tolist())
     spoken = in_second_person(text, speakers)
     if spoken == text:
-        by_note, by_talk = _match(text, encoded.tokens, pool, pool.sketch, WRITTEN_STOP_SHARE, STOP_SHARE)
+        by_note, by_talk = match_text(text, encoded.tokens, pool, pool.sketch, WRITTEN_STOP_SHARE, STOP_SHARE)
     else:
         again = _encoded_again(call, spoken)
         tokens, spoken = (encoded.tokens, text) if again is None else (again, spoken)
-        [by_talk] = _match(spoken, tokens, pool, pool.sketch, STOP_SHARE)
+        [by_talk] = match_text(spoken, tokens, pool, pool.sketch, STOP_SHARE)
         by_note = by_talk
         if noted.any():
-            [by_note] = _match(text, encoded.tokens, pool, pool.sketch, WRITTEN_STOP_SHARE)
+            [by_note] = match_text(text, encoded.tokens, pool, pool.sketch, WRITTEN_STOP_SHARE)
+    return by_form(pool, by_note, by_talk)
+
+
+def by_form(pool: CandidatePool, by_note: Matched, by_talk: Matched) -> Matched:
+    """The match of each candidate: `by_note` for notes, `by_talk` for conversations."""
+    noted = pool.traits.form == Form.NOTE
     return Matched(
         own=np.where(noted, by_note.own, by_talk.own),
         context=np.where(noted, by_note.context, by_talk.context),
     )
 
 
-def _match(
+def match_text(
     text: str, tokens: TokenStates, pool: CandidatePool, sketch: Sketch, *stop_shares: float
 ) -> list[Matched]:
+    """How well tokens match a text, once for each share above which a word does not count."""
     words = content_words(text)
     weights = [weigh(tokens.spans, words, pool.frequencies, pool.memories, share) for share in stop_shares]
     return match(tokens.states, weights, sketch)

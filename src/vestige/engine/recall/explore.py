@@ -70,13 +70,8 @@ def associations(call: Call, memory_id: str, limit: int) -> Associations:
     edges = call.engine.store.edges([memory_id], access=call.access, heaviest=MOST_EDGES)
     records = _visible(call, [_other(edge, memory_id) for edge in edges], SHOWN)
     there = [edge for edge in _strongest_first(edges) if _other(edge, memory_id) in records]
-    return Associations(
-        record=record,
-        found=tuple(
-            Association(record=records[_other(edge, memory_id)], edge=edge) for edge in there[:limit]
-        ),
-        total=len(there),
-    )
+    found = (Association(record=records[_other(edge, memory_id)], edge=edge) for edge in there[:limit])
+    return Associations(record=record, found=tuple(found), total=len(there))
 
 
 def connection(call: Call, start: str, end: str, limit: int) -> MemoryPaths:
@@ -106,10 +101,9 @@ def _paths_between(call: Call, start: str, end: str, most: int) -> MemoryPaths:
         records |= around(call, record, where=SHOWN, hops=HOPS, most=MOST_NODES, named=(start, end))
     edges = call.engine.store.edges(list(records), access=call.access, among=True, heaviest=MOST_LINKS)
     paths = best_paths(edges, start, end, most=most)
-    used = {memory_id for path in paths for memory_id in path.ids} | {start, end}
-    return MemoryPaths(
-        paths=tuple(paths), records={one: record for one, record in records.items() if one in used}
-    )
+    used = {start, end}.union(*(path.ids for path in paths))
+    shown = {one: record for one, record in records.items() if one in used}
+    return MemoryPaths(paths=tuple(paths), records=shown)
 
 
 def around(

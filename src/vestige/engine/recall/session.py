@@ -99,14 +99,9 @@ def record_briefing(call: Call, material: SessionMaterial, shown: Collection[str
         hits = [hit for hit in recalled.hits if hit.record.memory.id in shown]
         emit_search(call, query, recalled, hits, recorded=record)
     if record:
-        parts = (
-            material.pinned,
-            material.recalled,
-            material.patterns,
-            material.decisions,
-            material.predicted,
-        )
-        records = {record.memory.id: record for part in parts for record in part}
+        notes = (*material.patterns, *material.decisions)
+        parts = (*material.pinned, *material.recalled, *notes, *material.predicted)
+        records = {record.memory.id: record for record in parts}
         leave_trace(call, [record for name, record in records.items() if name in shown])
 
 
@@ -146,14 +141,12 @@ def _search(call: Call, text: str, where: Filter, place: Context) -> tuple[Recal
 
 def _merged(searches: tuple[tuple[RecallQuery, Recalled], ...]) -> tuple[Record, ...]:
     """The hits of all searches, each once, by their best score."""
-    best: dict[str, tuple[float, Record]] = {}
-    for _, recalled in searches:
-        for hit in recalled.hits:
-            name = hit.record.memory.id
-            if name not in best or hit.score > best[name][0]:
-                best[name] = hit.score, hit.record
-    ordered = sorted(best.items(), key=lambda one: (-one[1][0], one[0]))
-    return tuple(record for _, (_, record) in ordered)
+    hits = [hit for _, recalled in searches for hit in recalled.hits]
+    hits.sort(key=lambda hit: (-hit.score, hit.record.memory.id))
+    best: dict[str, Record] = {}
+    for hit in hits:
+        best.setdefault(hit.record.memory.id, hit.record)
+    return tuple(best.values())
 
 
 def _notes(call: Call, asked: SessionQuery, kind: str) -> tuple[Record, ...]:
