@@ -15,9 +15,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from vestige.app.databases import PostgresDatabase, SqliteDatabase, no_database, open_postgres, open_sqlite
+from vestige.app.databases import (
+    Ends,
+    PostgresDatabase,
+    SqliteDatabase,
+    no_database,
+    open_postgres,
+    open_sqlite,
+)
 from vestige.app.project_scope import folder_of, scope_of
-from vestige.app.transfer_ends import Ends
 from vestige.core.caller import LOCAL_USER, Caller, Invocation, Progress
 from vestige.core.clock import Clock as Clock
 from vestige.core.clock import Uuid7
@@ -282,15 +288,7 @@ def open_store(settings: Settings, clock: Clock, *, server: bool = False) -> Mem
 
 def transfer_ends(clock: Clock, who: Who) -> Ends:
     """Resolves the stores of a transfer."""
-    return Ends(
-        rng=clock.rng,
-        sleep=clock.sleep,
-        monotonic=clock.monotonic,
-        new_id=clock.new_id,
-        now=clock.now,
-        machine=machine(),
-        who=who,
-    )
+    return Ends(clock=clock, machine=machine(), who=who)
 
 
 def this_process(clock: Clock, *, server: bool = False, exclusive: bool = False) -> Who:

@@ -1,8 +1,9 @@
 """Intentions: reminders that are kept as documents, and shown when their trigger comes up."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Literal
 
 from vestige.cognition.intentions.intention import (
@@ -142,8 +143,13 @@ def delete(call: Call, intention_id: str) -> Intention:
 def intentions(call: Call, within: Filter) -> list[Intention]:
     """Every intention of a scope and, if the filter says `inherited`, of the scopes above it."""
     found: dict[str, Intention] = {}
-    for page in _pages(call, within):
+    read, offset = partial(call.engine.store.documents, KIND, access=call.access, limit=PAGE), 0
+    while page := read(scope=within.scope, inherited=within.inherited, offset=offset):
         found.update((one.id, _intention(one)) for one in page)
+        if len(page) < PAGE:
+            break
+        offset += PAGE
+        call.check()
     return list(found.values())
 
 
@@ -184,9 +190,8 @@ def check(call: Call, situation: TriggerSituation, within: Filter, *, limit: int
 def _check(call: Call, situation: TriggerSituation, within: Filter, limit: int) -> IntentionCheck:
     waiting = [one for one in intentions(call, within) if one.ended is None]
     looked = [look(one, situation) for one in waiting]
-    triggered = sorted(
-        (one for one in looked if one.shown), key=lambda one: _urgency(one.after, situation.now)
-    )
+    triggered = [one for one in looked if one.shown]
+    triggered.sort(key=lambda one: _urgency(one.after, situation.now))
     shown = triggered[:limit]
     names = {one.after.id for one in shown}
     after = [one.after if one.after.id in names else one.unshown for one in looked]
@@ -196,9 +201,8 @@ def _check(call: Call, situation: TriggerSituation, within: Filter, limit: int) 
         call.engine.store.commit(changes, access=call.access)
     before = {one.id: one for one in waiting}
     _announce(call, [one.after for one in shown if _is_new_firing(one, before[one.after.id])], situation.now)
-    pending = sorted(
-        (one for one in after if one.id not in names), key=lambda one: _order(one, situation.now)
-    )
+    pending = [one for one in after if one.id not in names]
+    pending.sort(key=lambda one: _order(one, situation.now))
     return IntentionCheck(triggered=tuple(shown), pending=tuple(pending), total=len(triggered))
 
 
@@ -291,11 +295,8 @@ def _announce(call: Call, came_up: Sequence[Intention], now: datetime) -> None:
 
 
 def _matters(intention: Intention, now: datetime) -> bool:
-    status = intention.status_at(now)
-    return (
-        status in (IntentionStatus.ACTIVE, IntentionStatus.TRIGGERED)
-        and intention.priority_at(now) >= Priority.HIGH
-    )
+    waiting = intention.status_at(now) in (IntentionStatus.ACTIVE, IntentionStatus.TRIGGERED)
+    return waiting and intention.priority_at(now) >= Priority.HIGH
 
 
 def _urgency(intention: Intention, now: datetime) -> tuple[int, datetime, str]:
@@ -313,24 +314,6 @@ def _order(intention: Intention, now: datetime) -> tuple[int, datetime, int, str
 
 
 # -- Documents -----------------------------------------------------------------------------------
-
-
-def _pages(call: Call, within: Filter) -> Iterator[list[Document]]:
-    offset = 0
-    while True:
-        page = call.engine.store.documents(
-            KIND,
-            access=call.access,
-            scope=within.scope,
-            inherited=within.inherited,
-            limit=PAGE,
-            offset=offset,
-        )
-        yield page
-        if len(page) < PAGE:
-            return
-        offset += PAGE
-        call.check()
 
 
 def _intention(document: Document) -> Intention:

@@ -83,20 +83,14 @@ def _drop_notes(batch: IngestBatch, memory_id: str) -> None:
     batch.identical = {key: held for key, held in batch.identical.items() if held != memory_id}
     batch.places = {key: held for key, held in batch.places.items() if held != memory_id}
     batch.fresh = [(held, at) for held, at in batch.fresh if held != memory_id]
-    batch.rivals = {
-        at: [one for one in near if one.memory_id != memory_id] for at, near in batch.rivals.items()
-    }
+    for at, near in batch.rivals.items():
+        batch.rivals[at] = [one for one in near if one.memory_id != memory_id]
 
 
 def _link(batch: IngestBatch, memory: Memory, others: Sequence[str], kind: str, weight: float | None) -> None:
+    weight = min(1.0, max(0.0, weight if weight is not None else 1.0))
     for other in others:
-        edge = Edge(
-            source_id=memory.id,
-            target_id=other,
-            kind=kind,
-            weight=min(1.0, max(0.0, weight if weight is not None else 1.0)),
-            created_at=batch.now,
-        )
+        edge = Edge(source_id=memory.id, target_id=other, kind=kind, weight=weight, created_at=batch.now)
         batch.changes.append(Link(edge=edge))
         ends = {one: batch.known[one].memory for one in (memory.id, other) if one in batch.known}
         batch.happenings.append(connected_event(edge, ends))

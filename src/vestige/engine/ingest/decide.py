@@ -134,11 +134,8 @@ def is_speech(memory: Memory) -> bool:
 
 def with_word_likeness(call: Call, content: str, rivals: Sequence[Rival]) -> list[Rival]:
     """The rivals; those that may say the same in other words get the likeness of their words."""
-    open_ = [
-        rival
-        for rival in rivals
-        if not rival.protected and could_restate(content, rival.content, rival.similarity)
-    ]
+    free = [one for one in rivals if not one.protected]
+    open_ = [one for one in free if could_restate(content, one.content, one.similarity)]
     encoded = _encode(call, [content, *(rival.content for rival in open_)]) if open_ else []
     if not encoded:
         return list(rivals)
@@ -152,14 +149,8 @@ def with_word_likeness(call: Call, content: str, rivals: Sequence[Rival]) -> lis
 def _likeness(new: str, ours: Encoded, old: str, theirs: Encoded) -> NDArray[np.float32] | None:
     if ours.tokens is None or theirs.tokens is None:
         return None
-    return word_likeness(
-        words_of(new),
-        ours.tokens.spans,
-        ours.tokens.states,
-        words_of(old),
-        theirs.tokens.spans,
-        theirs.tokens.states,
-    )
+    left, right = ours.tokens, theirs.tokens
+    return word_likeness(words_of(new), left.spans, left.states, words_of(old), right.spans, right.states)
 
 
 def rivals_by_words(
@@ -216,7 +207,7 @@ def result_of(batch: IngestBatch, draft: Draft, decided: Decided, memory_id: str
     """What became of a draft, for its caller."""
     decision, rival = decided.decision, decided.rival
     kept = batch.known[memory_id].memory
-    hidden = rival is not None and _is_hidden(rival)
+    hidden = rival is not None and (rival.suppression_count > 0 or rival.archived_at is not None)
     stated = draft.stated.by(batch.now) if draft.stated else None
     window = (kept.valid_from, kept.valid_until)
     return Ingested(
@@ -231,10 +222,6 @@ def result_of(batch: IngestBatch, draft: Draft, decided: Decided, memory_id: str
         importance=decided.importance.channels.composite if decided.importance else None,
         validity_words=stated.words if stated and (stated.valid_from, stated.valid_until) == window else None,
     )
-
-
-def _is_hidden(memory: Memory) -> bool:
-    return memory.suppression_count > 0 or memory.archived_at is not None
 
 
 def _without_details(decision: Decision) -> Decision:

@@ -109,9 +109,8 @@ def importance_inputs(batch: IngestBatch, drafts: Sequence[Draft]) -> Importance
         texts = [drafts[index].memory.content for index in members]
         made = [batch.vectors[index] for index in members] if batch.vectors else []
         near |= zip(members, _nearest(batch.call, texts, made, where, batch.known), strict=True)
-    return ImportanceInputs(
-        batch=batch, drafts=drafts, affects=affects, near=near, queries=_recent_queries(batch.call)
-    )
+    queries = _recent_queries(batch.call)
+    return ImportanceInputs(batch=batch, drafts=drafts, affects=affects, near=near, queries=queries)
 
 
 def record_importance(batch: IngestBatch, memory: Memory, judged: Judgement) -> None:
@@ -120,10 +119,9 @@ def record_importance(batch: IngestBatch, memory: Memory, judged: Judgement) -> 
     gain = judged.gain(importance=mechanisms.importance, emotion=mechanisms.emotion)
     if gain <= 0.0:
         return
+    amount = round(gain, DIGITS)
     batch.changes.append(
-        RecordEvidence(
-            memory_id=memory.id, evidence=Evidence.IMPORTANT, at=batch.now, amount=round(gain, DIGITS)
-        )
+        RecordEvidence(memory_id=memory.id, evidence=Evidence.IMPORTANT, at=batch.now, amount=amount)
     )
     body = _body(judged, gain, felt=mechanisms.emotion)
     # The evidence above is in the log already; logging the document too would repeat it.

@@ -86,20 +86,13 @@ def secret_error(found: Sequence[SecretSighting]) -> SecretFound:
         f"{first.excerpt}){beside}. Nothing was stored.",
         hint="Leave the secret out and say where it is kept. With `secrets` set to `redact` it is stored as "
         f"`[redacted: {first.kind}]`, with `allow` as it is.",
-        details={
-            "argument": first.field,
-            "secrets": [
-                {
-                    "kind": one.kind,
-                    "argument": one.field,
-                    "line": one.line,
-                    "column": one.column,
-                    "excerpt": one.excerpt,
-                }
-                for one in found[:MOST_LISTED]
-            ],
-        },
+        details={"argument": first.field, "secrets": [_shown(one) for one in found[:MOST_LISTED]]},
     )
+
+
+def _shown(one: SecretSighting) -> dict[str, str | int]:
+    place: dict[str, str | int] = {"line": one.line, "column": one.column}
+    return {"kind": one.kind, "argument": one.field, **place, "excerpt": one.excerpt}
 
 
 def _clean(value: Any, field: str, name: str, found: list[SecretSighting]) -> Any:  # Any: JSON

@@ -240,8 +240,7 @@ def _restated_since(call: Call, memories: Sequence[Memory], now: datetime) -> di
     found: dict[str, str] = {}
     for scope, members in by_scope.items():
         marks = {memory.id: fingerprint(memory.content) for memory in members}
-        same = call.engine.store.same_text(
-            list(marks.values()), scope=scope, valid_at=now, access=call.access
-        )
+        wanted = list(marks.values())
+        same = call.engine.store.same_text(wanted, scope=scope, valid_at=now, access=call.access)
         found |= {name: same[mark] for name, mark in marks.items() if mark in same}
     return found

@@ -7,6 +7,7 @@ another installation sends about deleted memories.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from vestige.cognition.graph.kinds import MERGES, SUPERSEDES
 from vestige.cognition.text.analyser import memory_terms, terms
@@ -43,17 +44,16 @@ class RemoteDeletions:
         self._said: set[str] = set()
         self._gone: set[str] = set()
 
-    def before_merge(self, lives: Iterable[EntityHistory]) -> None:
+    def before_merge(self, histories: Iterable[EntityHistory]) -> None:
         """Remove learned words of memories that these histories end, before the merge: an interrupted import
         starts over."""
-        arriving = {life.memory_id: life for life in lives if isinstance(life, MemoryHistory)}
-        here = [
-            record.memory for record in self._call.engine.store.get_many(list(arriving), access=EVERYTHING)
-        ]
+        store = self._call.engine.store
+        arriving = {one.memory_id: one for one in histories if isinstance(one, MemoryHistory)}
+        here = [record.memory for record in store.get_many(list(arriving), access=EVERYTHING)]
         gone = [memory for memory in here if not arriving[memory.id].versions]
-        there = arriving.keys() - {memory.id for memory in here}
-        returning = [arriving[one] for one in there if arriving[one].versions and self._has_ended(one)]
-        versions = [*_versions(self._call, gone), *(one for life in returning for one in life.versions)]
+        new = [arriving[name] for name in arriving.keys() - {memory.id for memory in here}]
+        returning = [one for one in new if one.versions and store.tombstone(one.memory_id, access=EVERYTHING)]
+        versions = [*_versions(self._call, gone), *(one for each in returning for one in each.versions)]
         if versions:
             self._said |= _terms_of(versions)
             self._gone |= {memory.id for memory in versions}
@@ -65,21 +65,15 @@ class RemoteDeletions:
             call = self._call
             retry_on_conflict(call, lambda: _forget_words(call, self._said, self._gone, call.engine.now()))
 
-    def _has_ended(self, memory_id: str) -> bool:
-        return self._call.engine.store.tombstone(memory_id, access=EVERYTHING) is not None
-
 
 def _forget_words(call: Call, said: set[str], ids: Collection[str], now: datetime) -> None:
-    learned = [document for kind in (ATTENTION, PATTERN) for document in _documents_with(call, kind, said)]
+    find = partial(call.engine.store.documents, access=EVERYTHING, terms=list(said), limit=EVERY)
+    learned = [*find(ATTENTION), *find(PATTERN)]
     kept = {term for document in learned for term in document.body["terms"]}
     words = {word for word in kept & said if not _is_used_elsewhere(call, word, ids)}
     changes = [_without(document, words, now) for document in learned if words & set(document.body["terms"])]
     if changes:
         call.engine.store.commit(changes, access=EVERYTHING)
-
-
-def _documents_with(call: Call, kind: str, terms: Collection[str]) -> list[Document]:
-    return call.engine.store.documents(kind, access=EVERYTHING, terms=list(terms), limit=EVERY)
 
 
 def _versions(call: Call, gone: Collection[Memory]) -> list[Memory]:
@@ -172,13 +166,9 @@ def _forget(call: Call, ids: list[str], still_in: tuple[str, ...], even_pinned: 
     endings = [Forget(memory_id=one, at=now, reason="deleted") for one in gone]
     call.engine.store.commit([*heirs, *endings], access=call.access)
     call.engine.events.emit(*(deleted_event(memory, now) for memory in gone.values()))
-    revived = (one.memory.id for one in heirs if isinstance(one, Revise) and one.reason == "revived")
-    return Forgotten(
-        deleted=tuple(gone),
-        revived=tuple(revived),
-        still_in=still_in,
-        lingers_in=call.engine.store.lingers_in,
-    )
+    revived = tuple(one.memory.id for one in heirs if isinstance(one, Revise) and one.reason == "revived")
+    lingers_in = call.engine.store.lingers_in
+    return Forgotten(deleted=tuple(gone), revived=revived, still_in=still_in, lingers_in=lingers_in)
 
 
 def _check_pins(memories: Iterable[Memory], even_pinned: bool) -> None:

@@ -5,8 +5,8 @@ vectors, the latest are, and the others are compared by words.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -157,8 +157,7 @@ def _with_words(survey: _DuplicateSurvey) -> Texts:
         if at % BATCH == 0:
             survey.call.check()
         words.append(frozenset(terms(record.memory.content)))
-    texts = survey.texts
-    return Texts(wholes=texts.wholes, known=texts.known, marks=texts.marks, words=words)
+    return replace(survey.texts, words=words)
 
 
 def _compare_words(survey: _DuplicateSurvey, members: Sequence[int]) -> None:
@@ -172,15 +171,12 @@ def _compare_words(survey: _DuplicateSurvey, members: Sequence[int]) -> None:
 
 def _score(survey: _DuplicateSurvey, group: Sequence[int]) -> float:
     """How well the worst pair of a group merges."""
-    return min(_scores(survey, group))
-
-
-def _scores(survey: _DuplicateSurvey, group: Sequence[int]) -> Iterator[float]:
     memories = {at: survey.records[at].memory for at in group}
     words = {at: frozenset(terms(memory.content)) for at, memory in memories.items()}
-    for one, other in combinations(group, 2):
-        similarity = survey.texts.similarity(one, other)
-        yield merge_score(memories[one], memories[other], similarity, (words[one], words[other]))
+    return min(
+        merge_score(memories[a], memories[b], survey.texts.similarity(a, b), (words[a], words[b]))
+        for a, b in combinations(group, 2)
+    )
 
 
 def _cluster(survey: _DuplicateSurvey, group: Sequence[int], score: float) -> DuplicateCluster:

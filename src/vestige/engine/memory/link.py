@@ -47,13 +47,10 @@ def link(call: Call, source_id: str, target_id: str, kind: str, weight: float) -
             details={"id": source_id},
         )
     ends = {memory_id: load(call, memory_id).memory for memory_id in (source_id, target_id)}
-    present = [
-        edge
-        for edge in _between(call, source_id, target_id)
-        if (edge.source_id, edge.kind) == (source_id, kind)
-    ]
-    if present and present[0].weight == weight:
-        return Linked(edge=present[0], changed=False)
+    between = _between(call, source_id, target_id)
+    present = next((one for one in between if (one.source_id, one.kind) == (source_id, kind)), None)
+    if present and present.weight == weight:
+        return Linked(edge=present, changed=False)
     now = call.engine.now()
     edge = Edge(source_id=source_id, target_id=target_id, kind=kind, weight=weight, created_at=now)
     call.engine.store.commit([Link(edge=edge)], access=call.access)
@@ -107,11 +104,8 @@ def fade(call: Call) -> FadedLinks:
     step.
     """
     store, now = call.engine.store, call.engine.now()
-    pinned = {
-        record.memory.id
-        for batch in store.stream(Filter(pinned=True, archived=None), access=call.access)
-        for record in batch
-    }
+    pins = store.stream(Filter(pinned=True, archived=None), access=call.access)
+    pinned = {record.memory.id for batch in pins for record in batch}
     last = find_document(call, FADED, LINKS)
     mark: tuple[Put, ...] = (put_document(FADED, LINKS, last, now, body={}),)
     weaker = cut = seen = 0
@@ -159,10 +153,9 @@ def _save(call: Call, changes: Sequence[Link | Unlink], *mark: Put) -> Sequence[
     """
     if not changes:
         return ()
+    patience = call.patience_seconds
     try:
-        call.engine.store.commit(
-            [*changes, *mark], access=call.access, patience_seconds=call.patience_seconds
-        )
+        call.engine.store.commit([*changes, *mark], access=call.access, patience_seconds=patience)
     except NotFound:
         left = _possible(call, changes)
         if len(left) == len(changes):
@@ -198,13 +191,8 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
     if not awake:
         return
     now = engine.now()
-    used = [
-        edge
-        for edge in edges
-        if edge.kind in LEARNED
-        and edge.weight < 1.0
-        and not {edge.source_id, edge.target_id}.isdisjoint(awake)
-    ]
+    learned = [edge for edge in edges if edge.kind in LEARNED and edge.weight < 1.0]
+    used = [edge for edge in learned if not {edge.source_id, edge.target_id}.isdisjoint(awake)]
     _save(call, [Link(edge=_with_weight(edge, reinforced(edge.weight), now)) for edge in used])
     engine.events.emit(
         ActivationSpread(timestamp=now, places=places, source_id=happening.id, activated_ids=tuple(awake))

@@ -85,15 +85,15 @@ def apply(call: Call, memory_ids: Sequence[str], planned: str) -> Record:
     if ready.plan_id != planned:
         raise _outdated(planned)
     merged, parts = ready.merged, [part.memory for part in ready.parts]
-    made = vectors_for(call, [merged])
-    ended = [_ended(part, merged) for part in parts]
-    edges = [_edge(merged, part) for part in parts]
+    made, now = vectors_for(call, [merged]), merged.created_at
+    # The parts end where the merged memory begins.
+    ends = [replace(part, valid_until=merged.valid_from, superseded_by=merged.id) for part in parts]
+    ended = [next_revision(part, now) for part in ends]
+    edges = [Edge(source_id=merged.id, target_id=part.id, kind=MERGES, created_at=now) for part in parts]
     changes: list[Change] = [Add(memory=merged, embedded=made[0] if made else None)]
     # One reinforcement for each further part, as if the same text had come again.
-    changes += [
-        RecordEvidence(memory_id=merged.id, evidence=Evidence.REINFORCED, at=merged.created_at)
-        for _ in parts[1:]
-    ]
+    again = RecordEvidence(memory_id=merged.id, evidence=Evidence.REINFORCED, at=now)
+    changes += [again] * (len(parts) - 1)
     changes += [Revise(memory=part, reason=MERGED) for part in ended]
     changes += [Link(edge=edge) for edge in edges]
     call.check()
@@ -103,12 +103,9 @@ def apply(call: Call, memory_ids: Sequence[str], planned: str) -> Record:
         raise
     except (Conflict, NotFound) as exc:
         raise _outdated(planned) from exc
-    ends = {memory.id: memory for memory in (merged, *ended)}
-    call.engine.events.emit(
-        created_event(merged, merged.created_at),
-        *map(_updated, ended),
-        *(connected_event(edge, ends) for edge in edges),
-    )
+    known = {memory.id: memory for memory in (merged, *ended)}
+    linked = (connected_event(edge, known) for edge in edges)
+    call.engine.events.emit(created_event(merged, now), *map(_updated, ended), *linked)
     return load(call, merged.id)
 
 
@@ -118,16 +115,6 @@ def _outdated(planned: str) -> Conflict:
         hint="Plan the merge again, look at the result, and apply that plan.",
         details={"planId": planned},
     )
-
-
-def _ended(part: Memory, merged: Memory) -> Memory:
-    """The part as it ends where the merged memory begins."""
-    ended = replace(part, valid_until=merged.valid_from, superseded_by=merged.id)
-    return next_revision(ended, merged.created_at)
-
-
-def _edge(merged: Memory, part: Memory) -> Edge:
-    return Edge(source_id=merged.id, target_id=part.id, kind=MERGES, created_at=merged.created_at)
 
 
 def undo(call: Call, memory_id: str, *, even_changed: bool) -> Undone:

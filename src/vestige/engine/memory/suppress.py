@@ -197,8 +197,7 @@ def _as_before(memory: Memory, past: Sequence[Revision]) -> Memory:
 
 def _changed_since(call: Call, memory: Memory) -> bool:
     """Whether a memory was revised or got evidence after its last suppression."""
-    events = events_of(call, memory.id)
-    last = [event for event in events if event.kind in (REVISED, REMARKED)][-1:]
+    last = [event for event in events_of(call, memory.id) if event.kind in (REVISED, REMARKED)][-1:]
     return any(event.payload.get("reason") != SUPPRESSED for event in last)
 
 

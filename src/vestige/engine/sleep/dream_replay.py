@@ -5,7 +5,7 @@ runs.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -53,20 +53,19 @@ class Replay:
 def choose(call: Call, where: Filter, count: int, turn: int) -> tuple[list[Record], frozenset[str]]:
     """The memories to replay: what mattered lately, the newest, and some of every age; and which ones
     mattered."""
-    store, access = call.engine.store, call.access
     lately = int(SALIENT_SHARE * count)
     mattered = _salient(call, where, lately)
     chosen = {one.memory.id: one for one in mattered}
     call.check()
-    newest = store.find(where, access=access, limit=count)
-    for record in newest:
-        if len(chosen) >= lately:
-            break
-        chosen.setdefault(record.memory.id, record)
-    for record in (*_of_all_ages(call, where, count - len(chosen), turn), *newest):
-        if len(chosen) >= count:
-            break
-        chosen.setdefault(record.memory.id, record)
+    newest = call.engine.store.find(where, access=call.access, limit=count)
+
+    def add(records: Iterable[Record], most: int) -> None:
+        for record in records:
+            if len(chosen) < most:
+                chosen.setdefault(record.memory.id, record)
+
+    add(newest, lately)
+    add((*_of_all_ages(call, where, count - len(chosen), turn), *newest), count)
     return list(chosen.values()), frozenset(one.memory.id for one in mattered)
 
 
@@ -92,12 +91,9 @@ def compare(
     words."""
     replayed = {record.memory.id: record for record in records}
     signature = call.engine.store.signature()
-    near: dict[Pair, float] = {}
-    if signature is not None:
-        near = _near_by_vectors(call, where, records, signature)
+    near = _near_by_vectors(call, where, records, signature) if signature else {}
     by_words = not near
-    if by_words:
-        near = _near_by_words(call, records)
+    near = near or _near_by_words(call, records)
     alike = {name for both, similarity in near.items() if similarity >= least for name in both}
     reached: dict[str, Record] = {}
     for some in _blocks(sorted(alike - replayed.keys())):

@@ -1,10 +1,11 @@
-"""Long runs over the store: each holds a lease against all processes, and writes a row into the history.
+"""Long runs over the store: each holds a lease against all processes, rests often, and records what it did.
 
 A lease has an end, so that one of a killed run ends by itself. A caller with limited access waits for runs
 over everything and over overlapping scopes. A run over everything waits only for another one, so that no one
 can block the owner.
 """
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -87,12 +88,14 @@ class Lease:
 
 
 @contextmanager
-def alone(call: Call, name: str) -> Iterator[Lease]:
-    """Run as the only one of this name within the caller's access, in any process. Raises Conflict if one
-    runs."""
+def alone(call: Call, name: str) -> Iterator[Call]:
+    """Run as the only one of this name within the caller's access, in any process; Conflict if one runs.
+
+    Yields the call to work with: at every check it rests, and renews the lease.
+    """
     lease = Lease(call, name, _take(call, name))
     try:
-        yield lease
+        yield throttled(call, lease.renew)
     finally:
         lease.release()
 
@@ -203,10 +206,11 @@ def _row(document: Document) -> RunRecord:
     )
 
 
-def trim(call: Call, kinds: Sequence[str]) -> int:
+def trim(call: Call) -> int:
     """Delete the rows beyond the latest KEPT of each kind; returns how many."""
 
     find = partial(call.engine.store.documents, access=call.access, limit=KEPT, offset=KEPT)
+    kinds = (DREAM, CONSOLIDATION, SNAPSHOT)
     return _drop_found(call, lambda: [one for kind in kinds for one in find(kind)])
 
 
@@ -236,3 +240,55 @@ def _drop_found(call: Call, find: Callable[[], Sequence[Document]]) -> int:
         return len(changes)
 
     return retry_on_conflict(call, attempt)
+
+
+# -- Throttling of long work: after each piece it rests as long as the piece took -------------------------
+#
+# Threads of one process share an interpreter, and writers share a lock. Work that pauses leaves both to
+# others, such as a search during a dream.
+
+MOST_SECONDS = 0.25
+"""The longest rest: a slow machine must not make the work endless."""
+
+
+class Throttle:
+    """A cancellation check that rests first, and runs periodic duties."""
+
+    def __init__(
+        self,
+        cancelled: Callable[[], bool],
+        monotonic: Callable[[], float],
+        rest: Callable[[float], object],
+        duties: tuple[Callable[[], None], ...] = (),
+    ) -> None:
+        self._cancelled = cancelled
+        self._monotonic = monotonic
+        self._rest = rest
+        self._duties = duties
+        self._since = monotonic()
+
+    def __call__(self) -> bool:
+        """Rest, run the duties, and say whether the caller has cancelled."""
+        worked = self._monotonic() - self._since
+        if worked > 0:
+            self._rest(min(worked, MOST_SECONDS))
+        for due in self._duties:
+            due()
+        self._since = self._monotonic()
+        return self._cancelled()
+
+    def doing(self, due: Callable[[], None]) -> "Throttle":
+        """The same throttle with one more duty."""
+        return Throttle(self._cancelled, self._monotonic, self._rest, (*self._duties, due))
+
+
+def throttled(call: Call, due: Callable[[], None]) -> Call:
+    """The same call, which rests at every `Call.check`, and runs `due` then.
+
+    Work inside throttled work does not rest twice.
+    """
+    pace = call.cancelled
+    if not isinstance(pace, Throttle):
+        rest = threading.Event().wait  # never set
+        pace = Throttle(call.cancelled, call.engine.monotonic, rest)
+    return replace(call, cancelled=pace.doing(due))
