@@ -165,11 +165,8 @@ class App:
             logger.debug("%s (request %s) took %.1f ms", operation.name, call.request_id, milliseconds)
 
     def _scope(self, roots: Sequence[str], caller: Caller = LOCAL_USER) -> str:
-        """The default scope of a client: the setting, else its first root in a project, else the working
-        directory.
-
-        The working directory of a server does not matter for network clients.
-        """
+        """The default scope of a client: the setting, else its first root in a project, else that of the
+        working directory, which does not matter for network clients."""
         otherwise = self._home if caller is LOCAL_USER else ROOT_SCOPE
         if self.engine.settings.memory.scope:
             return self._home

@@ -53,10 +53,8 @@ class NewIntention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntentionCheck:
-    """The result of a check: the intentions that came up, most urgent first, and those that wait.
-
-    `triggered` is cut to the limit; `total` counts all that came up.
-    """
+    """The result of a check: the intentions that came up, most urgent first and cut to the limit, those that
+    wait, and the number of all that came up."""
 
     triggered: tuple[Looked, ...]
     pending: tuple[Intention, ...]
@@ -64,8 +62,7 @@ class IntentionCheck:
 
 
 def create_intention(call: Call, wanted: NewIntention) -> Intention:
-    """Create an intention. It belongs to no domain, so a caller that is limited to domains cannot have
-    one."""
+    """Create an intention. It belongs to no domain, so a caller limited to domains cannot have one."""
     if call.access.domains is not None:
         raise Forbidden(
             "An intention belongs to no domain, and this caller is limited to domains.",
@@ -154,10 +151,7 @@ def intentions(call: Call, within: Filter) -> list[Intention]:
 
 
 def intentions_by_status(call: Call, within: Filter, which: Which) -> list[Intention]:
-    """The intentions with a status: those that came up first, ended ones last.
-
-    Intentions that ended long ago are left out. Nothing is changed.
-    """
+    """The intentions with a status, unless they ended long ago: those that came up first, ended ones last."""
     now = call.engine.now()
     kept = [one for one in intentions(call, within) if not outlived(one, now)]
     wanted = [one for one in kept if _has_status(one, which, now)]
@@ -180,10 +174,8 @@ def _has_status(intention: Intention, which: Which, now: datetime) -> bool:
 
 
 def check(call: Call, situation: TriggerSituation, within: Filter, *, limit: int) -> IntentionCheck:
-    """The intentions that come up in a situation. That they were shown is saved, in one transaction.
-
-    Of several processes that check at once, one is first. A check within half an hour shows the same again.
-    """
+    """The intentions that come up in a situation. That they were shown is saved; of several processes that
+    check at once, one is first. A check within half an hour shows the same again."""
     return retry_on_conflict(call, lambda: _check(call, situation, within, limit))
 
 
@@ -207,10 +199,8 @@ def _check(call: Call, situation: TriggerSituation, within: Filter, limit: int) 
 
 
 def relevant(call: Call, situation: TriggerSituation, within: Filter) -> list[Looked]:
-    """The intentions that matter at the start of a session: triggered, overdue or of high priority.
-
-    Nothing is changed: this does not count as a reminder.
-    """
+    """The intentions that matter at the start of a session: triggered, overdue or of high priority. That does
+    not count as a reminder, so nothing is changed."""
     now = situation.now
     looked = [look(one, situation) for one in intentions(call, within)]
     wanted = [one for one in looked if one.shown or _matters(one.unshown, now)]
@@ -218,8 +208,7 @@ def relevant(call: Call, situation: TriggerSituation, within: Filter) -> list[Lo
 
 
 def poll(call: Call) -> tuple[Intention, ...]:
-    """Announce the intentions that have become due since the last poll. The next check shows them all the
-    same."""
+    """Announce the intentions that have become due since the last poll; the next check shows them still."""
     situation = TriggerSituation(now=call.engine.now())
     return retry_on_conflict(call, lambda: _announce_triggered(call, situation, Filter()))
 

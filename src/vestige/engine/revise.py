@@ -41,11 +41,8 @@ def created_event(memory: Memory, at: datetime) -> MemoryCreated:
 
 
 def updated_event(memory: Memory, at: datetime, names: Iterable[str]) -> MemoryUpdated:
-    """The event that these fields of a memory have changed.
-
-    It is sent to the places where the memory is now: a listener with access only to the former ones does not
-    see the new text.
-    """
+    """The event that these fields of a memory have changed. It is sent to the places where the memory is now:
+    a listener with access only to the former ones does not see the new text."""
     return MemoryUpdated(
         timestamp=at,
         places=places_of(memory),
@@ -112,11 +109,8 @@ def next_revision(memory: Memory, now: datetime) -> Memory:
 
 
 def retry_on_conflict(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
-    """Run load → decide → save again after a Conflict, up to ATTEMPTS times.
-
-    A Conflict means that another process changed the same memory in between, or the model of the store's
-    vectors.
-    """
+    """Run load → decide → save up to ATTEMPTS times: a Conflict means that another process changed the same
+    memory in between, or the model of the store's vectors."""
     for _ in range(ATTEMPTS - 1):
         try:
             return attempt()
@@ -128,10 +122,8 @@ def retry_on_conflict(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
 
 
 def save(call: Call, changes: Sequence[Change]) -> None:
-    """Commit changes to memories that the caller did not name.
-
-    If one was deleted meanwhile, a Conflict is raised, so that `retry_on_conflict` decides again without it.
-    """
+    """Commit changes to memories that the caller did not name. If one was deleted meanwhile, a Conflict is
+    raised, so that `retry_on_conflict` decides again without it."""
     try:
         call.engine.store.commit(changes, access=call.access, patience_seconds=call.patience_seconds)
     except NotFound as exc:
@@ -146,10 +138,7 @@ def revise(
     reason: str,
     evidence: Evidence | None = None,
 ) -> tuple[Record, bool]:
-    """Apply `change` to a memory and save it, with evidence for its strength if given.
-
-    Returns the record, and whether anything changed.
-    """
+    """Change a memory and save it, with evidence if given: the record, and whether anything changed."""
 
     def attempt() -> tuple[Record, bool]:
         record = load(call, memory_id)

@@ -83,10 +83,8 @@ class RotatedBackup:
 
 
 def backup(call: Call, wanted: BackupRequest) -> MadeBackup:
-    """Copy the store to the named file, or to a dated one in the data directory, and check the copy.
-
-    Only a local user may name a path; other callers name a file in the backups folder.
-    """
+    """Copy the store to the named file or a dated one in backups/, and check the copy. Only a local user may
+    name a path; other callers name a file in that folder."""
     path, packed = wanted.path, wanted.snapshot
     if wanted.rotate and (path is not None or packed):
         raise InvalidInput(
@@ -121,8 +119,7 @@ def _copy(call: Call, path: Path) -> MadeBackup:
 
 
 def _pack(call: Call, path: Path) -> MadeBackup:
-    """The data directory in one file. The copy of the database is of one moment; other files do not change
-    once written."""
+    """Pack the data directory with a copy of the database; the other files never change once written."""
     if path.exists():
         raise name_taken(path)
     _ensure_folder(call, path)

@@ -42,10 +42,8 @@ EdgeName = tuple[str, str, str]
 
 @dataclass(slots=True, kw_only=True)
 class CanonicalState:
-    """What the log and the versions say: strengths, edges, citations of documents, the curve in force.
-
-    `impossible` are histories that contradict themselves: the memory id, if it is a memory, and why.
-    """
+    """What the log and the versions say. `impossible` are histories that contradict themselves: the memory
+    id, if it is a memory, and why."""
 
     position: int
     curves: Curves = field(default_factory=Curves)

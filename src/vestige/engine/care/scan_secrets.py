@@ -43,8 +43,7 @@ REDACTED = "redacted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretFinding:
-    """A stored secret: in a memory, with the revisions that hold it and whether the present one does, or in a
-    document."""
+    """A secret in a document, or in revisions of a memory; `present` if the last one holds it."""
 
     id: str
     sighting: SecretSighting
@@ -127,8 +126,7 @@ def _redact(call: Call, seen: Scanned) -> None:
 
 
 def _replace(call: Call, memory_id: str) -> str | None:
-    """Replace a memory by one without secrets and without history; returns its id, None if it was deleted
-    meanwhile."""
+    """Replace a memory by one without secrets and history; None if it was deleted meanwhile."""
     store, now = call.engine.store, call.engine.now()
     try:
         record = load(call, memory_id)

@@ -93,8 +93,7 @@ def _files_to_pack(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _belongs(parts: tuple[str, ...]) -> bool:
-    """Whether a path can be part of a snapshot: not hidden, derived, of a running process, or a backup
-    itself."""
+    """Whether a path can be part of a snapshot: not hidden, derived, of a running process, or a backup."""
     first = parts[0].casefold()
     beside = first.startswith(DATABASE_NAME) and parts != (DATABASE_NAME,)
     hidden = any(part.startswith(".") for part in parts)

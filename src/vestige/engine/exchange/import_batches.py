@@ -46,11 +46,8 @@ class ImportNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOutcome:
-    """The result of an import, by kind.
-
-    `left` has every reason for skipping with the number of records, `examples` the first of these records.
-    `notes` say what was changed in imported records or left out of them.
-    """
+    """The result of an import, by kind. `left` has every reason for skipping with its number of records,
+    `examples` the first of these records; `notes` say what was changed in imported records."""
 
     tallies: dict[str, Tally]
     left: tuple[ImportNote, ...] = ()

@@ -152,9 +152,7 @@ class ForeignImport:
 
 def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dry_run: bool) -> ForeignImport:
     """Import every record of a file that can be imported; with `dry_run`, only report what would happen.
-
-    Cancelling takes effect between batches: what was imported stays, and the next run continues from there.
-    """
+    After a cancellation, between batches, the next run continues with the rest."""
     target = _target(call, scope)
     with _reading(path, form, target) as found:
         outcome = _import_records(call, found, target, dry_run=dry_run)
@@ -170,10 +168,7 @@ def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dr
 
 
 def _embed(call: Call, outcome: ImportOutcome) -> ForeignImport:
-    """Embed the imported memories.
-
-    Also if all of them were here already: the run that imported them may have been stopped before embedding.
-    """
+    """Embed the imported memories, also those that were here: an earlier run may have stopped before that."""
     embedder = embedder_or_none(call.engine)
     if embedder is None:
         return ForeignImport(
@@ -297,10 +292,8 @@ class LinkImport:
         }
 
     def _begin_fading(self) -> None:
-        """Record that links have faded until now, if no run ever recorded that.
-
-        The weight of a foreign link already includes its fading, which must not be applied twice.
-        """
+        """Record that links have faded until now, if no run ever recorded that. The weight of a foreign link
+        already includes its fading, which must not be applied twice."""
         intake, now = self._intake, self._intake.target.now
         if intake.dry_run or intake.access != EVERYTHING:
             return

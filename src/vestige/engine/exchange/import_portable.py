@@ -74,11 +74,8 @@ class ImportedPortable:
     """The result of importing a portable file.
 
     - Of its memories some were `added`, some `changed` memories here, and the others were here already or
-      stay
-      deleted; its tombstones `ended` some that were here.
-    - `waiting` are documents left out because a memory that they cite is not here, `dangling` links left out
-      because
-      a memory at one end is not.
+      stay deleted; its tombstones `ended` some that were here.
+    - `waiting` are documents and `dangling` links that were left out because a memory of theirs is not here.
     - `holdings` are imported records that hold secrets.
     - `embedded` memories got vectors of this installation's model afterwards; `note` says why none did.
     """
@@ -98,11 +95,8 @@ class ImportedPortable:
 
 
 def import_portable(call: Call, path: Path, *, embed: bool = True) -> ImportedPortable:
-    """Merge a portable file into the store. Nothing is written before the whole file was checked.
-
-    Cancelling takes effect between batches: what was merged stays, and the next run continues from there. A
-    caller that imports several files may `embed` after the last one.
-    """
+    """Merge a portable file into the store, once the whole file was checked. After a cancellation, between
+    batches, the next run continues. A caller that imports several files may `embed` after the last one."""
     if call.access != EVERYTHING:
         raise Forbidden("Importing a portable file needs access to the whole store.")
 
@@ -160,10 +154,8 @@ def check_portable(call: Call, path: Path) -> tuple[PortableContents, tuple[Hold
 
 
 def _usable(call: Call) -> Signature | None:
-    """The model whose vectors can be imported.
-
-    A store without vectors adopts the model of the first ones, so they must be of this installation's model.
-    """
+    """The model whose vectors can be imported. A store without vectors adopts the model of the first ones, so
+    they must be of this installation's model."""
     embedder = embedder_or_none(call.engine)
     return call.engine.store.signature() or (embedder.signature if embedder else None)
 

@@ -51,10 +51,8 @@ class PeerFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncResult:
-    """The files of other installations, what our own file holds, and whether it had to be written.
-
-    `removed` are files of our former names, `holdings` imported records that hold secrets.
-    """
+    """The files of other installations, what our own file holds, and whether it had to be written. `removed`
+    are files of our former names, `holdings` imported records that hold secrets."""
 
     folder: Path
     file: Path
@@ -99,8 +97,7 @@ def sync(call: Call, folder: Path) -> SyncResult:
 
 
 def _make_folder(folder: Path) -> None:
-    """Create the folder, but none above it: a missing one was mistyped, or is on a disk that is not
-    mounted."""
+    """Create the folder, but none above it: that one was mistyped, or its disk is not mounted."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(
             f"{folder} is not a folder.",
@@ -167,11 +164,8 @@ def _own_names(call: Call) -> tuple[list[str], list[str]]:
 
 
 def _remove_former(call: Call, folder: Path, peers: Sequence[PeerFile]) -> tuple[str, ...]:
-    """Remove the files of our former names, now that our file holds everything in them.
-
-    No installation would ever purge a deleted memory from them. Each is removed once: a file that comes back
-    belongs to the store that ours is a copy of.
-    """
+    """Remove the files of our former names, from which no installation would purge a deleted memory. Each is
+    removed once: a file that comes back belongs to the store that ours is a copy of."""
     names, removed = _own_names(call)
     former = {f"{name}{SUFFIX}" for name in names if name != call.engine.store.node}
     gone = [
@@ -215,10 +209,8 @@ def _note(call: Call, name: str, body: Mapping[str, str | list[str]]) -> None:
 
 
 def _write_own(call: Call, own: Path) -> tuple[PortableContents, bool]:
-    """Write our file beside the present one and replace that, unless both are the same.
-
-    A synchronising folder service would otherwise send it to every machine again.
-    """
+    """Write our file beside the present one, and replace that if they differ: a synchronising folder service
+    would otherwise send it to every machine again."""
     handle, name = tempfile.mkstemp(prefix=".", suffix=".partial", dir=own.parent)  # made with 0600
     new = Path(name)
     try:

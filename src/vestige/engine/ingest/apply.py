@@ -132,8 +132,7 @@ def _reinforced(known: Memory, draft: Draft, *, identical: bool) -> Memory:
 
 
 def _renewed(known: Memory, stated: Memory) -> datetime | None:
-    """The end of a state that was stated again: a new time to live, unless the state was given an earlier
-    end."""
+    """The end of a state that was stated again: a new time to live, unless it was given an earlier end."""
     if known.valid_until is None or stated.valid_until is None:
         return known.valid_until
     if known.valid_until - known.created_at < stated.valid_until - stated.created_at:

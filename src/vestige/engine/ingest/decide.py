@@ -98,11 +98,8 @@ def _find_identical(batch: IngestBatch, scope: str, memories: Sequence[Memory]) 
 
 
 def _fingerprints(memory: Memory) -> list[str]:
-    """The normal forms that a text is looked up by.
-
-    "Never push to main!" is an exclamation and has no rivals; without its typography it equals the plain
-    sentence. A turn of a thread has one form only.
-    """
+    """The normal forms that a text is looked up by. "Never push to main!" is an exclamation and has no
+    rivals; without its typography it equals the plain sentence. A turn of a thread has one form only."""
     mark = fingerprint(memory.content)
     return [mark] if memory.thread is not None else [mark, fingerprint(bare(memory.content))]
 
@@ -156,11 +153,8 @@ def _likeness(new: str, ours: Encoded, old: str, theirs: Encoded) -> NDArray[np.
 def rivals_by_words(
     batch: IngestBatch, memory: Memory, whole: NDArray[np.float32], near: Sequence[Scored], limit: int
 ) -> list[Scored]:
-    """Further rivals of a text that corrects something: memories that share its rare words.
-
-    A correction in free words ("turns out the deploy is on Thursday") may be nearer to other memories than to
-    the one it corrects.
-    """
+    """Further rivals of a text that corrects something: memories that share its rare words. "Turns out the
+    deploy is on Thursday" may be nearer to other memories than to the one it corrects."""
     if not announces(memory.content):
         return []
     where = Filter(scope=memory.scope, scope_only=True, valid_at=batch.now)
@@ -295,10 +289,8 @@ def _rival(batch: IngestBatch, index: int, draft: Draft, near: Scored) -> Rival:
 
 
 def _known_from(memory: Memory, new: Memory) -> datetime:
-    """From when on a memory is known to be true, compared with a new text.
-
-    A new text that states its beginning ("since March") is later than any memory with only a creation date.
-    """
+    """From when on a memory is known to be true, compared with a new text. One that states its beginning
+    ("since March") is later than any memory with only a creation date."""
     if new.valid_from is not None and memory.valid_from is None and memory.occurred_at is None:
         return new.valid_from
     return _begin_of(memory, memory.created_at)

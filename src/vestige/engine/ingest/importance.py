@@ -42,10 +42,8 @@ Queries = tuple[tuple[frozenset[str], datetime], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoding:
-    """How a memory was judged when it was encoded, and the factor by which its stability grew.
-
-    Without the mechanism `emotion`, valence and category are unknown.
-    """
+    """How a memory was judged when it was encoded, and the factor by which its stability grew. Without the
+    mechanism `emotion`, valence and category are unknown."""
 
     composite: float
     novelty: float
@@ -72,8 +70,7 @@ class ImportanceInputs:
     queries: Queries
 
     def weigh(self, index: int, proposal: GateInput, decision: Decision) -> Judgement:
-        """How much a draft matters, given the memories near it that the gate or `importance_inputs` have
-        found."""
+        """How much a draft matters, given the memories near it."""
         batch, content = self.batch, self.drafts[index].memory.content
         found = batch.rivals.get(index, self.near.get(index))
         scores = [proposal.nearest, decision.similarity, *(one.score for one in found or ())]
@@ -150,10 +147,8 @@ def _body(judged: Judgement, gain: float, *, felt: bool) -> dict[str, float | st
 
 
 def assess(call: Call, content: str, topics: Sequence[str], where: Filter) -> Judgement:
-    """How much a text would matter if it were written now; nothing is stored.
-
-    `topics` is what the caller works on: each counts as a query of this moment.
-    """
+    """How much a text would matter if it were written now; nothing is stored. Each of `topics`, what the
+    caller works on, counts as a query of this moment."""
     now = call.engine.now()
     draft = Memory(id=call.engine.new_id(), content=content, created_at=now, updated_at=now)
     known: dict[str, Record] = {}
@@ -182,8 +177,7 @@ def _recent_queries(call: Call) -> Queries:
 def _nearest(
     call: Call, texts: Sequence[str], made: Sequence[Embedded], where: Filter, known: dict[str, Record]
 ) -> list[list[Scored]]:
-    """The memories nearest to each text, by vectors if there are any, else by words; `known` gets their
-    records."""
+    """The memories nearest to each text, by vectors or else by words; `known` gets their records."""
     store, access = call.engine.store, call.access
     if made:
         wholes = np.stack([whole_vector(one) for one in made])

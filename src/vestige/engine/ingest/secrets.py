@@ -49,11 +49,8 @@ def screen_text(call: Call, text: str, *, policy: Policy | None = None) -> str:
 
 
 def screen_fields(call: Call, fields: Mapping[str, Any], policy: Policy | None = None) -> dict[str, Any]:
-    """The fields that hold secrets, with the secrets redacted; a field is a text, or a list or object of
-    texts.
-
-    Empty if nothing changes. Raises SecretFound if the policy refuses secrets.
-    """
+    """The fields (texts, or lists or objects of texts) that hold secrets, redacted; empty if none does.
+    Raises SecretFound if the policy refuses secrets."""
     policy = policy or call.engine.settings.memory.secrets
     if policy == "allow":
         return {}

@@ -63,9 +63,7 @@ class ArchiveRun:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoredMemories:
     """The memories that were restored, and from which archive; `missing` were deleted or restored before.
-
-    `duplicates` maps a restored memory to one that has stated exactly the same since.
-    """
+    `duplicates` maps a restored memory to one that has stated exactly the same since."""
 
     archive_id: str | None
     ids: tuple[str, ...]
@@ -74,8 +72,7 @@ class RestoredMemories:
 
 
 def find_faded(call: Call, asked: GcQuery) -> FadedMemories:
-    """The memories that may be archived now. Raises InvalidInput for a threshold that includes accessible
-    memories."""
+    """The memories that may be archived now; InvalidInput for a threshold above ABSURD_RETENTION."""
     if asked.below > ABSURD_RETENTION:
         raise InvalidInput(
             f"`min_retention` {asked.below:g} would archive memories that are well remembered.",
@@ -96,10 +93,8 @@ def find_faded(call: Call, asked: GcQuery) -> FadedMemories:
 
 
 def _low(asked: GcQuery, now: datetime) -> tuple[Filter, Filter]:
-    """Filters for faded memories: those with low retention, and those that are suppressed.
-
-    Suppression lowers accessibility without lowering retention; few memories are suppressed.
-    """
+    """Filters for faded memories: those with low retention, and the few that are suppressed, which lowers
+    accessibility without lowering retention."""
     where = Filter(scope=asked.scope, pinned=False, due_by=now, now=now)
     if asked.max_age_days is not None:
         where = replace(where, created_to=now - timedelta(days=asked.max_age_days))

@@ -34,10 +34,8 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """Two memories that cannot both be true: how they differ, and the trust in each.
-
-    `corrects`: the newer one says itself that it corrects the older one.
-    """
+    """Two memories that cannot both be true: how they differ, and the trust in each. `corrects`: the newer
+    one says itself that it corrects the older one."""
 
     newer: Record
     older: Record
@@ -51,11 +49,8 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContradictionSearch:
-    """The contradictions, latest first, and how much was compared.
-
-    `left_out` are accessible memories that were not compared: too long for a statement, or beyond the latest
-    MOST_MEMORIES.
-    """
+    """The contradictions, latest first, and how much was compared. `left_out` memories were too long for a
+    statement, or beyond the latest MOST_MEMORIES."""
 
     contradictions: tuple[Contradiction, ...]
     memories: int

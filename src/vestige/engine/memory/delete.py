@@ -36,8 +36,7 @@ def forget_search_words(call: Call, gone: Collection[Memory], now: datetime) -> 
 
 
 class RemoteDeletions:
-    """The words of memories whose deletion an import brings, or that were deleted here and come back in an
-    import."""
+    """The words of memories that an import deletes, or that were deleted here and come back in it."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -105,11 +104,9 @@ ENDING, ENDED = (SUPERSEDES, MERGES), ("superseded", MERGED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What was deleted, what was revived, and where words of the memory remain.
-
-    `still_in` are memories that it was merged into or from. `lingers_in` is a file of the store that holds
-    the words until a process that reads an older state of the store has finished.
-    """
+    """What was deleted and revived, and where words remain: `still_in` are memories it was merged into or
+    from, `lingers_in` a file that holds them until a process that reads an older state of the store has
+    finished."""
 
     deleted: tuple[str, ...]
     revived: tuple[str, ...]
@@ -120,10 +117,8 @@ class Forgotten:
 def forget(
     call: Call, memory_id: str, *, even_pinned: bool, with_merges: bool = False, with_parts: bool = False
 ) -> Forgotten:
-    """Delete a memory from every surface. Memories that it had superseded or merged are revived.
-
-    `with_merges` also deletes the memories it was merged into, `with_parts` those it was merged from.
-    """
+    """Delete a memory from every surface; what it had superseded or merged is revived. `with_merges` also
+    deletes the memories it was merged into, `with_parts` those it was merged from."""
 
     def attempt() -> Forgotten:
         load(call, memory_id)
@@ -182,11 +177,8 @@ def _check_pins(memories: Iterable[Memory], even_pinned: bool) -> None:
 
 
 def _heirs(call: Call, gone: Mapping[str, Memory], now: datetime) -> list[Change]:
-    """The changes to memories that the deleted ones had superseded or merged.
-
-    Deleting a wrong correction must not leave the right memory ended. If the deleted memory was itself
-    superseded, its successor takes over.
-    """
+    """The changes to memories that the deleted ones had superseded or merged: a wrong correction must not
+    leave the right memory ended. If the deleted one was itself superseded, its successor takes over."""
     store = call.engine.store
     edges = [edge for edge in store.edges(list(gone), access=call.access) if edge.kind in ENDING]
     ended = [edge.target_id for edge in edges if edge.source_id in gone and edge.target_id not in gone]

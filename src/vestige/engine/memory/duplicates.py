@@ -39,10 +39,8 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateCluster:
-    """Memories that are pairwise alike, the leading one first, each with its similarity to that one.
-
-    `score` is that of the pair which merges worst. `objections` are reasons to look before merging.
-    """
+    """Memories that are pairwise alike, the leading one first, each with its similarity to that one. `score`
+    is that of the pair which merges worst, `objections` are reasons to look before merging."""
 
     records: tuple[Record, ...]
     similarities: tuple[float, ...]
@@ -52,10 +50,8 @@ class DuplicateCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundDuplicates:
-    """The clusters that merge best, and how much was compared.
-
-    `by_words` memories were compared by words only, `left_out` not at all.
-    """
+    """The clusters that merge best, and how much was compared. `by_words` memories were compared by words
+    only, `left_out` not at all."""
 
     clusters: tuple[DuplicateCluster, ...]
     total: int

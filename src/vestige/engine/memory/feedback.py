@@ -31,10 +31,8 @@ class FeedbackResult:
 
 
 def give_feedback(call: Call, memory_id: str, evidence: Evidence) -> FeedbackResult:
-    """Log a piece of evidence and fold it into the memory's strength.
-
-    A promotion also lifts the memory's suppression and restores it from the archive.
-    """
+    """Log a piece of evidence and fold it into the memory's strength. A promotion also lifts the memory's
+    suppression and restores it from the archive."""
     engine, now = call.engine, call.engine.now()
 
     def attempt() -> tuple[Record, list[Happening]]:

@@ -60,10 +60,8 @@ def link(call: Call, source_id: str, target_id: str, kind: str, weight: float) -
 
 
 def unlink(call: Call, one: str, other: str, kind: str | None) -> list[Edge]:
-    """Cut the links of a kind between two memories, or all of them; returns those that were cut.
-
-    Links that record the past of a memory stay: InvalidInput if there are no others.
-    """
+    """Cut the links of a kind between two memories, or all of them; returns those that were cut. Links that
+    record the past of a memory stay: InvalidInput if there are no others."""
 
     def attempt() -> list[Edge]:
         for memory_id in (one, other):
@@ -97,12 +95,9 @@ def _history_link_error(edge: Edge) -> InvalidInput:
 
 
 def fade(call: Call) -> FadedLinks:
-    """Weaken learned links for the time since the last run, and cut the weakest.
-
-    Links of pinned memories stay as they are. There are many small transactions, and the first one records
-    the time of the run: a run that is interrupted has weakened a part of the links, and the others miss one
-    step.
-    """
+    """Weaken learned links for the time since the last run, and cut the weakest; those of pinned memories
+    stay. The first of many small transactions records the time: if a run is interrupted, the other links miss
+    a step."""
     store, now = call.engine.store, call.engine.now()
     pins = store.stream(Filter(pinned=True, archived=None), access=call.access)
     pinned = {record.memory.id for batch in pins for record in batch}
@@ -123,8 +118,7 @@ def fade(call: Call) -> FadedLinks:
 
 
 def _fading(edges: Sequence[Edge], since: datetime | None, now: datetime) -> Iterator[Link | Unlink]:
-    """The changes that time makes to links: those that are due become weaker, those that are too weak are
-    cut."""
+    """The changes that time makes to links: those that are due become weaker, or are cut."""
     ages = [(now - edge.created_at) / DAY for edge in edges]
     then = [0.0 if since is None else (since - edge.created_at) / DAY for edge in edges]
     due = fading_days(ages, then)
@@ -146,11 +140,8 @@ def _end(edge: Edge, at: datetime) -> Unlink:
 
 
 def _save(call: Call, changes: Sequence[Link | Unlink], *mark: Put) -> Sequence[Link | Unlink]:
-    """Commit the changes, with the mark; returns those that were committed.
-
-    A memory that was deleted meanwhile has taken its links with it. If nothing is left, no mark is written
-    either.
-    """
+    """Commit the changes, with the mark, without those whose memories were deleted meanwhile; returns the
+    rest. If nothing is left, no mark is written either."""
     if not changes:
         return ()
     patience = call.patience_seconds

@@ -118,11 +118,8 @@ def _outdated(planned: str) -> Conflict:
 
 
 def undo(call: Call, memory_id: str, *, even_changed: bool) -> Undone:
-    """Undo a merge: its parts are revived as they were, and the merged memory ends at its beginning.
-
-    It is refused if the merge was undone, merged further or superseded, or if a part was changed or deleted
-    since.
-    """
+    """Undo a merge: its parts are revived as they were, and the merged memory ends at its beginning. Refused
+    if it was undone, merged further or superseded, or if a part was changed or deleted since."""
     return retry_on_conflict(call, lambda: _undo(call, memory_id, even_changed))
 
 
@@ -157,10 +154,8 @@ def part_ids(merged: Memory) -> list[str]:
 
 
 def _check_merged(call: Call, memory: Memory, past: Sequence[Revision]) -> None:
-    """Raise InvalidInput unless a memory is a merge that can be undone.
-
-    The links say what is a merge, because a caller may write anything into the metadata of a memory.
-    """
+    """Raise InvalidInput unless a memory is a merge that can be undone. The links say what is one, because a
+    caller may write anything into metadata."""
     edges = call.engine.store.edges([memory.id], access=call.access)
     if not any(edge.kind == MERGES and edge.source_id == memory.id for edge in edges):
         raise InvalidInput(

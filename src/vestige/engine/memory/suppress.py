@@ -44,10 +44,8 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suppressed:
-    """A memory before and after it was suppressed or unsuppressed.
-
-    `neighbours` will be weakened later. `changed`: something else has changed in the memory meanwhile.
-    """
+    """A memory before and after it was suppressed or unsuppressed. `neighbours` will be weakened later.
+    `changed`: something else has changed in the memory meanwhile."""
 
     before: Record
     after: Record
@@ -92,8 +90,7 @@ def suppress(call: Call, memory_id: str) -> Suppressed:
 
 
 def unsuppress(call: Call, memory_id: str) -> Suppressed:
-    """Reverse the last suppression exactly. Raises Conflict if the memory is not suppressed, or that is
-    final."""
+    """Reverse the last suppression exactly; Conflict if the memory is not suppressed, or that is final."""
 
     def attempt() -> Suppressed:
         now = call.engine.now()
@@ -150,10 +147,7 @@ def _unswept(call: Call, now: datetime) -> list[Memory]:
 
 
 def _cascade(call: Call, seed: Memory, now: datetime) -> int | None:
-    """Weaken the neighbours of a suppressed memory; returns how many.
-
-    None if that was done before, or the suppression has changed.
-    """
+    """Weaken the neighbours of a suppressed memory: how many, or None if that was done or is obsolete."""
     store, name = call.engine.store, _document_id(seed)
     present = store.get_many([seed.id], access=call.access)
     if [one.memory.suppressed_at for one in present if one.memory.suppression_count] != [seed.suppressed_at]:

@@ -277,10 +277,8 @@ Event = TypeVar("Event", bound=Happening)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reaction:
-    """What a mechanism does after an event.
-
-    It has the access of the caller behind the event, unless it concerns only the store's own data (`own`).
-    """
+    """What a mechanism does after an event, with the access of the caller behind it, unless it concerns only
+    the store's own data (`own`)."""
 
     name: str
     event: type[Happening]

@@ -68,11 +68,8 @@ class LikelyQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicted:
-    """What is likely to be needed next.
-
-    `accuracy` is the share of the last `measured` predictions of which something was needed within the hour.
-    `degraded` says why these are only the newest strong memories.
-    """
+    """What is likely to be needed next. `accuracy` is the share of the last `measured` predictions of which
+    something was needed within the hour; `degraded` says why these are only the newest strong memories."""
 
     predictions: tuple[Prediction, ...]
     speculative: tuple[LikelyQuery, ...]

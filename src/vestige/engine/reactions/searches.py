@@ -142,10 +142,8 @@ def _learn(call: Call, happening: SearchPerformed) -> list[ConnectionDiscovered]
 
 
 def _deleted_since(call: Call, moment: datetime) -> bool:
-    """Whether any memory was deleted since then, by any caller.
-
-    The log has no index of times, so it is read backwards, until a page has nothing that late.
-    """
+    """Whether any memory was deleted since then, by any caller. The log has no index of times, so it is read
+    backwards, until a page has nothing that late."""
     before: int | None = None
     while page := call.engine.store.latest(LogQuery(before=before), access=EVERYTHING, limit=EVENTS):
         since = [event.kind for event in page if event.at >= moment]

@@ -74,10 +74,7 @@ def gather_as_known(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WordingVectors:
-    """Embedded texts: the best piece of each, as a pool holds it, and all of its pieces.
-
-    `query` are the token states of the query.
-    """
+    """Embedded texts: the best piece of each, as a pool holds it, all its pieces, and the query's tokens."""
 
     cosine: Floats
     starts: Integers
@@ -216,10 +213,8 @@ def log_events(
 
 
 def events_of(call: Call, memory_id: str) -> list[LogEvent]:
-    """The events of one memory in the order in which they happened.
-
-    Events that came from another machine are logged when they arrive, so this is not the commit order.
-    """
+    """The events of one memory in the order in which they happened. Those from another machine are logged
+    when they arrive, so this is not the commit order."""
     return sorted(log_events(call, access=call.access, memory_id=memory_id), key=stamp)
 
 

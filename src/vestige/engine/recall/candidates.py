@@ -23,12 +23,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
-    """How far a search goes.
-
-    `per_arm` are the candidates of each arm, `steps` the links followed in a row, `associations` the memories
-    that may join through them. Below `confidence` no answer is given. A hit needs `share` of the best hit's
-    score.
-    """
+    """How far a search goes: the candidates of each arm, the links followed in a row, the memories that may
+    join through them, the confidence that an answer needs, and the share of the best score that a hit
+    needs."""
 
     per_arm: int
     steps: int
@@ -59,10 +56,8 @@ DEPTHS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """The candidates, and how well their tokens match (None without token states).
-
-    `why_not` says why vectors took no part. `unread`: earlier wordings were left out (see `gather_as_known`).
-    """
+    """The candidates, and how well their tokens match (None without token states). `why_not` says why vectors
+    took no part. `unread`: earlier wordings were left out (see `gather_as_known`)."""
 
     pool: CandidatePool
     matched: Matched | None
@@ -108,8 +103,7 @@ def _gather(call: Call, asked: Asked, where: Filter, depth: Depth, least_cosine:
 def _matched(
     call: Call, text: str, encoded: Encoded, names: frozenset[int], pool: CandidatePool
 ) -> Matched | None:
-    """How well tokens match: notes with the query as written, conversations with it put to the speakers
-    ("you")."""
+    """How well tokens match: notes with the query as written, conversations with it put to "you"."""
     if encoded.tokens is None or not len(encoded.tokens.spans) or pool.sketch is None:
         return None
     noted = pool.traits.form == Form.NOTE

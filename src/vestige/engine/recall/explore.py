@@ -109,12 +109,8 @@ def _paths_between(call: Call, start: str, end: str, most: int) -> MemoryPaths:
 def around(
     call: Call, centre: Record, *, where: Filter, hops: int, most: int, named: Sequence[str] = ()
 ) -> dict[str, Record]:
-    """The memories within a number of hops of a memory: level by level, strongest links first, at most
-    `most`.
-
-    Only memories that pass the filter are visited. The centre, which comes first, and those in `named` always
-    are.
-    """
+    """At most `most` memories within some hops of a memory that pass the filter: level by level, strongest
+    links first. The centre, which comes first, and those in `named` need not pass."""
     records = {centre.memory.id: centre}
     level = [centre.memory.id]
     for _ in range(hops):
@@ -162,8 +158,7 @@ MOST_DRAWN_EDGES = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """Memories with their coordinates, the centre first, and the links among them; empty for an empty
-    store."""
+    """Memories with their coordinates, the centre first, and the links among them."""
 
     records: tuple[Record, ...] = ()
     places: Mapping[str, tuple[float, float]]

@@ -224,8 +224,7 @@ reported."""
 
 
 def find_absent_terms(call: Call, asked: Asked, where: Filter, found: Sequence[Memory]) -> tuple[str, ...]:
-    """The literals and names of the query that neither these memories nor any other accessible one
-    mentions."""
+    """The literals and names of the query that neither these nor any other accessible memory mentions."""
     if not asked.literals and not asked.particulars:
         return ()
     at_all_times = replace(where, valid_at=None)

@@ -34,9 +34,7 @@ STAMP = "vestige-%Y%m%d-%H%M%S.db"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionQuery:
     """What a session is about. `within` is where to look, `pins` the most pinned memories that could fit.
-
-    Without a `situation` no intentions are checked; without `foresee` nothing is predicted.
-    """
+    Without a `situation` no intentions are checked; without `foresee` nothing is predicted."""
 
     queries: tuple[str, ...]
     within: Filter
@@ -50,8 +48,7 @@ class SessionQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionMaterial:
-    """Everything the briefing may show, each part with the most important first; a memory may be in several
-    parts."""
+    """Everything the briefing may show, the most important first; a memory may be in several parts."""
 
     intentions: tuple[Looked, ...]
     pinned: tuple[Record, ...]
@@ -106,8 +103,7 @@ def record_briefing(call: Call, material: SessionMaterial, shown: Collection[str
 
 
 def needs(call: Call, *, memories: int, due: int) -> Needs:
-    """Whether a backup is missing or old, many memories are due for review, a dream is due, or something has
-    faded."""
+    """Whether a backup, reviews, a dream or archiving are due."""
     settings = call.engine.settings
     last = last_backup(settings.data_dir / BACKUPS)
     old = last is None or call.engine.now() - last > BACKUP_EVERY

@@ -98,8 +98,7 @@ class DreamFindings:
 
 
 def dream(call: Call, query: DreamQuery) -> Dreamed:
-    """Dream of a scope. Raises Conflict while another dream runs, InvalidInput if there are too few
-    memories."""
+    """Dream of a scope. Raises Conflict while another dream runs, InvalidInput for too few memories."""
     query = replace(query, scope=accessible_scope(call, query.scope))
     _check_enough(call, query)
     engine = call.engine
@@ -196,8 +195,7 @@ def _conflicts(
 
 
 def _states(memory: Memory) -> bool:
-    """Whether a memory is a statement by itself; in a conversation nearly everything was said otherwise
-    before."""
+    """Whether a memory is a statement by itself; in a conversation nearly everything was said before."""
     if len(memory.content) > LONG_CHARS or is_threaded(memory):
         return False
     return features(memory).form is not Form.TURN
@@ -345,10 +343,7 @@ def _strengthen(name: str, found: DreamFindings, now: datetime) -> RecordEvidenc
 def _history(
     call: Call, found: DreamFindings, counts: Mapping[str, int], evidence: Sequence[RecordEvidence]
 ) -> list[Put]:
-    """The row of the history, and the ids of what was strengthened, without text.
-
-    They cite no memory, so that they outlive the memories.
-    """
+    """The row of the history, and the ids of what was strengthened. They cite no memory, to outlive it."""
     row = history_row(call, DREAM, found.scope, {"turn": found.turn, **counts})
     names = [one.memory_id for one in evidence]
     strengthened = replace(row.document, kind=REPLAYED, body={"memories": names})

@@ -33,10 +33,8 @@ LINKED_BLOCK, MOST_EDGES = 100, 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """The memories that are replayed, those of them that mattered lately, and those near them.
-
-    `near` has pairs with at least one replayed end. `by_words`: there are no vectors to compare.
-    """
+    """The memories that are replayed, those of them that mattered lately, and those near them. `near` has
+    pairs with at least one replayed end. `by_words`: there are no vectors to compare."""
 
     replayed: Mapping[str, Record]
     salient: frozenset[str]
@@ -51,8 +49,7 @@ class Replay:
 
 
 def choose(call: Call, where: Filter, count: int, turn: int) -> tuple[list[Record], frozenset[str]]:
-    """The memories to replay: what mattered lately, the newest, and some of every age; and which ones
-    mattered."""
+    """The memories to replay (what mattered lately, the newest, some of every age), and which mattered."""
     lately = int(SALIENT_SHARE * count)
     mattered = _salient(call, where, lately)
     chosen = {one.memory.id: one for one in mattered}
@@ -87,8 +84,7 @@ def _of_all_ages(call: Call, where: Filter, wanted: int, turn: int) -> Iterator[
 def compare(
     call: Call, where: Filter, records: Sequence[Record], mattered: frozenset[str], least: float
 ) -> Replay:
-    """What the replayed memories are near to: in the whole scope by vectors, else among each other by
-    words."""
+    """What the replayed memories are near to: in the whole scope by vectors, else among them by words."""
     replayed = {record.memory.id: record for record in records}
     signature = call.engine.store.signature()
     near = _near_by_vectors(call, where, records, signature) if signature else {}

@@ -139,10 +139,7 @@ def dismiss(call: Call, insight_id: str) -> Document:
 
 
 def drop_stale(call: Call) -> int:
-    """Delete the insights whose sources have changed; returns how many.
-
-    If a source is only suppressed, that may be reversed, and the insight stays.
-    """
+    """Delete the insights whose sources have changed; returns how many. A suppressed source may come back."""
     offset, gone, read = 0, 0, PAGE
     while read == PAGE:
         call.check()

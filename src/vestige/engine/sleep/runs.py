@@ -90,9 +90,7 @@ class Lease:
 @contextmanager
 def alone(call: Call, name: str) -> Iterator[Call]:
     """Run as the only one of this name within the caller's access, in any process; Conflict if one runs.
-
-    Yields the call to work with: at every check it rests, and renews the lease.
-    """
+    Yields the call to work with: at every check it rests, and renews the lease."""
     lease = Lease(call, name, _take(call, name))
     try:
         yield throttled(call, lease.renew)
@@ -283,10 +281,7 @@ class Throttle:
 
 
 def throttled(call: Call, due: Callable[[], None]) -> Call:
-    """The same call, which rests at every `Call.check`, and runs `due` then.
-
-    Work inside throttled work does not rest twice.
-    """
+    """The same call, which at each `Call.check` rests (once within throttled work) and runs `due`."""
     pace = call.cancelled
     if not isinstance(pace, Throttle):
         rest = threading.Event().wait  # never set
