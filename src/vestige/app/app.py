@@ -267,7 +267,6 @@ def _here() -> Path | None:
 
 
 def open_store(settings: Settings, clock: Clock, *, server: bool = False) -> MemoryStore:
-    """The store that the settings select."""
     who = this_process(clock, server=server, exclusive=server and settings.storage.exclusive)
     match settings.storage.backend:
         case "memory":
@@ -284,7 +283,6 @@ def open_store(settings: Settings, clock: Clock, *, server: bool = False) -> Mem
 
 
 def transfer_ends(clock: Clock, who: Who) -> Ends:
-    """Resolves the stores of a transfer."""
     return Ends(clock=clock, machine=machine(), who=who)
 
 

@@ -38,25 +38,21 @@ class SqliteDatabase:
     now: Callable[[], datetime]
 
     def status(self) -> DatabaseStatus:
-        """The status of the file."""
         from vestige.store.sqlite.status import status
 
         return status(self.settings.database)
 
     def upgrade(self) -> Upgrade:
-        """What opening the store would do to its schema."""
         from vestige.store.sqlite.opening import plan
 
         return plan(self.settings.database)
 
     def remains(self) -> list[Trouble]:
-        """Problems of a store that cannot be opened, read from its files."""
         from vestige.store.sqlite.file.damage import examine_file
 
         return examine_file(self.settings.database, self.now())
 
     def restorer(self) -> "SqliteRestorer":
-        """The restorer that replaces the store by a backup."""
         from vestige.store.sqlite.backup.restore import SqliteRestorer
 
         return SqliteRestorer(who=self.who)
@@ -69,14 +65,12 @@ class PostgresDatabase:
     settings: Settings
 
     def status(self) -> DatabaseStatus:
-        """The status that the server reports."""
         address = self._address()
         from vestige.store.postgres.status import status
 
         return status(address)
 
     def upgrade(self) -> Upgrade:
-        """What opening the store would do to its schema."""
         address = self._address()
         from vestige.store.postgres.status import plan
 
@@ -105,7 +99,6 @@ class PostgresDatabase:
 
 
 def open_sqlite(settings: Settings, clock: Clock, *, who: Who, machine: str) -> MemoryStore:
-    """Open the store in the SQLite file."""
     from vestige.store.sqlite.store import SqliteStore
 
     prepare_directory(settings.data_dir)
@@ -208,9 +201,6 @@ def prepare_directory(data_dir: Path) -> None:
 
 
 # -- The two ends of a transfer ---------------------------------------------------------------------------
-
-if TYPE_CHECKING:
-    pass
 
 STATEMENT_SECONDS = 3_600.0
 """Stores are copied in small statements, but counting rows may take long."""

@@ -25,9 +25,9 @@ UNREADABLE = (OSError, ValueError, RuntimeError)
 
 
 def scope_of(folder: Path) -> str:
-    """The scope of the repository around a folder: named by host and path of its remote `origin`, so that
-    every clone has the same, else by the folder and a hash of its path. No other repository's scope can be
-    below it."""
+    """The scope of the repository around a folder, or the root scope outside any. It is named by path and
+    host of its remote `origin`, so that every clone has the same, else by the folder and a hash of its path.
+    No scope of another repository can be below it."""
     root = repository_of(folder)
     if root is None:
         return ROOT_SCOPE

@@ -55,7 +55,6 @@ def store_has_other_model(engine: Engine, embedder: Embedder) -> bool:
 
 
 def embed_memories(call: Call, embedder: Embedder, memories: Sequence[Memory]) -> list[Embedded]:
-    """The vectors of each memory, in order."""
     texts = [searchable(memory) for memory in memories]
     spans = [spans_of(memory) for memory in memories]
     pieces = [text[start:end] for text, cuts in zip(texts, spans, strict=True) for start, end in cuts]

@@ -41,8 +41,6 @@ EVENT_CHARS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewIntention:
-    """An intention to create."""
-
     description: str
     said: str | None
     trigger: Trigger
@@ -97,7 +95,6 @@ def _check_room(call: Call, scope: str) -> None:
 
 
 def find(call: Call, intention_id: str) -> Intention:
-    """One intention, or NotFound."""
     found = find_document(call, KIND, intention_id)
     if found is None:
         raise NotFound(
@@ -329,6 +326,5 @@ def _document(intention: Intention) -> Document:
 
 
 def _next(intention: Intention, now: datetime) -> Put:
-    """The change that saves the next version of an intention."""
     changed = replace(intention, version=intention.version + 1, updated_at=max(intention.updated_at, now))
     return Put(document=_document(changed))

@@ -84,7 +84,6 @@ def recheck(engine: Engine, key_id: str, now: datetime) -> ApiKey | None:
 
 
 def caller_of(key: ApiKey) -> Caller:
-    """The caller that a key stands for."""
     return Caller(
         name=key.label,
         permissions=frozenset(key.permissions),

@@ -29,7 +29,6 @@ from vestige.store.filter_rule import passes
 
 
 def created_event(memory: Memory, at: datetime) -> MemoryCreated:
-    """The event of a new memory."""
     return MemoryCreated(
         timestamp=at,
         places=places_of(memory),
@@ -98,7 +97,6 @@ def load(call: Call, memory_id: str) -> Record:
 
 
 def load_passing(call: Call, memory_ids: Sequence[str], where: Filter) -> list[Record]:
-    """Those of these memories that exist and pass the filter."""
     found = call.engine.store.get_many(memory_ids, access=call.access) if memory_ids else []
     return [one for one in found if passes(one.memory, where, call.access)]
 

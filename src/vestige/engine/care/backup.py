@@ -66,8 +66,6 @@ class MadeBackup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastBackup:
-    """The last backup that this installation made."""
-
     path: Path
     size: int
     at: datetime

@@ -138,8 +138,6 @@ class Examination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorCheck:
-    """One check."""
-
     name: str
     about: str
     look: Callable[[Examination], Iterator[Trouble]]
@@ -175,7 +173,6 @@ def post_mortem(why: StoreError, troubles: Sequence[Trouble]) -> DoctorReport:
 
 
 def examine(call: Call, *, deep: bool) -> list[Trouble]:
-    """Run every check and return its findings."""
     visit, found = Examination(call=call, deep=deep), []
     for done, one in enumerate(CHECKS):
         call.check()

@@ -139,7 +139,6 @@ def _embedding_finding(stats: StoreStats, embedder: EmbedderStatus) -> HealthFin
 
 
 def _reranker_finding(call: Call, reranker: RerankerStatus) -> HealthFinding:
-    """Whether the configured reranker works."""
     if reranker.state is not EmbedderState.FAILED:
         return HealthFinding()
     if not call.sees_installation:

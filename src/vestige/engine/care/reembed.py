@@ -164,7 +164,6 @@ def _estimate(call: Call, signature: Signature, bring: Callable[[], Embedder]) -
 
 
 def _pieces(call: Call) -> int:
-    """The number of pieces of all memories."""
     found = 0
     for records in call.engine.store.stream(access=EVERYTHING):
         call.check()
@@ -174,7 +173,6 @@ def _pieces(call: Call) -> int:
 
 
 def _size(embedded: Embedded) -> int:
-    """The bytes of vectors and tokens."""
     tokens = [one.tokens for one in embedded.pieces if one.tokens is not None]
     arrays = [one.vector for one in embedded.pieces], [a for one in tokens for a in (one.bits, one.asked)]
     return sum(array.nbytes for some in arrays for array in some)

@@ -80,7 +80,6 @@ def scan(call: Call, *, redact: bool) -> Scanned:
 
 
 def texts_of(memory: Memory) -> dict[str, Any]:
-    """The text fields of a memory by name."""
     texts = {name: getattr(memory, name) for name in TEXTS}
     return {name: value for name, value in texts.items() if value}
 

@@ -203,7 +203,6 @@ class _UnpackState:
             raise self.refusal("it unpacks to far more than a snapshot of its size can hold")
 
     def refusal(self, why: str) -> InvalidInput:
-        """The error for a file that is not unpacked."""
         return InvalidInput(
             f"{self.path} cannot be unpacked as a snapshot: {why}.",
             hint="Give a file made by `vestige backup --snapshot`.",
@@ -274,7 +273,6 @@ def _read_exactly(packed: gzip.GzipFile, size: int) -> bytes:
 
 @contextmanager
 def _unpack_errors(path: Path) -> Iterator[None]:
-    """Raise our errors for a file that cannot be unpacked."""
     try:
         yield
     except (zlib.error, EOFError, gzip.BadGzipFile, tarfile.HeaderError, UnicodeDecodeError) as exc:

@@ -74,7 +74,6 @@ class ImportAccount:
             self._places.setdefault((kind, note), place)
 
     def present(self, kind: str) -> None:
-        """Count a record that was here already."""
         self._present[kind] += 1
 
     def left(self, kind: str, place: str, reason: str, count: int = 1) -> None:
@@ -87,7 +86,6 @@ class ImportAccount:
             self._examples.append(ImportNote(kind=kind, place=place, what=reason, count=count))
 
     def outcome(self) -> ImportOutcome:
-        """The account so far."""
         kinds = dict.fromkeys([*self._imported, *self._present, *(kind for kind, _ in self._reasons)])
         return ImportOutcome(
             tallies={kind: self._tally(kind) for kind in kinds},

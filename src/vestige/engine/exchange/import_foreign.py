@@ -58,7 +58,6 @@ class DocumentImport:
 
     @cached_property
     def _dropped(self) -> set[tuple[str, str]]:
-        """The documents that were deleted here."""
         return {(event.payload["kind"], event.payload["id"]) for event in self._intake.logged(DROPPED)}
 
     def _there(self, kind: str, ids: Sequence[str]) -> set[str]:
@@ -66,7 +65,6 @@ class DocumentImport:
         return {one.id for one in found}
 
     def take_intentions(self, batch: Sequence[BroughtIntention]) -> None:
-        """Import some intentions."""
         there = self._there(KIND, [one.intention.id for one in batch])
         self._intake.take(foreign.INTENTION, batch, lambda one: self._intention(one, there))
 
@@ -262,7 +260,6 @@ class LinkImport:
         """Links that exist here now, or would after a dry run."""
 
     def take(self, batch: Sequence[BroughtEdge]) -> None:
-        """Import some links."""
         intake = self._intake
         ends = sorted({end for one in batch for end in (one.edge.source_id, one.edge.target_id)})
         intake.memories |= stored_ids(intake, ends)
@@ -285,7 +282,6 @@ class LinkImport:
 
     @cached_property
     def _cut(self) -> set[EdgeKey]:
-        """The links that were cut here."""
         return {
             (str(event.memory_id), event.payload["target"], event.payload["kind"])
             for event in self._intake.logged(UNLINKED)
@@ -302,5 +298,4 @@ class LinkImport:
 
 
 def stored_ids(intake: Intake, memory_ids: Sequence[str]) -> set[str]:
-    """Those of these memory ids that the store has."""
     return {record.memory.id for record in intake.store.get_many(memory_ids, access=intake.access)}

@@ -41,7 +41,6 @@ class DanglingLinks:
         self._links: set[tuple[str, str, str]] = set()
 
     def watch(self, batch: Sequence[EntityHistory]) -> None:
-        """Note the links of a batch."""
         self._links.update(
             (history.source_id, history.target_id, history.kind)
             for history in batch
@@ -49,7 +48,6 @@ class DanglingLinks:
         )
 
     def count(self) -> int:
-        """How many of them lack a memory."""
         ends = sorted({end for link in self._links for end in link[:2]})
         here: set[str] = set()
         for start in range(0, len(ends), BATCH):

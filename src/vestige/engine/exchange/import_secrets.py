@@ -80,7 +80,6 @@ class ImportedSecrets:
 
 
 def merge_holdings(several: Sequence[Sequence[Holding]]) -> tuple[Holding, ...]:
-    """The holdings of several imports, each record once."""
     found: defaultdict[Named, set[str]] = defaultdict(set)
     for holdings in several:
         for one in holdings:

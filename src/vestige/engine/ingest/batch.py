@@ -59,8 +59,7 @@ class NewText:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """One text to remember: the memory it would become, the fields the caller gave, whether to skip the gate.
-    `stated` is the validity in the text itself, `expires` that it ends only by the time to live of a
-    state."""
+    `stated` is the validity in the text itself; `expires`: it ends only as a state with a time to live."""
 
     memory: Memory
     given: frozenset[str] = frozenset()

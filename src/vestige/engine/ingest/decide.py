@@ -198,7 +198,6 @@ def decide_one(batch: IngestBatch, index: int, draft: Draft, weights: Importance
 
 
 def result_of(batch: IngestBatch, draft: Draft, decided: Decided, memory_id: str) -> Ingested:
-    """What became of a draft, for its caller."""
     decision, rival = decided.decision, decided.rival
     kept = batch.known[memory_id].memory
     hidden = rival is not None and (rival.suppression_count > 0 or rival.archived_at is not None)

@@ -167,7 +167,6 @@ def assess(call: Call, content: str, topics: Sequence[str], where: Filter) -> Ju
 
 
 def _recent_queries(call: Call) -> Queries:
-    """The last queries in the caller's scope."""
     return tuple((frozenset(one.terms), one.at) for one in searches(call, call.scope)[:LATELY])
 
 

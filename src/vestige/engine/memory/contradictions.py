@@ -109,7 +109,6 @@ def _everything(call: Call, where: Filter) -> Sequence[Record]:
 
 
 def _compare(survey: _ContradictionSurvey, one: int, other: int) -> None:
-    """Judge a pair of texts with words in common."""
     survey.pairs += 1
     newer, older = _in_time(survey, one, other)
     conflict = conflict_between(survey.records[newer].memory, survey.records[older].memory)

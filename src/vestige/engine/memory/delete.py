@@ -76,7 +76,6 @@ def _forget_words(call: Call, said: set[str], ids: Collection[str], now: datetim
 
 
 def _versions(call: Call, gone: Collection[Memory]) -> list[Memory]:
-    """Every version that these memories ever had."""
     # Also versions that the caller had no access to: they are not shown, and none of their words may stay.
     past = (call.engine.store.history(memory.id, access=EVERYTHING) for memory in gone)
     return [*gone, *(revision.memory for several in past for revision in several)]

@@ -117,7 +117,6 @@ def _mergeable(call: Call, where: Filter) -> tuple[Sequence[Record], int]:
 
 
 def _texts(call: Call, records: Sequence[Record]) -> Texts:
-    """The vectors and normal forms of all memories."""
     store = call.engine.store
     signature = store.signature()
     wholes = np.zeros((len(records), signature.dimension if signature else 1), dtype=np.float32)

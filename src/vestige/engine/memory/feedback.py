@@ -22,8 +22,6 @@ from vestige.store.contract.changes import Change, RecordEvidence, Revise
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackResult:
-    """A memory before and after a piece of evidence."""
-
     before: Record
     after: Record
     retention_before: float

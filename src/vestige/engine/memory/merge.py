@@ -149,7 +149,6 @@ def _undo(call: Call, memory_id: str, even_changed: bool) -> Undone:
 
 
 def part_ids(merged: Memory) -> list[str]:
-    """The ids of the parts of a merged memory, as it was then."""
     return [str(part_id) for part_id in merged.metadata[MERGED_FROM]]
 
 

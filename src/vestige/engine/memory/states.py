@@ -33,8 +33,6 @@ _RANK = {state.value: rank for rank, state in enumerate(MemoryState)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:
-    """A change of a memory's state."""
-
     at: datetime
     before: MemoryState
     after: MemoryState

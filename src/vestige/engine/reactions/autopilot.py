@@ -59,8 +59,6 @@ Stop = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReactionJob:
-    """A job, with a name for the log."""
-
     name: str
     run: Callable[[Stop], None]
     tries: int = 0
@@ -305,7 +303,6 @@ class Chore:
 
 
 def on(event: type[Event], reaction: Callable[[Call, Event], None], *, own: bool = False) -> Reaction:
-    """A reaction to events of one type."""
 
     def run(call: Call, happening: Happening) -> None:
         if isinstance(happening, event):

@@ -203,7 +203,6 @@ def _cluster(document: Document) -> CaptureCluster:
 
 
 def _gained(clusters: Iterable[CaptureCluster]) -> dict[str, float]:
-    """What each memory has gained by captures."""
     gained: defaultdict[str, float] = defaultdict(float)
     for memory_id, amount in (one for cluster in clusters for one in cluster.captured.items()):
         gained[memory_id] += amount

@@ -106,7 +106,6 @@ def forecast(call: Call, scope: str) -> tuple[Forecast, Document | None]:
 
 
 def put_forecast(scope: str, kept: Forecast, present: Document | None, now: datetime) -> Put:
-    """The change that stores the predictions of a scope."""
     return put_document(PREDICTION, _name(scope), present, now, scope=scope, body=forecast_body(kept))
 
 
@@ -177,7 +176,6 @@ def _changed_habits(
     memories: Mapping[str, Memory],
     at: datetime,
 ) -> Iterator[Put]:
-    """The habits that differ from their documents."""
     for name, habit in habits.items():
         present, body, scope = patterns.get(name), habit_body(habit), memories[name].scope
         if present is None or (present.body, present.scope) != (body, scope):

@@ -172,8 +172,8 @@ def _sketch(pieces: Sequence[Sequence[Piece]]) -> Sketch | None:
     """The tokens of each text, one text after the other; None without tokens."""
     tokens = [[piece.tokens for piece in one if piece.tokens is not None] for one in pieces]
     some = [several for several in tokens if several]
-    bits = [np.concatenate([one.bits for one in several])[:LONGEST_TOKENS] for several in some]
-    asked: list[Flags] = [np.concatenate([one.asked for one in all_])[:LONGEST_TOKENS] for all_ in some]
+    bits = [np.concatenate([one.bits for one in each])[:LONGEST_TOKENS] for each in some]
+    asked: list[Flags] = [np.concatenate([one.asked for one in each])[:LONGEST_TOKENS] for each in some]
     lengths = np.array([sum(len(one.asked) for one in several) for several in tokens], dtype=np.int64)
     there = np.minimum(lengths, LONGEST_TOKENS)[lengths > 0]
     if not len(there):
@@ -190,7 +190,6 @@ def _sketch(pieces: Sequence[Sequence[Piece]]) -> Sketch | None:
 
 
 def _matched(asked: Asked, meaning: _WordingVectors, pool: CandidatePool) -> Matched | None:
-    """How well the tokens match the query as it was written."""
     query = meaning.query
     if query is None or not len(query.spans) or pool.sketch is None:
         return None

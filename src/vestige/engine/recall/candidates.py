@@ -43,7 +43,6 @@ class Mode(enum.StrEnum):
 
     @property
     def depth(self) -> Depth:
-        """The numbers of this mode."""
         return DEPTHS[self]
 
 

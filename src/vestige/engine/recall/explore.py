@@ -32,8 +32,6 @@ BRIDGING_PATHS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Association:
-    """A memory at the other end of a link."""
-
     record: Record
     edge: Edge
 
@@ -65,7 +63,6 @@ class MemoryPaths:
 
 
 def associations(call: Call, memory_id: str, limit: int) -> Associations:
-    """The memories that are linked to a memory directly."""
     record = load(call, memory_id)
     edges = call.engine.store.edges([memory_id], access=call.access, heaviest=MOST_EDGES)
     records = _visible(call, [_other(edge, memory_id) for edge in edges], SHOWN)

@@ -87,7 +87,6 @@ def refer(call: Call, query: RecallQuery, moment: datetime) -> Reference:
 def _insights(
     call: Call, where: Filter, exhibits: Sequence[Exhibit], findings: Findings
 ) -> tuple[KeptInsight, ...]:
-    """The insights of dreams into the evidence."""
     names = [exhibits[at].memory.id for at in findings.roles]
     return tuple(insights_into(call, names, limit=INSIGHTS, known_at=where.known_at))
 

@@ -61,8 +61,6 @@ class SessionMaterial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """Maintenance that the store needs."""
-
     backup: bool
     review: bool
     dream: bool
@@ -70,7 +68,6 @@ class Needs:
 
 
 def collect(call: Call, asked: SessionQuery) -> SessionMaterial:
-    """Collect everything that the briefing may show."""
     now = call.engine.now()
     where = replace(asked.within, valid_at=now, include_suppressed=False)
     pinned = call.engine.store.find(replace(where, pinned=True), access=call.access, limit=asked.pins)

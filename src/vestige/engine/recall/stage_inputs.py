@@ -52,7 +52,6 @@ NO_LINKS = LinkedFinds(beyond={}, quota=0, inside=())
 def load_stage_inputs(
     call: Call, text: str, where: Filter, context: Floats, pool: CandidatePool, ranking: Ranking, depth: Depth
 ) -> tuple[StageInputs, LinkedFinds]:
-    """Load everything that the stages need."""
     now = call.engine.now()
     active, lent = _activated(call, ranking, depth, where.known_at)
     here = {memory_id: at for at, memory_id in enumerate(pool.ids)}

@@ -49,8 +49,6 @@ WINDOWS = {capture.KIND: timedelta(days=30), reconsolidation.KIND: timedelta(day
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationStep:
-    """What one step did: a count, and a note."""
-
     name: str
     count: int
     note: str | None = None
@@ -58,8 +56,6 @@ class ConsolidationStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consolidated:
-    """What a consolidation did, step by step."""
-
     id: str
     memories: int
     steps: tuple[ConsolidationStep, ...]

@@ -71,8 +71,6 @@ class DreamQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dreamed:
-    """The result of a dream."""
-
     id: str
     scope: str
     replayed: int

@@ -31,8 +31,6 @@ PAGE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptInsight:
-    """An insight as it is stored."""
-
     id: str
     kind: str
     text: str

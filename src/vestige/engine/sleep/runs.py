@@ -155,8 +155,6 @@ def _lease_lost(name: str, lost: RunClaim) -> Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """What a run did, and where."""
-
     id: str
     kind: str
     at: datetime
@@ -181,7 +179,6 @@ def accessible_scope(call: Call, scope: str) -> str:
 
 
 def history_row(call: Call, kind: str, scope: str, body: Mapping[str, Any], *, logged: bool = True) -> Put:
-    """The change that adds a row to the history."""
     name, now = call.engine.new_id(), call.engine.now()
     return put_document(kind, name, None, now, body=body, scope=scope, logged=logged)
 
@@ -276,7 +273,6 @@ class Throttle:
         return self._cancelled()
 
     def doing(self, due: Callable[[], None]) -> "Throttle":
-        """The same throttle with one more duty."""
         return Throttle(self._cancelled, self._monotonic, self._rest, (*self._duties, due))
 
 
