@@ -15,9 +15,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from vestige.app.databases import PostgresDatabase, SqliteDatabase, no_database, open_postgres, open_sqlite
+from vestige.app.databases import (
+    Ends,
+    PostgresDatabase,
+    SqliteDatabase,
+    no_database,
+    open_postgres,
+    open_sqlite,
+)
 from vestige.app.project_scope import folder_of, scope_of
-from vestige.app.transfer_ends import Ends
 from vestige.core.caller import LOCAL_USER, Caller, Invocation, Progress
 from vestige.core.clock import Clock as Clock
 from vestige.core.clock import Uuid7
@@ -159,11 +165,8 @@ class App:
             logger.debug("%s (request %s) took %.1f ms", operation.name, call.request_id, milliseconds)
 
     def _scope(self, roots: Sequence[str], caller: Caller = LOCAL_USER) -> str:
-        """The default scope of a client: the setting, else its first root in a project, else the working
-        directory.
-
-        The working directory of a server does not matter for network clients.
-        """
+        """The default scope of a client: the setting, else its first root in a project, else that of the
+        working directory, which does not matter for network clients."""
         otherwise = self._home if caller is LOCAL_USER else ROOT_SCOPE
         if self.engine.settings.memory.scope:
             return self._home
@@ -264,7 +267,6 @@ def _here() -> Path | None:
 
 
 def open_store(settings: Settings, clock: Clock, *, server: bool = False) -> MemoryStore:
-    """The store that the settings select."""
     who = this_process(clock, server=server, exclusive=server and settings.storage.exclusive)
     match settings.storage.backend:
         case "memory":
@@ -281,16 +283,7 @@ def open_store(settings: Settings, clock: Clock, *, server: bool = False) -> Mem
 
 
 def transfer_ends(clock: Clock, who: Who) -> Ends:
-    """Resolves the stores of a transfer."""
-    return Ends(
-        rng=clock.rng,
-        sleep=clock.sleep,
-        monotonic=clock.monotonic,
-        new_id=clock.new_id,
-        now=clock.now,
-        machine=machine(),
-        who=who,
-    )
+    return Ends(clock=clock, machine=machine(), who=who)
 
 
 def this_process(clock: Clock, *, server: bool = False, exclusive: bool = False) -> Who:

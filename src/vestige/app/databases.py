@@ -1,4 +1,4 @@
-"""Databases: opening the store, and maintenance. app.py selects one."""
+"""Databases: opening the store, maintenance, and the two ends of a transfer. app.py selects one."""
 
 import platform
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from vestige.core.clock import Clock
 from vestige.core.errors import ConfigError, InvalidInput, MissingExtra, StoreError
+from vestige.core.nearest import nearest_name
 from vestige.settings.settings import (
     DATABASE_NAME,
     PROJECT_DIRECTORY,
@@ -37,25 +38,21 @@ class SqliteDatabase:
     now: Callable[[], datetime]
 
     def status(self) -> DatabaseStatus:
-        """The status of the file."""
         from vestige.store.sqlite.status import status
 
         return status(self.settings.database)
 
     def upgrade(self) -> Upgrade:
-        """What opening the store would do to its schema."""
         from vestige.store.sqlite.opening import plan
 
         return plan(self.settings.database)
 
     def remains(self) -> list[Trouble]:
-        """Problems of a store that cannot be opened, read from its files."""
         from vestige.store.sqlite.file.damage import examine_file
 
         return examine_file(self.settings.database, self.now())
 
     def restorer(self) -> "SqliteRestorer":
-        """The restorer that replaces the store by a backup."""
         from vestige.store.sqlite.backup.restore import SqliteRestorer
 
         return SqliteRestorer(who=self.who)
@@ -68,14 +65,12 @@ class PostgresDatabase:
     settings: Settings
 
     def status(self) -> DatabaseStatus:
-        """The status that the server reports."""
         address = self._address()
         from vestige.store.postgres.status import status
 
         return status(address)
 
     def upgrade(self) -> Upgrade:
-        """What opening the store would do to its schema."""
         address = self._address()
         from vestige.store.postgres.status import plan
 
@@ -104,7 +99,6 @@ class PostgresDatabase:
 
 
 def open_sqlite(settings: Settings, clock: Clock, *, who: Who, machine: str) -> MemoryStore:
-    """Open the store in the SQLite file."""
     from vestige.store.sqlite.store import SqliteStore
 
     prepare_directory(settings.data_dir)
@@ -204,3 +198,129 @@ def prepare_directory(data_dir: Path) -> None:
             f"The data directory {data_dir} cannot be created: {exc.strerror}.",
             hint="Give another one with --data-dir or VESTIGE_DATA_DIR.",
         ) from exc
+
+
+# -- The two ends of a transfer ---------------------------------------------------------------------------
+
+STATEMENT_SECONDS = 3_600.0
+"""Stores are copied in small statements, but counting rows may take long."""
+CONNECTIONS = 4
+SCHEMES = ("postgresql://", "postgres://")
+ELSEWHERE = {
+    "sqlite": "`vestige backup` copies a file, and `vestige restore` puts it in another place.",
+    "postgres": "pg_dump and pg_restore copy a database.",
+}
+"""How to copy a store to another one of the same kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """Creates the ends of a transfer, for every kind of store."""
+
+    clock: Clock
+    machine: str
+    who: Who
+
+    def between(self, settings: Settings, source: str, destination: str) -> tuple[End, End]:
+        """Both ends of a transfer, each given by a kind of store, a path or a URL."""
+        kinds = (_kind(source), _kind(destination))
+        if kinds[0] == kinds[1]:
+            raise InvalidInput(
+                f"`vestige migrate` copies between different kinds of stores; both of these are {kinds[0]}.",
+                hint=ELSEWHERE[kinds[0]],
+            )
+        made = {"sqlite": self._sqlite, "postgres": self._postgres}
+        return made[kinds[0]](settings, source), made[kinds[1]](settings, destination)
+
+    def _sqlite(self, settings: Settings, word: str) -> End:
+        from vestige.store.sqlite.connection import WriterWait
+        from vestige.store.sqlite.opening import SqliteDependencies
+        from vestige.store.sqlite.transfer import SqliteEnd
+
+        path = settings.database if word in KINDS else _file(word)
+        waiting = WriterWait(
+            rng=self.clock.rng,
+            sleep=self.clock.sleep,
+            monotonic=self.clock.monotonic,
+            deadline_seconds=settings.storage.busy_seconds,
+        )
+        around = SqliteDependencies(
+            waiting=waiting,
+            new_id=self.clock.new_id,
+            now=self.clock.now,
+            machine=self.machine,
+            who=self.who,
+            synchronous=settings.storage.synchronous,
+        )
+        return SqliteEnd(
+            path=path,
+            around=around,
+            prepare=prepare_directory,
+            settings=('set [storage] backend = "sqlite"', *_steps_to_use(path, settings)),
+        )
+
+    def _postgres(self, settings: Settings, word: str) -> End:
+        postgres_store()  # raises MissingExtra if the driver is not installed
+        from vestige.store.postgres.opening import PostgresDependencies
+        from vestige.store.postgres.server.address import ServerAddress
+        from vestige.store.postgres.transfer import PostgresEnd
+
+        chosen = settings.storage.postgres
+        named = word in KINDS
+        around = PostgresDependencies(
+            sleep=self.clock.sleep,
+            monotonic=self.clock.monotonic,
+            new_id=self.clock.new_id,
+            now=self.clock.now,
+            wait_seconds=settings.storage.busy_seconds,
+            statement_seconds=max(STATEMENT_SECONDS, chosen.statement_seconds),
+            most_connections=CONNECTIONS,
+        )
+        elsewhere = () if named else ("set [storage.postgres] url to this address",)
+        return PostgresEnd(
+            place=ServerAddress(url=postgres_url(settings) if named else word, schema=chosen.schema_name),
+            around=around,
+            who=self.who,
+            settings=('set [storage] backend = "postgres"', *elsewhere),
+        )
+
+
+KINDS = {"sqlite": "sqlite", "postgres": "postgres", "postgresql": "postgres"}
+
+
+def _kind(word: str) -> str:
+    """The kind of store that a word, a path or a URL means. An unknown word is not a file to be created."""
+    if word in KINDS:
+        return KINDS[word]
+    if word.startswith(SCHEMES):
+        return "postgres"
+    if Path(word).expanduser().exists():
+        return "sqlite"
+    if "://" in word or not ("/" in word or "\\" in word or "." in word):
+        close = nearest_name(word, KINDS)
+        raise InvalidInput(
+            f"{word.partition('://')[0]!r} is not a store.",
+            hint=f"Did you mean `{close}`?"
+            if close
+            else "Give sqlite, postgres, a path or a postgresql:// URL.",
+            details={"allowed": ["sqlite", "postgres", "PATH", "postgresql://…"]},
+        )
+    return "sqlite"
+
+
+def _file(word: str) -> Path:
+    path = Path(word).expanduser().absolute()
+    is_folder = path.is_dir() or not (path.suffix or path.is_file())
+    return path / DATABASE_NAME if is_folder else path
+
+
+def _steps_to_use(path: Path, settings: Settings) -> tuple[str, ...]:
+    """How to make Vestige use a file, besides the backend."""
+    if path == settings.database:
+        return ()
+    if path.name == DATABASE_NAME:
+        return (f'give --data-dir "{path.parent}"',)
+    return (
+        f'run `vestige restore "{path}"`, which copies it into the data directory: a database file is only '
+        f"used under the name {DATABASE_NAME}",
+    )

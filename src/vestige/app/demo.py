@@ -60,11 +60,9 @@ class Scratch:
         self.app: App = open_app({**options, **apart}, clock=clock)
 
     def now(self) -> datetime:
-        """The current time of the scratch memory."""
         return self.time
 
     def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool like an agent."""
         return self.app.call_tool(Invocation(name=name, arguments=arguments, request_id="demo"))
 
 

@@ -25,12 +25,9 @@ UNREADABLE = (OSError, ValueError, RuntimeError)
 
 
 def scope_of(folder: Path) -> str:
-    """The scope of the repository around a folder, or the root scope outside any.
-
-    A repository with a remote `origin` is named by its path and host there, so that every clone on any
-    machine has the same scope. Without one it is named by its folder and a hash of the folder's path. No
-    scope of another repository can be below either name.
-    """
+    """The scope of the repository around a folder, or the root scope outside any. It is named by path and
+    host of its remote `origin`, so that every clone has the same, else by the folder and a hash of its path.
+    No scope of another repository can be below it."""
     root = repository_of(folder)
     if root is None:
         return ROOT_SCOPE

@@ -76,15 +76,12 @@ class Call:
 
     @property
     def sees_installation(self) -> bool:
-        """Whether the caller may see where and how this Vestige runs: its files, addresses and processes.
-
-        Only an administrator with access to everything may, as the user of the machine could.
-        """
+        """Whether the caller may see the files, addresses and processes of this Vestige: only an
+        administrator with access to everything."""
         return "admin" in self.permissions and self.access == EVERYTHING
 
     def check(self) -> None:
-        """Raise Cancelled or DeadlineExceeded if the caller has gone or time is up. Long work calls it
-        between steps."""
+        """Raise Cancelled or DeadlineExceeded if the caller has gone or time is up. Long work calls it."""
         if self.cancelled():
             raise Cancelled()
         if self.deadline is not None and self.engine.monotonic() > self.deadline:
@@ -142,11 +139,8 @@ def inaccessible_ids(call: Call, memory_ids: Iterable[str]) -> set[str]:
 
 
 def in_writable_domain(call: Call, memory: Memory) -> Memory:
-    """The memory in a domain that the caller may write to. A memory without domains gets the caller's domain.
-
-    Raises InvalidInput if the caller has several domains and names none, and Forbidden if it names only
-    others.
-    """
+    """The memory in a domain that the caller may write to: its own, or the caller's only one. Raises
+    InvalidInput if the caller has several domains and names none, Forbidden if it names only others."""
     domains = call.access.domains
     if domains is None or set(domains) & set(memory.domains):
         return memory
@@ -163,10 +157,8 @@ def in_writable_domain(call: Call, memory: Memory) -> Memory:
 
 
 def visible_scope(call: Call, scope: str) -> str:
-    """The scope under which a search is announced and learned from: its own, or the caller's default scope.
-
-    The default scope is used if the caller has no access to the scope it searched.
-    """
+    """The scope under which a search is announced and learned from: the one that was searched, or the
+    caller's default scope without access to that."""
     scopes = call.access.scopes
     return scope if scopes is None or any(covers(one, scope) for one in scopes) else call.scope
 

@@ -37,11 +37,8 @@ def spans_of(memory: Memory) -> list[tuple[int, int]]:
 
 
 def vectors_for(call: Call, memories: Sequence[Memory]) -> list[Embedded]:
-    """The vectors of each memory; an empty list if there is no model, it fails, or the store uses another
-    one.
-
-    A memory is stored without vectors rather than lost; `backfill` embeds it later.
-    """
+    """The vectors of each memory; empty if there is no model, it fails, or the store uses another one. A
+    memory is then stored without vectors, and `backfill` embeds it later."""
     embedder = embedder_or_none(call.engine)
     if embedder is None or store_has_other_model(call.engine, embedder):
         return []
@@ -58,7 +55,6 @@ def store_has_other_model(engine: Engine, embedder: Embedder) -> bool:
 
 
 def embed_memories(call: Call, embedder: Embedder, memories: Sequence[Memory]) -> list[Embedded]:
-    """The vectors of each memory, in order."""
     texts = [searchable(memory) for memory in memories]
     spans = [spans_of(memory) for memory in memories]
     pieces = [text[start:end] for text, cuts in zip(texts, spans, strict=True) for start, end in cuts]
@@ -97,10 +93,8 @@ def _in_slices(call: Call, embedder: Embedder, pieces: list[str]) -> list[Encode
 
 
 def backfill(call: Call, embedder: Embedder) -> int:
-    """Embed the memories that have no vectors of this model; returns how many.
-
-    If the store holds vectors of another model, nothing is done: the process that has that model embeds them.
-    """
+    """Embed the memories that have no vectors of this model; returns how many. If the store holds vectors of
+    another model, the process that has that model embeds them."""
     return 0 if store_has_other_model(call.engine, embedder) else embed_missing(call, embedder)
 
 
@@ -110,10 +104,8 @@ def missing_vectors(store: MemoryStore, embedder: Embedder, *, limit: int) -> li
 
 
 def embed_missing(call: Call, embedder: Embedder, *, coming: bool = False) -> int:
-    """Embed every memory that has no vectors of this model, or lost its token bits; returns how many.
-
-    With `coming`, the vectors are stored beside those of the model in use.
-    """
+    """Embed every memory that has no vectors of this model, or lost its token bits; returns how many. With
+    `coming`, the vectors are stored beside those of the model in use."""
     store = call.engine.store
     beside = embedder.signature if coming else None
     quiet = Call(engine=call.engine, cancelled=call.cancelled, deadline=call.deadline)

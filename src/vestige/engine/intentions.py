@@ -1,8 +1,9 @@
 """Intentions: reminders that are kept as documents, and shown when their trigger comes up."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Literal
 
 from vestige.cognition.intentions.intention import (
@@ -26,7 +27,7 @@ from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from vestige.core.events import EventScope, IntentionTriggered, MemoryCreated, preview
 from vestige.core.models import Filter
 from vestige.engine.context import Call
-from vestige.engine.revise import retry_on_conflict
+from vestige.engine.revise import find_document, retry_on_conflict
 from vestige.store.contract.changes import Drop, Put
 
 KIND = "intention"
@@ -40,8 +41,6 @@ EVENT_CHARS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewIntention:
-    """An intention to create."""
-
     description: str
     said: str | None
     trigger: Trigger
@@ -52,10 +51,8 @@ class NewIntention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntentionCheck:
-    """The result of a check: the intentions that came up, most urgent first, and those that wait.
-
-    `triggered` is cut to the limit; `total` counts all that came up.
-    """
+    """The result of a check: the intentions that came up, most urgent first and cut to the limit, those that
+    wait, and the number of all that came up."""
 
     triggered: tuple[Looked, ...]
     pending: tuple[Intention, ...]
@@ -63,8 +60,7 @@ class IntentionCheck:
 
 
 def create_intention(call: Call, wanted: NewIntention) -> Intention:
-    """Create an intention. It belongs to no domain, so a caller that is limited to domains cannot have
-    one."""
+    """Create an intention. It belongs to no domain, so a caller limited to domains cannot have one."""
     if call.access.domains is not None:
         raise Forbidden(
             "An intention belongs to no domain, and this caller is limited to domains.",
@@ -99,15 +95,14 @@ def _check_room(call: Call, scope: str) -> None:
 
 
 def find(call: Call, intention_id: str) -> Intention:
-    """One intention, or NotFound."""
-    found = call.engine.store.documents(KIND, access=call.access, ids=[intention_id], limit=1)
-    if not found:
+    found = find_document(call, KIND, intention_id)
+    if found is None:
         raise NotFound(
             f"There is no intention {intention_id}.",
             hint="Find the right id with `intention` and the action `list`.",
             details={"id": intention_id},
         )
-    return _intention(found[0])
+    return _intention(found)
 
 
 def change(call: Call, intention_id: str, decide: Callable[[Intention], Intention]) -> Intention:
@@ -142,16 +137,18 @@ def delete(call: Call, intention_id: str) -> Intention:
 def intentions(call: Call, within: Filter) -> list[Intention]:
     """Every intention of a scope and, if the filter says `inherited`, of the scopes above it."""
     found: dict[str, Intention] = {}
-    for page in _pages(call, within):
+    read, offset = partial(call.engine.store.documents, KIND, access=call.access, limit=PAGE), 0
+    while page := read(scope=within.scope, inherited=within.inherited, offset=offset):
         found.update((one.id, _intention(one)) for one in page)
+        if len(page) < PAGE:
+            break
+        offset += PAGE
+        call.check()
     return list(found.values())
 
 
 def intentions_by_status(call: Call, within: Filter, which: Which) -> list[Intention]:
-    """The intentions with a status: those that came up first, ended ones last.
-
-    Intentions that ended long ago are left out. Nothing is changed.
-    """
+    """The intentions with a status, unless they ended long ago: those that came up first, ended ones last."""
     now = call.engine.now()
     kept = [one for one in intentions(call, within) if not outlived(one, now)]
     wanted = [one for one in kept if _has_status(one, which, now)]
@@ -174,19 +171,16 @@ def _has_status(intention: Intention, which: Which, now: datetime) -> bool:
 
 
 def check(call: Call, situation: TriggerSituation, within: Filter, *, limit: int) -> IntentionCheck:
-    """The intentions that come up in a situation. That they were shown is saved, in one transaction.
-
-    Of several processes that check at once, one is first. A check within half an hour shows the same again.
-    """
+    """The intentions that come up in a situation. That they were shown is saved; of several processes that
+    check at once, one is first. A check within half an hour shows the same again."""
     return retry_on_conflict(call, lambda: _check(call, situation, within, limit))
 
 
 def _check(call: Call, situation: TriggerSituation, within: Filter, limit: int) -> IntentionCheck:
     waiting = [one for one in intentions(call, within) if one.ended is None]
     looked = [look(one, situation) for one in waiting]
-    triggered = sorted(
-        (one for one in looked if one.shown), key=lambda one: _urgency(one.after, situation.now)
-    )
+    triggered = [one for one in looked if one.shown]
+    triggered.sort(key=lambda one: _urgency(one.after, situation.now))
     shown = triggered[:limit]
     names = {one.after.id for one in shown}
     after = [one.after if one.after.id in names else one.unshown for one in looked]
@@ -196,17 +190,14 @@ def _check(call: Call, situation: TriggerSituation, within: Filter, limit: int) 
         call.engine.store.commit(changes, access=call.access)
     before = {one.id: one for one in waiting}
     _announce(call, [one.after for one in shown if _is_new_firing(one, before[one.after.id])], situation.now)
-    pending = sorted(
-        (one for one in after if one.id not in names), key=lambda one: _order(one, situation.now)
-    )
+    pending = [one for one in after if one.id not in names]
+    pending.sort(key=lambda one: _order(one, situation.now))
     return IntentionCheck(triggered=tuple(shown), pending=tuple(pending), total=len(triggered))
 
 
 def relevant(call: Call, situation: TriggerSituation, within: Filter) -> list[Looked]:
-    """The intentions that matter at the start of a session: triggered, overdue or of high priority.
-
-    Nothing is changed: this does not count as a reminder.
-    """
+    """The intentions that matter at the start of a session: triggered, overdue or of high priority. That does
+    not count as a reminder, so nothing is changed."""
     now = situation.now
     looked = [look(one, situation) for one in intentions(call, within)]
     wanted = [one for one in looked if one.shown or _matters(one.unshown, now)]
@@ -214,8 +205,7 @@ def relevant(call: Call, situation: TriggerSituation, within: Filter) -> list[Lo
 
 
 def poll(call: Call) -> tuple[Intention, ...]:
-    """Announce the intentions that have become due since the last poll. The next check shows them all the
-    same."""
+    """Announce the intentions that have become due since the last poll; the next check shows them still."""
     situation = TriggerSituation(now=call.engine.now())
     return retry_on_conflict(call, lambda: _announce_triggered(call, situation, Filter()))
 
@@ -291,11 +281,8 @@ def _announce(call: Call, came_up: Sequence[Intention], now: datetime) -> None:
 
 
 def _matters(intention: Intention, now: datetime) -> bool:
-    status = intention.status_at(now)
-    return (
-        status in (IntentionStatus.ACTIVE, IntentionStatus.TRIGGERED)
-        and intention.priority_at(now) >= Priority.HIGH
-    )
+    waiting = intention.status_at(now) in (IntentionStatus.ACTIVE, IntentionStatus.TRIGGERED)
+    return waiting and intention.priority_at(now) >= Priority.HIGH
 
 
 def _urgency(intention: Intention, now: datetime) -> tuple[int, datetime, str]:
@@ -313,24 +300,6 @@ def _order(intention: Intention, now: datetime) -> tuple[int, datetime, int, str
 
 
 # -- Documents -----------------------------------------------------------------------------------
-
-
-def _pages(call: Call, within: Filter) -> Iterator[list[Document]]:
-    offset = 0
-    while True:
-        page = call.engine.store.documents(
-            KIND,
-            access=call.access,
-            scope=within.scope,
-            inherited=within.inherited,
-            limit=PAGE,
-            offset=offset,
-        )
-        yield page
-        if len(page) < PAGE:
-            return
-        offset += PAGE
-        call.check()
 
 
 def _intention(document: Document) -> Intention:
@@ -357,6 +326,5 @@ def _document(intention: Intention) -> Document:
 
 
 def _next(intention: Intention, now: datetime) -> Put:
-    """The change that saves the next version of an intention."""
     changed = replace(intention, version=intention.version + 1, updated_at=max(intention.updated_at, now))
     return Put(document=_document(changed))

@@ -84,7 +84,6 @@ def recheck(engine: Engine, key_id: str, now: datetime) -> ApiKey | None:
 
 
 def caller_of(key: ApiKey) -> Caller:
-    """The caller that a key stands for."""
     return Caller(
         name=key.label,
         permissions=frozenset(key.permissions),
@@ -98,11 +97,7 @@ def revoke(call: Call, which: str) -> ApiKey:
 
 
 def rotate(call: Call, which: str) -> tuple[ApiKey, ApiKey, str]:
-    """Replace a key by a new one with the same label, permissions and filters: the old key, the new key, its
-    text.
-
-    A key with an expiry time gets the same lifetime again.
-    """
+    """Replace a key by a new one with the same rights and lifetime: the old key, the new key, its text."""
     engine, old = call.engine, _find_key(call, which)
     now, text = engine.now(), key_text(engine.entropy(RANDOM_BYTES))
     key = replace(

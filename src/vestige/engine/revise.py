@@ -7,8 +7,9 @@ created, changed, deleted and linked memories are built here, so that every writ
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from vestige.core.documents import Document
 from vestige.core.errors import Conflict, IdempotencyConflict, NotFound
 from vestige.core.events import (
     ConnectionDiscovered,
@@ -18,16 +19,16 @@ from vestige.core.events import (
     preview,
     scopes_of,
 )
-from vestige.core.models import Edge, Evidence, Memory, Record
+from vestige.core.models import ROOT_SCOPE, Access, Edge, Evidence, Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
-from vestige.store.contract.changes import Change, RecordEvidence, Revise
+from vestige.store.contract.changes import Change, Put, RecordEvidence, Revise
+from vestige.store.filter_rule import passes
 
 # -- Events about memories ------------------------------------------------------------------------------
 
 
 def created_event(memory: Memory, at: datetime) -> MemoryCreated:
-    """The event of a new memory."""
     return MemoryCreated(
         timestamp=at,
         scopes=scopes_of(memory),
@@ -39,11 +40,8 @@ def created_event(memory: Memory, at: datetime) -> MemoryCreated:
 
 
 def updated_event(memory: Memory, at: datetime, names: Iterable[str]) -> MemoryUpdated:
-    """The event that these fields of a memory have changed.
-
-    It is sent to the scopes where the memory is now: a listener with access only to the former ones does not
-    see the new text.
-    """
+    """The event that these fields of a memory have changed. It is sent to the scopes where the memory is now:
+    a listener with access only to the former ones does not see the new text."""
     return MemoryUpdated(
         timestamp=at,
         scopes=scopes_of(memory),
@@ -98,17 +96,19 @@ def load(call: Call, memory_id: str) -> Record:
     )
 
 
+def load_passing(call: Call, memory_ids: Sequence[str], where: Filter) -> list[Record]:
+    found = call.engine.store.get_many(memory_ids, access=call.access) if memory_ids else []
+    return [one for one in found if passes(one.memory, where, call.access)]
+
+
 def next_revision(memory: Memory, now: datetime) -> Memory:
     """The memory as its next revision. `updated_at` never goes backwards in a history."""
     return replace(memory, revision=memory.revision + 1, updated_at=max(memory.updated_at, now))
 
 
 def retry_on_conflict(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
-    """Run load → decide → save again after a Conflict, up to ATTEMPTS times.
-
-    A Conflict means that another process changed the same memory in between, or the model of the store's
-    vectors.
-    """
+    """Run load → decide → save up to ATTEMPTS times: a Conflict means that another process changed the same
+    memory in between, or the model of the store's vectors."""
     for _ in range(ATTEMPTS - 1):
         try:
             return attempt()
@@ -120,10 +120,8 @@ def retry_on_conflict(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
 
 
 def save(call: Call, changes: Sequence[Change]) -> None:
-    """Commit changes to memories that the caller did not name.
-
-    If one was deleted meanwhile, a Conflict is raised, so that `retry_on_conflict` decides again without it.
-    """
+    """Commit changes to memories that the caller did not name. If one was deleted meanwhile, a Conflict is
+    raised, so that `retry_on_conflict` decides again without it."""
     try:
         call.engine.store.commit(changes, access=call.access, patience_seconds=call.patience_seconds)
     except NotFound as exc:
@@ -138,10 +136,7 @@ def revise(
     reason: str,
     evidence: Evidence | None = None,
 ) -> tuple[Record, bool]:
-    """Apply `change` to a memory and save it, with evidence for its strength if given.
-
-    Returns the record, and whether anything changed.
-    """
+    """Change a memory and save it, with evidence if given: the record, and whether anything changed."""
 
     def attempt() -> tuple[Record, bool]:
         record = load(call, memory_id)
@@ -170,3 +165,50 @@ def changed_fields(before: Memory, after: Memory) -> list[str]:
     """The names of the fields that differ, apart from bookkeeping."""
     names = (field.name for field in fields(Memory))
     return [n for n in names if n not in BOOKKEEPING and getattr(before, n) != getattr(after, n)]
+
+
+# -- Documents ------------------------------------------------------------------------------------------
+
+
+def find_document(call: Call, kind: str, name: str, *, access: Access | None = None) -> Document | None:
+    """The document of a kind with this id, within the caller's access or the given one."""
+    found = call.engine.store.documents(kind, access=access or call.access, ids=[name], limit=1)
+    return found[0] if found else None
+
+
+def documents_by_id(call: Call, kind: str, ids: Sequence[str]) -> dict[str, Document]:
+    """Those of these documents that exist."""
+    found = call.engine.store.documents(kind, access=call.access, ids=ids, limit=len(ids)) if ids else ()
+    return {one.id: one for one in found}
+
+
+def put_document(
+    kind: str,
+    name: str,
+    held: Document | None,
+    now: datetime,
+    *,
+    body: Mapping[str, Any],  # Any: JSON
+    scope: str = ROOT_SCOPE,
+    cites: tuple[str, ...] = (),
+    logged: bool = False,
+) -> Put:
+    """The change that writes a document: its first version, or the one after `held`."""
+    document = Document(
+        kind=kind,
+        id=name,
+        body=body,
+        scope=scope,
+        cites=cites,
+        version=held.version + 1 if held else 1,
+        created_at=held.created_at if held else now,
+        updated_at=now,
+    )
+    return Put(document=document, logged=logged)
+
+
+def with_body(document: Document, body: Mapping[str, Any], now: datetime, *, logged: bool = True) -> Put:
+    """The change that writes the next version of a document with another body, and nothing else new."""
+    latest = max(now, document.updated_at)
+    changed = replace(document, body=body, version=document.version + 1, updated_at=latest)
+    return Put(document=changed, logged=logged)

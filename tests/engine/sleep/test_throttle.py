@@ -9,7 +9,7 @@ import pytest
 from testbed.world import World
 from vestige.core.errors import Cancelled
 from vestige.engine.context import Call
-from vestige.engine.sleep.throttle import MOST_SECONDS, Throttle, throttled
+from vestige.engine.sleep.runs import MOST_SECONDS, Throttle, throttled
 
 
 def test_it_rests_as_long_as_it_worked_and_no_longer_than_it_may() -> None:

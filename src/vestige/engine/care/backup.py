@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
-from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput, StoreBusy, StoreError, StoreFull, VestigeError
 from vestige.core.events import BackupCompleted
 from vestige.core.models import ANYTHING, EVERYTHING
@@ -26,9 +25,8 @@ from vestige.engine.care.filenames import (
     under_free_name,
 )
 from vestige.engine.context import Call
-from vestige.engine.revise import retry_on_conflict
+from vestige.engine.revise import find_document, put_document, retry_on_conflict
 from vestige.settings.settings import DATABASE_NAME
-from vestige.store.contract.changes import Put
 
 logger = logging.getLogger(__name__)
 
@@ -68,8 +66,6 @@ class MadeBackup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastBackup:
-    """The last backup that this installation made."""
-
     path: Path
     size: int
     at: datetime
@@ -85,10 +81,8 @@ class RotatedBackup:
 
 
 def backup(call: Call, wanted: BackupRequest) -> MadeBackup:
-    """Copy the store to the named file, or to a dated one in the data directory, and check the copy.
-
-    Only a local user may name a path; other callers name a file in the backups folder.
-    """
+    """Copy the store to the named file or a dated one in backups/, and check the copy. Only a local user may
+    name a path; other callers name a file in that folder."""
     path, packed = wanted.path, wanted.snapshot
     if wanted.rotate and (path is not None or packed):
         raise InvalidInput(
@@ -123,8 +117,7 @@ def _copy(call: Call, path: Path) -> MadeBackup:
 
 
 def _pack(call: Call, path: Path) -> MadeBackup:
-    """The data directory in one file. The copy of the database is of one moment; other files do not change
-    once written."""
+    """Pack the data directory with a copy of the database; the other files never change once written."""
     if path.exists():
         raise name_taken(path)
     _ensure_folder(call, path)
@@ -225,7 +218,7 @@ def due(call: Call) -> bool:
     last = next(reversed(rotated_backups(_folder(call))), None)
     if last is not None and timedelta(0) <= now - last.at < timedelta(hours=hours):
         return False
-    failed = _noted(call, FAILED)
+    failed = find_document(call, KIND, FAILED, access=EVERYTHING)
     if failed and timedelta(0) <= now - failed.updated_at < RETRY:
         return False
     return engine.store.count(ANYTHING, access=EVERYTHING) > 0
@@ -236,7 +229,7 @@ def due(call: Call) -> bool:
 
 def last_backup(call: Call) -> LastBackup | None:
     """The last backup made by this installation, in any folder."""
-    noted = _noted(call, LAST)
+    noted = find_document(call, KIND, LAST, access=EVERYTHING)
     if noted is None:
         return None
     body = noted.body
@@ -274,28 +267,13 @@ def _record_backup(call: Call, made: MadeBackup) -> MadeBackup:
     return made
 
 
-def _noted(call: Call, name: str) -> Document | None:
-    found = call.engine.store.documents(KIND, ids=[name], access=EVERYTHING, limit=1)
-    return next(iter(found), None)
-
-
 def _note(call: Call, name: str, body: dict[str, str | int]) -> None:
-    """Record what became of a backup, for all processes. It is not part of the memory, so no event is
-    logged."""
+    """Record what became of a backup, for all processes. It is not part of the memory: nothing is logged."""
 
     def attempt() -> None:
-        now, held = call.engine.now(), _noted(call, name)
-        document = Document(
-            kind=KIND,
-            id=name,
-            body=body,
-            version=held.version + 1 if held else 1,
-            created_at=held.created_at if held else now,
-            updated_at=now,
-        )
-        call.engine.store.commit(
-            [Put(document=document, logged=False)], access=EVERYTHING, patience_seconds=NOTE_SECONDS
-        )
+        held = find_document(call, KIND, name, access=EVERYTHING)
+        put = put_document(KIND, name, held, call.engine.now(), body=body)
+        call.engine.store.commit([put], access=EVERYTHING, patience_seconds=NOTE_SECONDS)
 
     retry_on_conflict(call, attempt)
 

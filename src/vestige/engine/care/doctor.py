@@ -7,9 +7,11 @@ the versions are read once, and the derived data is compared with what follows f
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from vestige import __version__
 from vestige.cognition.fsrs.strength import fold
+from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput, StoreError, VestigeError
 from vestige.core.models import EVERYTHING, Edge, Strength
 from vestige.embed.background import EmbedderState
@@ -40,10 +42,8 @@ EdgeName = tuple[str, str, str]
 
 @dataclass(slots=True, kw_only=True)
 class CanonicalState:
-    """What the log and the versions say: strengths, edges, citations of documents, the curve in force.
-
-    `impossible` are histories that contradict themselves: the memory id, if it is a memory, and why.
-    """
+    """What the log and the versions say. `impossible` are histories that contradict themselves: the memory
+    id, if it is a memory, and why."""
 
     position: int
     curves: Curves = field(default_factory=Curves)
@@ -58,11 +58,11 @@ def read_canonical(call: Call) -> CanonicalState:
     store, done = call.engine.store, 0
     last = store.latest(LogQuery(), access=EVERYTHING, limit=1)
     state = CanonicalState(position=last[0].position if last else 0)
-    for lives in store.histories(access=EVERYTHING):
+    for histories in store.histories(access=EVERYTHING):
         call.check()
-        for life in lives:
-            _add_history(state, life)
-        done += len(lives)
+        for history in histories:
+            _add_history(state, history)
+        done += len(histories)
         call.progress(done, None, f"{done} histories read")
     there = state.strengths.keys()
     state.edges = {name: one for name, one in state.edges.items() if there >= {name[0], name[1]}}
@@ -71,38 +71,31 @@ def read_canonical(call: Call) -> CanonicalState:
 
 def changed_since(call: Call, state: CanonicalState) -> set[str]:
     """The memories that have changed since the canonical state was read."""
-    return set(_changed_ids(call, state.position))
+    events = log_events(call, access=EVERYTHING, after=state.position)
+    ends = (end for event in events for end in (event.memory_id, event.payload.get("target")))
+    return {end for end in ends if isinstance(end, str)}
 
 
-def _add_history(state: CanonicalState, life: EntityHistory) -> None:
+def _add_history(state: CanonicalState, history: EntityHistory) -> None:
     try:
-        check(life)
+        check(history)
     except InvalidInput as exc:
-        state.impossible.append((life.memory_id if isinstance(life, MemoryHistory) else None, exc.message))
-    match life:
+        memory_id = history.memory_id if isinstance(history, MemoryHistory) else None
+        state.impossible.append((memory_id, exc.message))
+    match history:
         case CurveHistory():
-            state.curves = Curves.from_events(life.events)
+            state.curves = Curves.from_events(history.events)
         case MemoryHistory():
-            memory = present(life)
+            memory = present(history)
             if memory is not None:
-                seen = state.curves.sightings(life.events)
+                seen = state.curves.sightings(history.events)
                 state.strengths[memory.id] = fold(memory.created_at, seen, state.curves.present)
         case EdgeHistory():
-            found = edge(life)
+            found = edge(history)
             if found is not None:
-                state.edges[life.source_id, life.target_id, life.kind] = found
-        case DocumentHistory():
-            if life.document is not None:
-                state.cited[f"{life.kind} {life.id}"] = life.document.cites
-
-
-def _changed_ids(call: Call, position: int) -> Iterator[str]:
-    for event in log_events(call, access=EVERYTHING, after=position):
-        if event.memory_id is not None:
-            yield event.memory_id
-        target = event.payload.get("target")
-        if isinstance(target, str):
-            yield target
+                state.edges[history.source_id, history.target_id, history.kind] = found
+        case DocumentHistory(document=Document() as document):
+            state.cited[f"{history.kind} {history.id}"] = document.cites
 
 
 # -- Examination and repair -----------------------------------------------------------------------------
@@ -131,25 +124,20 @@ class DoctorReport:
     others: tuple[Who, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Examination:
     """One run of all checks. The canonical state is read once, when a check first needs it."""
 
     call: Call
     deep: bool
-    _canonical: CanonicalState | None = None
 
+    @cached_property
     def canonical(self) -> CanonicalState:
-        """The canonical state."""
-        if self._canonical is None:
-            self._canonical = read_canonical(self.call)
-        return self._canonical
+        return read_canonical(self.call)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorCheck:
-    """One check."""
-
     name: str
     about: str
     look: Callable[[Examination], Iterator[Trouble]]
@@ -185,7 +173,6 @@ def post_mortem(why: StoreError, troubles: Sequence[Trouble]) -> DoctorReport:
 
 
 def examine(call: Call, *, deep: bool) -> list[Trouble]:
-    """Run every check and return its findings."""
     visit, found = Examination(call=call, deep=deep), []
     for done, one in enumerate(CHECKS):
         call.check()
@@ -244,12 +231,11 @@ def _repair(call: Call, repairs: list[str]) -> None:
 
 
 def _store(visit: Examination) -> Iterator[Trouble]:
-    store, now = visit.call.engine.store, visit.call.engine.now()
-    yield from store.examine(now, deep=visit.deep)
+    yield from visit.call.engine.store.examine(visit.call.engine.now(), deep=visit.deep)
 
 
 def _history(visit: Examination) -> Iterator[Trouble]:
-    impossible = visit.canonical().impossible
+    impossible = visit.canonical.impossible
     of_memories = [memory_id for memory_id, _ in impossible if memory_id is not None]
     if impossible:
         yield Trouble(
@@ -261,20 +247,16 @@ def _history(visit: Examination) -> Iterator[Trouble]:
 
 
 def _curve(visit: Examination) -> Iterator[Trouble]:
-    store, right = visit.call.engine.store, visit.canonical().curves.present
-    for records in store.stream(access=EVERYTHING, batch=1):
-        held = records[0].strength.curve
-        if held != right and not changed_since(visit.call, visit.canonical()):
-            yield Trouble(
-                check="curve",
-                message=f"The forgetting curve in use is {held:g}, and the log says {right:g}.",
-                repair="curve",
-            )
-        break
+    right = visit.canonical.curves.present
+    first = next(iter(visit.call.engine.store.stream(access=EVERYTHING, batch=1)), ())
+    held = first[0].strength.curve if first else right
+    if held != right and not changed_since(visit.call, visit.canonical):
+        message = f"The forgetting curve in use is {held:g}, and the log says {right:g}."
+        yield Trouble(check="curve", message=message, repair="curve")
 
 
 def _strengths(visit: Examination) -> Iterator[Trouble]:
-    state, drifted = visit.canonical(), []
+    state, drifted = visit.canonical, []
     for records in visit.call.engine.store.stream(access=EVERYTHING):
         visit.call.check()
         for record in records:
@@ -287,7 +269,7 @@ def _strengths(visit: Examination) -> Iterator[Trouble]:
 
 
 def _edges(visit: Examination) -> Iterator[Trouble]:
-    state = visit.canonical()
+    state = visit.canonical
     held = {
         (one.source_id, one.target_id, one.kind): one
         for edges in visit.call.engine.store.stream_edges(access=EVERYTHING)
@@ -307,7 +289,7 @@ def _edges(visit: Examination) -> Iterator[Trouble]:
 
 
 def _documents(visit: Examination) -> Iterator[Trouble]:
-    state = visit.canonical()
+    state = visit.canonical
     missing = {one for cites in state.cited.values() for one in cites if one not in state.strengths}
     yield from about(
         "documents", "Documents cite memories that are not here.", sorted(missing), severity="warning"
@@ -324,12 +306,11 @@ def _model(visit: Examination) -> Iterator[Trouble]:
             yield Trouble(check="model", message=message, severity="warning")
     elif store_has_other_model(engine, embedder):
         held = engine.store.signature()
-        yield Trouble(
-            check="model",
-            message=f"The store holds vectors of {held.profile if held else 'no model'}, the settings name "
-            f"{embedder.signature.profile}: search works on words only. See `vestige migrate --reembed`.",
-            severity="warning",
+        message = (
+            f"The store holds vectors of {held.profile if held else 'no model'}, the settings name "
+            f"{embedder.signature.profile}: search works on words only. See `vestige migrate --reembed`."
         )
+        yield Trouble(check="model", message=message, severity="warning")
 
 
 def _coverage(visit: Examination) -> Iterator[Trouble]:
@@ -357,12 +338,8 @@ def _settings(visit: Examination) -> Iterator[Trouble]:
         yield Trouble(check="settings", message=message, severity="warning")
     file = visit.call.engine.settings.exposed_file
     if file is not None:
-        yield Trouble(
-            check="settings",
-            message=f"{file} holds a password or a key, and its mode lets other users read it: "
-            f"chmod 600 {file}",
-            severity="warning",
-        )
+        message = f"{file} holds a password or a key, and its mode lets other users read it: chmod 600 {file}"
+        yield Trouble(check="settings", message=message, severity="warning")
 
 
 def _backup(visit: Examination) -> Iterator[Trouble]:
@@ -386,18 +363,14 @@ def _embed(call: Call) -> None:
         backfill(call, embedder)
 
 
-def _fold(call: Call) -> None:
-    rebuild_strengths(call)
-
-
 FILE = frozenset({"pages", "schema"})
 LOG = frozenset({"log", "history"})
 """If these checks find something, repairs are left out."""
 FROM_LOG = frozenset({"strengths", "curve", "edges", "tombstones"})
 
-FURTHER: dict[str, Callable[[Call], None]] = {
-    "strengths": _fold,
-    "curve": _fold,
+FURTHER: dict[str, Callable[[Call], object]] = {
+    "strengths": rebuild_strengths,
+    "curve": rebuild_strengths,
     "vectors": _embed,
     EMBEDDING: _embed,
 }

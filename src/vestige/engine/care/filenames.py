@@ -59,12 +59,8 @@ def absolute(path: Path) -> Path:
 
 
 def ensure_folder(folder: Path, *, own: Path) -> None:
-    """Make sure that a file can be written to a folder. Only `own`, a folder of the data directory, is
-    created.
-
-    Any other folder must exist: a missing one was mistyped, or is on a disk that is not mounted, and a file
-    written there would be hidden once the disk is back.
-    """
+    """Make sure that a file can be written to a folder. Only `own`, in the data directory, is created: any
+    other missing folder was mistyped, or its disk is not mounted and would later hide the file."""
     if folder == own:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     elif not folder.is_dir():
@@ -77,8 +73,7 @@ def ensure_folder(folder: Path, *, own: Path) -> None:
 
 
 def check_file_name(name: str, *, place: str, example: str) -> None:
-    """Raise InvalidInput unless this is the plain name of a file; `place` says where the file is or will
-    be."""
+    """Raise InvalidInput unless this is a plain file name; `place` says where the file is or will be."""
     plain = name.isprintable() and not set(name) & _FORBIDDEN and not name.startswith((".", "~"))
     if not plain or not name.strip() or len(name.encode("utf-8", "replace")) > MAX_NAME_BYTES:
         raise InvalidInput(

@@ -89,17 +89,9 @@ def snapshots(call: Call) -> list[RetentionSnapshot]:
     """The last snapshots of exactly what this call has access to, newest first."""
     if call.access.domains is not None:  # snapshots are not taken by domain
         return []
-    scope = run_scope(call)
-    return [
-        RetentionSnapshot(
-            at=row.at,
-            retention=row.body["retention"],
-            recall=row.body["recall"],
-            memories=row.body["memories"],
-        )
-        for row in run_records(call, SNAPSHOT)
-        if row.scope == scope
-    ][:SNAPSHOTS]
+    scope, names = run_scope(call), ("retention", "recall", "memories")
+    rows = [row for row in run_records(call, SNAPSHOT) if row.scope == scope][:SNAPSHOTS]
+    return [RetentionSnapshot(at=row.at, **{name: row.body[name] for name in names}) for row in rows]
 
 
 def model_status(call: Call) -> EmbedderStatus:
@@ -146,7 +138,6 @@ def _embedding_finding(stats: StoreStats, embedder: EmbedderStatus) -> HealthFin
 
 
 def _reranker_finding(call: Call, reranker: EmbedderStatus) -> HealthFinding:
-    """Whether the configured reranker works."""
     if reranker.state is not EmbedderState.FAILED:
         return HealthFinding()
     if not call.sees_installation:
@@ -157,12 +148,9 @@ def _reranker_finding(call: Call, reranker: EmbedderStatus) -> HealthFinding:
 
 
 def _retention_findings(stats: StoreStats, average: float) -> list[HealthFinding]:
-    findings = []
+    advice = []
     if stats.memories and average < LOW_RETENTION:
-        findings.append(
-            HealthFinding(advice="Most memories are fading; review the due ones, or let them fade.")
-        )
+        advice.append("Most memories are fading; review the due ones, or let them fade.")
     if stats.due > MANY_DUE:
-        advice = f"{stats.due} memories are due for review (`vestige memory list --order due`)."
-        findings.append(HealthFinding(advice=advice))
-    return findings
+        advice.append(f"{stats.due} memories are due for review (`vestige memory list --order due`).")
+    return [HealthFinding(advice=one) for one in advice]

@@ -23,10 +23,8 @@ class Rebuilt:
 
 
 def rebuild(call: Call, *, strengths: bool = False, words: bool = False, vectors: bool = False) -> Rebuilt:
-    """Rebuild the chosen data; without a choice, everything possible. Canonical data is only read.
-
-    Vectors that were asked for need a model; otherwise they are left out if there is no model.
-    """
+    """Rebuild the chosen data; without a choice, everything possible. Vectors that were asked for need a
+    model; otherwise they are left out without one."""
     everything = not (strengths or words or vectors)
     embedder = embedder_or_none(call.engine) if vectors or everything else None
     status = call.engine.embedders.status()
@@ -47,10 +45,8 @@ def rebuild(call: Call, *, strengths: bool = False, words: bool = False, vectors
 
 
 def rebuild_strengths(call: Call) -> tuple[int, int]:
-    """Fold every memory's evidence from the log; returns (memories, how many had drifted).
-
-    Other processes may write meanwhile: a memory with evidence after the log was read keeps its strength.
-    """
+    """Fold every memory's evidence from the log: how many, and how many had drifted. A memory with evidence
+    after the log was read, from another process, keeps its strength."""
     store = call.engine.store
     history = strength_history(call)
     replayed: dict[str, Strength] = {}

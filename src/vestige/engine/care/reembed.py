@@ -27,11 +27,8 @@ PURPOSE = "re-embedding"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReembedEstimate:
-    """What a switch to a model would take.
-
-    Of `memories`, `done` have its vectors; the others are cut into `pieces`. Time and size are estimated from
-    a few of them, and None if nothing is to be embedded.
-    """
+    """What a switch to a model would take. Of `memories`, `done` have its vectors, the others are cut into
+    `pieces`. Time and size are estimated from a few of them, and None if nothing is to be embedded."""
 
     signature: Signature
     memories: int
@@ -42,19 +39,15 @@ class ReembedEstimate:
 
 
 def switch_model(call: Call, embedder: Embedder) -> int:
-    """Switch the store to this model, and embed every memory that lacks its vectors; returns how many.
-
-    Searches and writes use the present vectors until those of this model are complete. If it is interrupted,
-    the store is unchanged, and a second run continues with the vectors made so far.
-    """
+    """Embed every memory that lacks vectors of this model, then switch the store to it; returns how many.
+    Until then the present vectors are in use. A run after an interruption continues with those made so
+    far."""
     return _switch_model(call, embedder.signature, lambda: embedder, tokens=embedder.token_states)
 
 
 def roll_back(call: Call) -> int:
-    """Put the former model in use again; returns how many memories lacked its vectors and were embedded.
-
-    The configured model must be the former one only if there are any.
-    """
+    """Put the former model in use again; returns how many memories lacked its vectors. Only if there are any
+    must the configured model be the former one."""
     wanted = _required_former(call).signature
     return _switch_model(call, wanted, lambda: model_of(call, wanted))
 
@@ -171,7 +164,6 @@ def _estimate(call: Call, signature: Signature, bring: Callable[[], Embedder]) -
 
 
 def _pieces(call: Call) -> int:
-    """The number of pieces of all memories."""
     found = 0
     for records in call.engine.store.stream(access=EVERYTHING):
         call.check()
@@ -181,8 +173,6 @@ def _pieces(call: Call) -> int:
 
 
 def _size(embedded: Embedded) -> int:
-    """The bytes of vectors and tokens."""
     tokens = [one.tokens for one in embedded.pieces if one.tokens is not None]
-    return sum(one.vector.nbytes for one in embedded.pieces) + sum(
-        one.bits.nbytes + one.asked.nbytes for one in tokens
-    )
+    arrays = [one.vector for one in embedded.pieces], [a for one in tokens for a in (one.bits, one.asked)]
+    return sum(array.nbytes for some in arrays for array in some)

@@ -25,10 +25,8 @@ class RestoreKind(StrEnum):
 
 
 def kind_of(path: Path) -> RestoreKind | None:
-    """The kind of a file by its content; None for anything else.
-
-    Raises StoreCorrupt for a packed file that cannot be unpacked, because its kind is unknown.
-    """
+    """The kind of a file by its content; None for anything else. Raises StoreCorrupt for a packed file that
+    cannot be unpacked, because its kind is unknown."""
     if snapshot.is_snapshot(path):
         return RestoreKind.SNAPSHOT
     if is_export(path):
@@ -50,10 +48,7 @@ def put_files(
     names: Iterable[str], source: Path, data_dir: Path, *, check: Callable[[], object]
 ) -> tuple[str, ...]:
     """Move files into a data directory, all or none; returns the names of those that were new or different.
-
-    A file that was there under such a name is kept in a folder in backups/. `check` raises if the files are
-    not usable.
-    """
+    Files that they replace are kept in a folder in backups/. `check` raises if the files are not usable."""
     aside = next(
         place
         for number in count(1)

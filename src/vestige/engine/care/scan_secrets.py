@@ -6,7 +6,7 @@ which wins on every machine.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,8 +19,17 @@ from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
 from vestige.engine.ingest.secrets import SecretSighting, find_in_fields
 from vestige.engine.memory.delete import forget_search_words
-from vestige.engine.revise import created_event, deleted_event, load, next_revision, retry_on_conflict, save
-from vestige.store.contract.changes import Add, Carry, Change, Forget, Link, Put, Revise
+from vestige.engine.revise import (
+    created_event,
+    deleted_event,
+    find_document,
+    load,
+    next_revision,
+    retry_on_conflict,
+    save,
+    with_body,
+)
+from vestige.store.contract.changes import Add, Carry, Change, Forget, Link, Revise
 from vestige.store.merge.histories import DocumentHistory, EntityHistory, MemoryHistory
 
 TEXTS = (
@@ -34,8 +43,7 @@ REDACTED = "redacted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretFinding:
-    """A stored secret: in a memory, with the revisions that hold it and whether the present one does, or in a
-    document."""
+    """A secret in a document, or in revisions of a memory; `present` if the last one holds it."""
 
     id: str
     sighting: SecretSighting
@@ -60,10 +68,10 @@ def scan(call: Call, *, redact: bool) -> Scanned:
     seen, total = Scanned(), call.engine.store.count(ANYTHING, access=call.access)
     for batch in call.engine.store.histories(access=call.access):
         call.check()
-        for life in batch:
-            seen.memories += isinstance(life, MemoryHistory) and bool(life.versions)
-            seen.documents += isinstance(life, DocumentHistory) and life.document is not None
-            seen.findings += secrets_in(life)
+        for history in batch:
+            seen.memories += isinstance(history, MemoryHistory) and bool(history.versions)
+            seen.documents += isinstance(history, DocumentHistory) and history.document is not None
+            seen.findings += secrets_in(history)
         call.progress(seen.memories, max(seen.memories, total), f"{seen.memories} memories scanned")
     if redact and seen.findings:
         with call.engine.store.alone("redact"):
@@ -72,16 +80,15 @@ def scan(call: Call, *, redact: bool) -> Scanned:
 
 
 def texts_of(memory: Memory) -> dict[str, Any]:
-    """The text fields of a memory by name."""
     texts = {name: getattr(memory, name) for name in TEXTS}
     return {name: value for name, value in texts.items() if value}
 
 
-def secrets_in(life: EntityHistory) -> list[SecretFinding]:
+def secrets_in(history: EntityHistory) -> list[SecretFinding]:
     """The secrets that a memory has held or a document holds."""
-    match life:
+    match history:
         case MemoryHistory():
-            return list(_in_memory(life))
+            return list(_in_memory(history))
         case DocumentHistory(document=Document() as document):
             return [
                 SecretFinding(document=document.kind, id=document.id, sighting=one)
@@ -91,19 +98,17 @@ def secrets_in(life: EntityHistory) -> list[SecretFinding]:
             return []
 
 
-def _in_memory(life: MemoryHistory) -> Iterable[SecretFinding]:
+def _in_memory(history: MemoryHistory) -> Iterable[SecretFinding]:
     """The secrets of a memory's versions, each once with all revisions that hold it."""
     places: dict[SecretSighting, list[int]] = defaultdict(list)
-    for version in life.versions:
+    for version in history.versions:
         for one in find_in_fields(texts_of(version))[1]:
             places[one].append(version.revision)
-    last = life.versions[-1].revision if life.versions else 0
-    for sighting, revisions in places.items():
+    last = history.versions[-1].revision if history.versions else 0
+    for sighting, held in places.items():
+        revisions = tuple(dict.fromkeys(held))
         yield SecretFinding(
-            id=life.memory_id,
-            sighting=sighting,
-            revisions=tuple(dict.fromkeys(revisions)),
-            present=last in revisions,
+            id=history.memory_id, sighting=sighting, revisions=revisions, present=last in revisions
         )
 
 
@@ -120,8 +125,7 @@ def _redact(call: Call, seen: Scanned) -> None:
 
 
 def _replace(call: Call, memory_id: str) -> str | None:
-    """Replace a memory by one without secrets and without history; returns its id, None if it was deleted
-    meanwhile."""
+    """Replace a memory by one without secrets and history; None if it was deleted meanwhile."""
     store, now = call.engine.store, call.engine.now()
     try:
         record = load(call, memory_id)
@@ -145,36 +149,24 @@ def _replace(call: Call, memory_id: str) -> str | None:
 
 
 def _moved_edge(edge: Edge, old: str, new: str) -> Edge:
-    ends: Mapping[str, str] = {old: new}
-    return replace(
-        edge,
-        source_id=ends.get(edge.source_id, edge.source_id),
-        target_id=ends.get(edge.target_id, edge.target_id),
-    )
+    source, target = (new if end == old else end for end in (edge.source_id, edge.target_id))
+    return replace(edge, source_id=source, target_id=target)
 
 
 def _heirs(call: Call, edges: Iterable[Edge], old: str, new: str) -> list[Change]:
     """The changes to memories that the old one had ended: the new one ends them instead."""
     ended = [edge.target_id for edge in edges if edge.source_id == old and edge.kind in (SUPERSEDES, MERGES)]
     records = call.engine.store.get_many(ended, access=call.access) if ended else []
-    return [
-        Revise(
-            memory=next_revision(replace(one.memory, superseded_by=new), call.engine.now()), reason=REDACTED
-        )
-        for one in records
-        if one.memory.superseded_by == old
-    ]
+    heirs = [replace(one.memory, superseded_by=new) for one in records if one.memory.superseded_by == old]
+    return [Revise(memory=next_revision(one, call.engine.now()), reason=REDACTED) for one in heirs]
 
 
 def _redact_document(call: Call, kind: str, name: str) -> bool:
     """Redact the secrets of a document; False if it has none, or was deleted meanwhile."""
-    found = call.engine.store.documents(kind, access=call.access, ids=[name], limit=1)
-    clean = find_in_fields({"body": found[0].body})[0] if found else {}
-    if not clean:
+    document = find_document(call, kind, name)
+    clean = find_in_fields({"body": document.body})[0] if document else {}
+    if document is None or not clean:
         return False
-    now, document = call.engine.now(), found[0]
-    after = replace(
-        document, body=clean["body"], version=document.version + 1, updated_at=max(now, document.updated_at)
-    )
-    call.engine.store.commit([Put(document=after)], access=call.access)
+    put = with_body(document, clean["body"], call.engine.now())
+    call.engine.store.commit([put], access=call.access)
     return True

@@ -12,9 +12,9 @@ import shutil
 import stat
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
@@ -53,10 +53,6 @@ class SnapshotFile:
     size: int
     blake2b: str
 
-    def manifest_entry(self) -> dict[str, str | int]:
-        """Its entry in the manifest."""
-        return {"name": self.name, "size": self.size, "blake2b": self.blake2b}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotContents:
@@ -76,15 +72,9 @@ def pack(folder: Path, database: Path, into: BinaryIO) -> SnapshotContents:
         for name, path in sorted({DATABASE_NAME: database, **dict(_files_to_pack(folder))}.items()):
             try:
                 files.append(_add(packed, name, path))
-            except (
-                FileNotFoundError,
-                tarfile.HeaderError,
-                ValueError,
-            ):  # deleted meanwhile, or the name is too long
+            except (FileNotFoundError, tarfile.HeaderError, ValueError):  # deleted meanwhile, or a long name
                 left.append(name)
-        manifest = orjson.dumps(
-            {"format": FORMAT, "files": [one.manifest_entry() for one in files]}, option=orjson.OPT_SORT_KEYS
-        )
+        manifest = orjson.dumps(_manifest(files), option=orjson.OPT_SORT_KEYS)
         packed.write(_header(MANIFEST, len(manifest)) + manifest + bytes(-len(manifest) % BLOCK))
         packed.write(bytes(2 * BLOCK))
     return SnapshotContents(files=tuple(files), left=tuple(left))
@@ -96,19 +86,14 @@ def _files_to_pack(folder: Path) -> Iterator[tuple[str, Path]]:
         here = Path(place).relative_to(folder)
         folders[:] = [name for name in folders if _belongs((*here.parts, name))]
         for name in names:
-            path = Path(place) / name
-            relative = (here / name).as_posix()
-            if (
-                _belongs((here / name).parts)
-                and relative != DATABASE_NAME
-                and stat.S_ISREG(path.lstat().st_mode)
-            ):
-                yield relative, path
+            path, relative = Path(place) / name, here / name
+            own = _belongs(relative.parts) and relative != Path(DATABASE_NAME)
+            if own and stat.S_ISREG(path.lstat().st_mode):
+                yield relative.as_posix(), path
 
 
 def _belongs(parts: tuple[str, ...]) -> bool:
-    """Whether a path can be part of a snapshot: not hidden, derived, of a running process, or a backup
-    itself."""
+    """Whether a path can be part of a snapshot: not hidden, derived, of a running process, or a backup."""
     first = parts[0].casefold()
     beside = first.startswith(DATABASE_NAME) and parts != (DATABASE_NAME,)
     hidden = any(part.startswith(".") for part in parts)
@@ -148,9 +133,6 @@ def _header(name: str, size: int) -> bytes:
 def is_snapshot(path: Path) -> bool:
     """Whether a file begins like a snapshot: packed, and beginning with the header of a file."""
     try:
-        with path.open("rb") as file:
-            if file.read(len(GZIP)) != GZIP:
-                return False
         with gzip.open(path) as packed:
             return packed.read(BLOCK)[257:262] == b"ustar"
     except (zlib.error, EOFError, gzip.BadGzipFile):
@@ -221,7 +203,6 @@ class _UnpackState:
             raise self.refusal("it unpacks to far more than a snapshot of its size can hold")
 
     def refusal(self, why: str) -> InvalidInput:
-        """The error for a file that is not unpacked."""
         return InvalidInput(
             f"{self.path} cannot be unpacked as a snapshot: {why}.",
             hint="Give a file made by `vestige backup --snapshot`.",
@@ -272,12 +253,15 @@ def _extract(packed: gzip.GzipFile, info: tarfile.TarInfo, target: BinaryIO) -> 
     return SnapshotFile(name=info.name, size=info.size, blake2b=digest.hexdigest())
 
 
+def _manifest(files: Iterable[SnapshotFile]) -> dict[str, object]:
+    return {"format": FORMAT, "files": [asdict(one) for one in files]}
+
+
 def _matches_manifest(manifest: bytes, files: tuple[SnapshotFile, ...]) -> bool:
     try:
-        listed = orjson.loads(manifest)
+        return bool(orjson.loads(manifest) == _manifest(files))
     except orjson.JSONDecodeError:
         return False
-    return bool(listed == {"format": FORMAT, "files": [one.manifest_entry() for one in files]})
 
 
 def _read_exactly(packed: gzip.GzipFile, size: int) -> bytes:
@@ -289,7 +273,6 @@ def _read_exactly(packed: gzip.GzipFile, size: int) -> bytes:
 
 @contextmanager
 def _unpack_errors(path: Path) -> Iterator[None]:
-    """Raise our errors for a file that cannot be unpacked."""
     try:
         yield
     except (zlib.error, EOFError, gzip.BadGzipFile, tarfile.HeaderError, UnicodeDecodeError) as exc:

@@ -46,10 +46,8 @@ def export(
 def export_portable(
     call: Call, where: Filter | None, *, name: str | None, vectors: bool
 ) -> tuple[Path, PortableContents]:
-    """Write everything canonical or, with a filter, what belongs to the matching memories.
-
-    Returns the path of the new file, and what is in it. A name that ends in .gz makes a packed file.
-    """
+    """Write everything canonical or, with a filter, what belongs to the matching memories: the path and the
+    contents. A name that ends in .gz makes a packed file."""
     zipped = name is not None and name.lower().endswith(PACKED)
 
     def write(file: BinaryIO) -> PortableContents:
@@ -68,9 +66,9 @@ def write_portable(
         writer = Writer(out, store.signature() if vectors else None)
         for batch in store.histories(where, access=call.access, vectors=vectors):
             call.check()
-            for life in batch:
-                writer.add(life)
-            done += sum(isinstance(life, MemoryHistory) and bool(life.versions) for life in batch)
+            for history in batch:
+                writer.add(history)
+                done += isinstance(history, MemoryHistory) and bool(history.versions)
             call.progress(done, max(done, total), f"{done} of {max(done, total)} memories written")
         return writer.end()
 
@@ -78,10 +76,8 @@ def write_portable(
 def _export(
     call: Call, name: str | None, suffix: str, write: Callable[[BinaryIO], Made]
 ) -> tuple[Path, Made]:
-    """Write a new file and return its path. Without a name, it gets a dated one in the exports folder.
-
-    Only a local user may name a path; other callers name a file in that folder.
-    """
+    """Write a new file: with a dated name in the exports folder, or a given one. Only a local user may name a
+    path; other callers name a file in that folder."""
     engine = call.engine
     folder = absolute(engine.settings.data_dir / EXPORTS)
 
@@ -116,8 +112,7 @@ def _write_all(
 
 @contextmanager
 def _new_file(path: Path, *, own: Path) -> Iterator[BinaryIO]:
-    """A file that gets its name when the block succeeds. Only its owner can read it, and it overwrites
-    nothing."""
+    """A file, private to its owner, that gets its name when the block succeeds. It overwrites nothing."""
     try:
         ensure_folder(path.parent, own=own)
         if path.exists():

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound, SecretFound
@@ -46,11 +46,8 @@ class ImportNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOutcome:
-    """The result of an import, by kind.
-
-    `left` has every reason for skipping with the number of records, `examples` the first of these records.
-    `notes` say what was changed in imported records or left out of them.
-    """
+    """The result of an import, by kind. `left` has every reason for skipping with its number of records,
+    `examples` the first of these records; `notes` say what was changed in imported records."""
 
     tallies: dict[str, Tally]
     left: tuple[ImportNote, ...] = ()
@@ -77,7 +74,6 @@ class ImportAccount:
             self._places.setdefault((kind, note), place)
 
     def present(self, kind: str) -> None:
-        """Count a record that was here already."""
         self._present[kind] += 1
 
     def left(self, kind: str, place: str, reason: str, count: int = 1) -> None:
@@ -90,23 +86,20 @@ class ImportAccount:
             self._examples.append(ImportNote(kind=kind, place=place, what=reason, count=count))
 
     def outcome(self) -> ImportOutcome:
-        """The account so far."""
-        left: Counter[str] = Counter()
-        for (kind, _), count in self._reasons.items():
-            left[kind] += count
-        kinds = dict.fromkeys([*self._imported, *self._present, *left])
+        kinds = dict.fromkeys([*self._imported, *self._present, *(kind for kind, _ in self._reasons)])
         return ImportOutcome(
-            tallies={kind: self._tally(kind, left[kind]) for kind in kinds},
-            left=self._said(self._reasons),
+            tallies={kind: self._tally(kind) for kind in kinds},
+            left=self._counted(self._reasons),
             examples=tuple(self._examples),
-            notes=self._said(self._notes),
+            notes=self._counted(self._notes),
         )
 
-    def _tally(self, kind: str, left: int) -> Tally:
+    def _tally(self, kind: str) -> Tally:
         imported, present = self._imported[kind], self._present[kind]
+        left = sum(count for (one, _), count in self._reasons.items() if one == kind)
         return Tally(read=imported + present + left, imported=imported, present=present, left=left)
 
-    def _said(self, counted: Counter[tuple[str, str]]) -> tuple[ImportNote, ...]:
+    def _counted(self, counted: Counter[tuple[str, str]]) -> tuple[ImportNote, ...]:
         return tuple(
             ImportNote(kind=kind, place=self._places[kind, what], what=what, count=count)
             for (kind, what), count in counted.most_common()
@@ -135,15 +128,6 @@ Decided = AcceptedRecord | str | None
 Record = TypeVar("Record", bound=BroughtMemory | BroughtEdge | BroughtIntention | BroughtInsight)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
-    """A record that is new here, and the changes that import it."""
-
-    place: str
-    changes: tuple[Change, ...]
-    notes: tuple[str, ...]
-
-
 class Intake:
     """An import while it runs. A dry run decides everything and writes nothing."""
 
@@ -156,7 +140,7 @@ class Intake:
 
     def take(self, kind: str, batch: Sequence[Record], decide: Callable[[Record], Decided]) -> None:
         """Import the records of a batch that are new and valid. A decision may raise SecretFound."""
-        wanted: list[_Wanted] = []
+        wanted: list[tuple[str, AcceptedRecord]] = []
         for one in batch:
             decided = _decide(one, decide)
             if decided is None:
@@ -164,35 +148,32 @@ class Intake:
             elif isinstance(decided, str):
                 self.account.left(kind, one.place, decided)
             else:
-                notes = (*one.notes, *decided.notes)
-                wanted.append(_Wanted(place=one.place, changes=decided.changes, notes=notes))
+                wanted.append((one.place, replace(decided, notes=(*one.notes, *decided.notes))))
         if wanted:
             self._write(kind, wanted)
 
-    def _write(self, kind: str, wanted: Sequence[_Wanted]) -> None:
+    def _write(self, kind: str, wanted: Sequence[tuple[str, AcceptedRecord]]) -> None:
         """Write these records in one transaction; if that is refused, each by itself."""
-        changes = [change for one in wanted for change in one.changes]
         try:
             if not self.dry_run:
+                changes = [change for _, one in wanted for change in one.changes]
                 self.store.commit(changes, access=self.access)
         except REFUSALS as exc:
             if len(wanted) == 1:
-                self.account.left(kind, wanted[0].place, exc.message)
+                self.account.left(kind, wanted[0][0], exc.message)
                 return
-            for one in wanted:
-                self._write(kind, [one])
+            for alone in wanted:
+                self._write(kind, [alone])
             return
-        for one in wanted:
-            self.account.imported(kind, one.place, one.notes)
+        for place, one in wanted:
+            self.account.imported(kind, place, one.notes)
 
     def logged(self, kind: str) -> Iterator[LogEvent]:
         """Every event of a kind, last first."""
-        before: int | None = None
-        while page := self.store.latest(
-            LogQuery(kinds=(kind,), before=before), access=self.access, limit=PAGE
-        ):
+        query = LogQuery(kinds=(kind,))
+        while page := self.store.latest(query, access=self.access, limit=PAGE):
             yield from page
-            before = page[-1].position
+            query = replace(query, before=page[-1].position)
 
 
 def _decide(one: Record, decide: Callable[[Record], Decided]) -> Decided:

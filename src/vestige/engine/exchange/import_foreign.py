@@ -26,6 +26,7 @@ from vestige.engine.exchange.import_batches import REDACTED, AcceptedRecord, Dec
 from vestige.engine.ingest import secrets
 from vestige.engine.intentions import KIND, MOST, intentions
 from vestige.engine.memory.link import FADED, LINKS
+from vestige.engine.revise import find_document, put_document
 from vestige.engine.sleep.insights import INSIGHT
 from vestige.exchange.importers import intentions as foreign
 from vestige.exchange.importers.links import CONNECTION
@@ -57,7 +58,6 @@ class DocumentImport:
 
     @cached_property
     def _dropped(self) -> set[tuple[str, str]]:
-        """The documents that were deleted here."""
         return {(event.payload["kind"], event.payload["id"]) for event in self._intake.logged(DROPPED)}
 
     def _there(self, kind: str, ids: Sequence[str]) -> set[str]:
@@ -65,7 +65,6 @@ class DocumentImport:
         return {one.id for one in found}
 
     def take_intentions(self, batch: Sequence[BroughtIntention]) -> None:
-        """Import some intentions."""
         there = self._there(KIND, [one.intention.id for one in batch])
         self._intake.take(foreign.INTENTION, batch, lambda one: self._intention(one, there))
 
@@ -118,23 +117,17 @@ class DocumentImport:
         given = {"text": one.text, "extra": dict(one.extra)}
         clean = secrets.screen_fields(self._intake.call, given)
         text, extra = (clean.get(name, given[name]) for name in ("text", "extra"))
-        document = Document(
-            kind=INSIGHT,
-            id=one.id,
-            body={
-                **({KEPT: extra} if extra else {}),
-                "type": one.kind,
-                "insight": text,
-                "confidence": one.confidence,
-                "novelty": one.novelty,
-                "texts": [texts[name] for name in one.sources],
-            },
-            scope=self._intake.target.scope,
-            cites=one.sources,
-            created_at=one.at,
-            updated_at=one.at,
-        )
-        return AcceptedRecord(changes=(Put(document=document),), notes=(REDACTED,) if clean else ())
+        body = {
+            **({KEPT: extra} if extra else {}),
+            "type": one.kind,
+            "insight": text,
+            "confidence": one.confidence,
+            "novelty": one.novelty,
+            "texts": [texts[name] for name in one.sources],
+        }
+        scope, cites = self._intake.target.scope, one.sources
+        put = put_document(INSIGHT, one.id, None, one.at, body=body, scope=scope, cites=cites, logged=True)
+        return AcceptedRecord(changes=(put,), notes=(REDACTED,) if clean else ())
 
 
 # -- The import ------------------------------------------------------------------------------------------
@@ -157,9 +150,7 @@ class ForeignImport:
 
 def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dry_run: bool) -> ForeignImport:
     """Import every record of a file that can be imported; with `dry_run`, only report what would happen.
-
-    Cancelling takes effect between batches: what was imported stays, and the next run continues from there.
-    """
+    After a cancellation, between batches, the next run continues with the rest."""
     target = _target(call, scope)
     with _reading(path, form, target) as found:
         outcome = _import_records(call, found, target, dry_run=dry_run)
@@ -167,25 +158,15 @@ def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dr
     if dry_run or memories is None or memories.left == memories.read:
         return ForeignImport(outcome=outcome)
     if memories.imported:
-        now = call.engine.now()
+        now, here, added = call.engine.now(), (EventScope(scope=scope),), memories.imported
         call.engine.events.emit(
-            StoreMerged(
-                timestamp=now,
-                scopes=(EventScope(scope=scope),),
-                source=path.name,
-                added=memories.imported,
-                changed=0,
-                ended=0,
-            )
+            StoreMerged(timestamp=now, scopes=here, source=path.name, added=added, changed=0, ended=0)
         )
     return _embed(call, outcome)
 
 
 def _embed(call: Call, outcome: ImportOutcome) -> ForeignImport:
-    """Embed the imported memories.
-
-    Also if all of them were here already: the run that imported them may have been stopped before embedding.
-    """
+    """Embed the imported memories, also those that were here: an earlier run may have stopped before that."""
     embedder = embedder_or_none(call.engine)
     if embedder is None:
         return ForeignImport(
@@ -217,7 +198,7 @@ def _target(call: Call, scope: str) -> Target:
 
 def _import_records(call: Call, found: Reading, target: Target, *, dry_run: bool) -> ImportOutcome:
     intake = Intake(call, target, dry_run=dry_run)
-    memories, links, documents = MemoryImport(intake), LinkImport(intake), DocumentImport(intake)
+    links, documents = LinkImport(intake), DocumentImport(intake)
     done = 0
     for batch in _batches(found.records):
         call.check()
@@ -226,7 +207,7 @@ def _import_records(call: Call, found: Reading, target: Target, *, dry_run: bool
                 for one in _only(UnreadRecords, batch):
                     intake.account.left(one.kind, one.place, one.reason, one.count)
             case BroughtMemory():
-                memories.take(_only(BroughtMemory, batch))
+                take_memories(intake, _only(BroughtMemory, batch))
             case BroughtEdge():
                 links.take(_only(BroughtEdge, batch))
             case BroughtIntention():
@@ -250,29 +231,24 @@ def _only(kind: type[One], batch: Sequence[Brought]) -> list[One]:
     return [one for one in batch if isinstance(one, kind)]
 
 
-class MemoryImport:
-    """Imports memories. What was deleted here does not come back."""
+def take_memories(intake: Intake, batch: Sequence[BroughtMemory]) -> None:
+    """Import some memories. What was deleted here does not come back."""
+    intake.memories |= stored_ids(intake, [one.memory.id for one in batch])
+    intake.take(MEMORY, batch, lambda one: _memory(intake, one))
 
-    def __init__(self, intake: Intake) -> None:
-        self._intake = intake
 
-    def take(self, batch: Sequence[BroughtMemory]) -> None:
-        """Import some memories."""
-        self._intake.memories |= stored_ids(self._intake, [one.memory.id for one in batch])
-        self._intake.take(MEMORY, batch, self._memory)
-
-    def _memory(self, one: BroughtMemory) -> Decided:
-        intake, memory_id = self._intake, one.memory.id
-        if memory_id in intake.memories:
-            return None
-        if intake.store.tombstone(memory_id, access=intake.access) is not None:
-            return "it was deleted here"
-        clean = secrets.screen_fields(intake.call, texts_of(one.memory))
-        changes: tuple[Change, ...] = (Add(memory=replace(one.memory, **clean)),)
-        if one.strength is not None:
-            changes += (Carry(memory_id=memory_id, strength=one.strength, at=intake.target.now),)
-        intake.memories.add(memory_id)
-        return AcceptedRecord(changes=changes, notes=(REDACTED,) if clean else ())
+def _memory(intake: Intake, one: BroughtMemory) -> Decided:
+    memory_id = one.memory.id
+    if memory_id in intake.memories:
+        return None
+    if intake.store.tombstone(memory_id, access=intake.access) is not None:
+        return "it was deleted here"
+    clean = secrets.screen_fields(intake.call, texts_of(one.memory))
+    changes: tuple[Change, ...] = (Add(memory=replace(one.memory, **clean)),)
+    if one.strength is not None:
+        changes += (Carry(memory_id=memory_id, strength=one.strength, at=intake.target.now),)
+    intake.memories.add(memory_id)
+    return AcceptedRecord(changes=changes, notes=(REDACTED,) if clean else ())
 
 
 class LinkImport:
@@ -284,7 +260,6 @@ class LinkImport:
         """Links that exist here now, or would after a dry run."""
 
     def take(self, batch: Sequence[BroughtEdge]) -> None:
-        """Import some links."""
         intake = self._intake
         ends = sorted({end for one in batch for end in (one.edge.source_id, one.edge.target_id)})
         intake.memories |= stored_ids(intake, ends)
@@ -307,25 +282,20 @@ class LinkImport:
 
     @cached_property
     def _cut(self) -> set[EdgeKey]:
-        """The links that were cut here."""
         return {
             (str(event.memory_id), event.payload["target"], event.payload["kind"])
             for event in self._intake.logged(UNLINKED)
         }
 
     def _begin_fading(self) -> None:
-        """Record that links have faded until now, if no run ever recorded that.
-
-        The weight of a foreign link already includes its fading, which must not be applied twice.
-        """
+        """Record that links have faded until now, if no run ever recorded that. The weight of a foreign link
+        already includes its fading, which must not be applied twice."""
         intake, now = self._intake, self._intake.target.now
         if intake.dry_run or intake.access != EVERYTHING:
             return
-        if not intake.store.documents(FADED, ids=[LINKS], access=EVERYTHING, limit=1):
-            mark = Document(kind=FADED, id=LINKS, created_at=now, updated_at=now)
-            intake.store.commit([Put(document=mark, logged=False)], access=EVERYTHING)
+        if find_document(intake.call, FADED, LINKS) is None:
+            intake.store.commit([put_document(FADED, LINKS, None, now, body={})], access=EVERYTHING)
 
 
 def stored_ids(intake: Intake, memory_ids: Sequence[str]) -> set[str]:
-    """Those of these memory ids that the store has."""
     return {record.memory.id for record in intake.store.get_many(memory_ids, access=intake.access)}

@@ -8,7 +8,7 @@ import logging
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from io import BufferedReader
 from pathlib import Path
 
@@ -41,15 +41,13 @@ class DanglingLinks:
         self._links: set[tuple[str, str, str]] = set()
 
     def watch(self, batch: Sequence[EntityHistory]) -> None:
-        """Note the links of a batch."""
         self._links.update(
-            (life.source_id, life.target_id, life.kind)
-            for life in batch
-            if isinstance(life, EdgeHistory) and edge(life) is not None
+            (history.source_id, history.target_id, history.kind)
+            for history in batch
+            if isinstance(history, EdgeHistory) and edge(history) is not None
         )
 
     def count(self) -> int:
-        """How many of them lack a memory."""
         ends = sorted({end for link in self._links for end in link[:2]})
         here: set[str] = set()
         for start in range(0, len(ends), BATCH):
@@ -74,11 +72,8 @@ class ImportedPortable:
     """The result of importing a portable file.
 
     - Of its memories some were `added`, some `changed` memories here, and the others were here already or
-      stay
-      deleted; its tombstones `ended` some that were here.
-    - `waiting` are documents left out because a memory that they cite is not here, `dangling` links left out
-      because
-      a memory at one end is not.
+      stay deleted; its tombstones `ended` some that were here.
+    - `waiting` are documents and `dangling` links that were left out because a memory of theirs is not here.
     - `holdings` are imported records that hold secrets.
     - `embedded` memories got vectors of this installation's model afterwards; `note` says why none did.
     """
@@ -98,11 +93,8 @@ class ImportedPortable:
 
 
 def import_portable(call: Call, path: Path, *, embed: bool = True) -> ImportedPortable:
-    """Merge a portable file into the store. Nothing is written before the whole file was checked.
-
-    Cancelling takes effect between batches: what was merged stays, and the next run continues from there. A
-    caller that imports several files may `embed` after the last one.
-    """
+    """Merge a portable file into the store, once the whole file was checked. After a cancellation, between
+    batches, the next run continues. A caller that imports several files may `embed` after the last one."""
     if call.access != EVERYTHING:
         raise Forbidden("Importing a portable file needs access to the whole store.")
 
@@ -141,25 +133,15 @@ def _absorb(
         secrets.watch(batch)
         dangling.watch(batch)
 
-    done = absorb_file(
-        call.engine.store,
-        path,
-        vectors=_usable(call),
-        step=lambda at, total: step(total + at, total),
-        before=before,
-    )
+    def importing(at: int, total: int) -> None:
+        step(total + at, total)
+
+    done = absorb_file(call.engine.store, path, vectors=_usable(call), step=importing, before=before)
     deletions.after_merge()
-    if done.memories_added or done.memories_changed or done.memories_ended:
-        call.engine.events.emit(
-            StoreMerged(
-                timestamp=call.engine.now(),
-                scopes=None,
-                source=path.name,
-                added=done.memories_added,
-                changed=done.memories_changed,
-                ended=done.memories_ended,
-            )
-        )
+    counts = {"added": done.memories_added, "changed": done.memories_changed, "ended": done.memories_ended}
+    if any(counts.values()):
+        now = call.engine.now()
+        call.engine.events.emit(StoreMerged(timestamp=now, scopes=None, source=path.name, **counts))
     return done, secrets.held()
 
 
@@ -170,23 +152,17 @@ def check_portable(call: Call, path: Path) -> tuple[PortableContents, tuple[Hold
 
 
 def _usable(call: Call) -> Signature | None:
-    """The model whose vectors can be imported.
-
-    A store without vectors adopts the model of the first ones, so they must be of this installation's model.
-    """
+    """The model whose vectors can be imported. A store without vectors adopts the model of the first ones, so
+    they must be of this installation's model."""
     embedder = embedder_or_none(call.engine)
     return call.engine.store.signature() or (embedder.signature if embedder else None)
 
 
-def _ignore_progress(done: int, total: int) -> None:
-    """Ignore the progress."""
+def _ignore(*_: object) -> None:
+    """Report nothing."""
 
 
-def _ignore_batch(batch: Sequence[EntityHistory]) -> None:
-    """Ignore the batch."""
-
-
-def inspect(path: Path, step: Step = _ignore_progress, before: Shown = _ignore_batch) -> PortableContents:
+def inspect(path: Path, step: Step = _ignore, before: Shown = _ignore) -> PortableContents:
     """Read a portable file to its end and check it; returns what it holds."""
     with _reading(path) as (reader, file, size):
         for batch in _batches(reader):
@@ -201,14 +177,14 @@ def absorb_file(
     path: Path,
     *,
     vectors: Signature | None,
-    step: Step = _ignore_progress,
-    before: Shown = _ignore_batch,
+    step: Step = _ignore,
+    before: Shown = _ignore,
 ) -> Absorbed:
     """Merge a file that `inspect` has checked into a store; only vectors of this signature are taken."""
     total = Absorbed()
     with _reading(path) as (reader, file, size):
         for batch in _batches(reader):
-            kept = batch if reader.signature == vectors else [_without_vectors(life) for life in batch]
+            kept = batch if reader.signature == vectors else [_without_vectors(one) for one in batch]
             before(kept)
             total = _sum(total, store.absorb(kept, access=EVERYTHING))
             step(file.tell(), size)
@@ -218,8 +194,8 @@ def absorb_file(
 def _batches(reader: PortableReader) -> Iterator[list[EntityHistory]]:
     batch: list[EntityHistory] = []
     begun = reader.bytes_read
-    for life in reader.histories():
-        batch.append(life)
+    for history in reader.histories():
+        batch.append(history)
         if len(batch) == BATCH or reader.bytes_read - begun > BATCH_BYTES:
             yield batch
             batch, begun = [], reader.bytes_read
@@ -227,20 +203,13 @@ def _batches(reader: PortableReader) -> Iterator[list[EntityHistory]]:
         yield batch
 
 
-def _without_vectors(life: EntityHistory) -> EntityHistory:
-    return replace(life, embedded=None) if isinstance(life, MemoryHistory) else life
+def _without_vectors(history: EntityHistory) -> EntityHistory:
+    return replace(history, embedded=None) if isinstance(history, MemoryHistory) else history
 
 
 def _sum(one: Absorbed, other: Absorbed) -> Absorbed:
-    return Absorbed(
-        events=one.events + other.events,
-        memories_added=one.memories_added + other.memories_added,
-        memories_changed=one.memories_changed + other.memories_changed,
-        memories_ended=one.memories_ended + other.memories_ended,
-        edges=one.edges + other.edges,
-        documents=one.documents + other.documents,
-        waiting=one.waiting + other.waiting,
-    )
+    names = [field.name for field in fields(Absorbed)]
+    return Absorbed(**{name: getattr(one, name) + getattr(other, name) for name in names})
 
 
 def embed_missing(call: Call) -> tuple[int, str | None]:
@@ -249,10 +218,8 @@ def embed_missing(call: Call) -> tuple[int, str | None]:
     if embedder is None:
         return 0, None
     if store_has_other_model(call.engine, embedder):
-        return (
-            0,
-            f"No vectors were made: the store holds vectors of another model than {embedder.signature.name}.",
-        )
+        name = embedder.signature.name
+        return 0, f"No vectors were made: the store holds vectors of another model than {name}."
     try:
         return backfill(call, embedder), None
     except EmbedderError as exc:

@@ -22,8 +22,7 @@ Named = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """An imported record that holds secrets: `memory` or the kind of a document, its id, and the kinds of the
-    secrets."""
+    """An imported record that holds secrets: `memory` or a kind of document, its id, the kinds of secrets."""
 
     entity: str
     id: str
@@ -81,7 +80,6 @@ class ImportedSecrets:
 
 
 def merge_holdings(several: Sequence[Sequence[Holding]]) -> tuple[Holding, ...]:
-    """The holdings of several imports, each record once."""
     found: defaultdict[Named, set[str]] = defaultdict(set)
     for holdings in several:
         for one in holdings:

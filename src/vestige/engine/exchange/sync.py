@@ -9,21 +9,21 @@ import logging
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import blake2b
+from functools import partial
+from hashlib import blake2b, file_digest
 from pathlib import Path
 
-from vestige.core.documents import Document
-from vestige.core.errors import InvalidInput, StoreError, VestigeError
+from vestige.core.errors import InvalidInput, StoreError
 from vestige.core.models import EVERYTHING
 from vestige.engine.care.filenames import absolute
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import write_portable
 from vestige.engine.exchange.import_portable import embed_missing, import_portable
 from vestige.engine.exchange.import_secrets import Holding, merge_holdings
+from vestige.engine.revise import find_document, put_document
 from vestige.exchange.portable.file import PortableContents
-from vestige.store.contract.changes import Put
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,6 @@ PEER = "peer"
 SELF = "self"
 """The document with the names under which this installation has written files. No file has this name."""
 DIGEST_BYTES = 16
-CHUNK_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +51,8 @@ class PeerFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncResult:
-    """The files of other installations, what our own file holds, and whether it had to be written.
-
-    `removed` are files of our former names, `holdings` imported records that hold secrets.
-    """
+    """The files of other installations, what our own file holds, and whether it had to be written. `removed`
+    are files of our former names, `holdings` imported records that hold secrets."""
 
     folder: Path
     file: Path
@@ -100,8 +97,7 @@ def sync(call: Call, folder: Path) -> SyncResult:
 
 
 def _make_folder(folder: Path) -> None:
-    """Create the folder, but none above it: a missing one was mistyped, or is on a disk that is not
-    mounted."""
+    """Create the folder, but none above it: that one was mistyped, or its disk is not mounted."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(
             f"{folder} is not a folder.",
@@ -123,7 +119,7 @@ def _import_peer(call: Call, path: Path) -> PeerFile:
         return _unusable(path, "Its name is not printable text.")
     try:
         digest = _digest(path)
-        known = _noted(call, path.name)
+        known = find_document(call, PEER, path.name, access=EVERYTHING)
         if known is not None and known.body.get("digest") == digest:
             return PeerFile(file=path.name, state="known", digest=digest)
         done = import_portable(call, path, embed=False)
@@ -163,16 +159,13 @@ def _note_own_name(call: Call) -> None:
 
 def _own_names(call: Call) -> tuple[list[str], list[str]]:
     """The names that this installation has had, and the digests of the files that it has removed."""
-    noted = _noted(call, SELF)
+    noted = find_document(call, PEER, SELF, access=EVERYTHING)
     return (noted.body["names"], noted.body["removed"]) if noted else ([], [])
 
 
 def _remove_former(call: Call, folder: Path, peers: Sequence[PeerFile]) -> tuple[str, ...]:
-    """Remove the files of our former names, now that our file holds everything in them.
-
-    No installation would ever purge a deleted memory from them. Each is removed once: a file that comes back
-    belongs to the store that ours is a copy of.
-    """
+    """Remove the files of our former names, from which no installation would purge a deleted memory. Each is
+    removed once: a file that comes back belongs to the store that ours is a copy of."""
     names, removed = _own_names(call)
     former = {f"{name}{SUFFIX}" for name in names if name != call.engine.store.node}
     gone = [
@@ -183,11 +176,8 @@ def _remove_former(call: Call, folder: Path, peers: Sequence[PeerFile]) -> tuple
         and _remove_imported(folder, one)
     ]
     if gone:
-        _note(
-            call,
-            SELF,
-            {"names": names, "removed": [*removed, *(_path_digest(folder / name) for name in gone)]},
-        )
+        removed = [*removed, *(_path_digest(folder / name) for name in gone)]
+        _note(call, SELF, {"names": names, "removed": removed})
     return tuple(gone)
 
 
@@ -209,62 +199,42 @@ def _remove_imported(folder: Path, peer: PeerFile) -> bool:
     return True
 
 
-def _noted(call: Call, name: str) -> Document | None:
-    found = call.engine.store.documents(PEER, access=EVERYTHING, ids=[name], limit=1)
-    return next(iter(found), None)
-
-
 def _note(call: Call, name: str, body: Mapping[str, str | list[str]]) -> None:
-    now, known = call.engine.now(), _noted(call, name)
-    document = Document(
-        kind=PEER,
-        id=name,
-        body=body,
-        version=1 if known is None else known.version + 1,
-        created_at=now,
-        updated_at=now,
-    )
-    call.engine.store.commit([Put(document=document, logged=False)], access=EVERYTHING)
+    known = find_document(call, PEER, name, access=EVERYTHING)
+    put = put_document(PEER, name, known, call.engine.now(), body=body)
+    call.engine.store.commit([put], access=EVERYTHING)
 
 
 # -- Files ---------------------------------------------------------------------------------------------
 
 
 def _write_own(call: Call, own: Path) -> tuple[PortableContents, bool]:
-    """Write our file beside the present one and replace that, unless both are the same.
-
-    A synchronising folder service would otherwise send it to every machine again.
-    """
+    """Write our file beside the present one, and replace that if they differ: a synchronising folder service
+    would otherwise send it to every machine again."""
     handle, name = tempfile.mkstemp(prefix=".", suffix=".partial", dir=own.parent)  # made with 0600
-    partial = Path(name)
+    new = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             contents = write_portable(call, file, zipped=True)
             file.flush()
             os.fsync(handle)
-        written = not own.exists() or _digest(own) != _digest(partial)
+        written = not own.exists() or _digest(own) != _digest(new)
         if written:
-            partial.replace(own)
+            new.replace(own)
         return contents, written
     finally:
-        with suppress(FileNotFoundError):
-            partial.unlink()
+        new.unlink(missing_ok=True)
 
 
 def _digest(path: Path) -> str:
-    seen = blake2b(digest_size=DIGEST_BYTES)
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            seen.update(chunk)
-    return seen.hexdigest()
+        return file_digest(file, partial(blake2b, digest_size=DIGEST_BYTES)).hexdigest()
 
 
 @contextmanager
 def _file_errors(folder: Path) -> Iterator[None]:
     try:
         yield
-    except VestigeError:
-        raise
     except OSError as exc:
         raise StoreError(
             f"{exc.filename or folder} cannot be used: {exc.strerror or exc}.",

@@ -83,20 +83,14 @@ def _drop_notes(batch: IngestBatch, memory_id: str) -> None:
     batch.identical = {key: held for key, held in batch.identical.items() if held != memory_id}
     batch.places = {key: held for key, held in batch.places.items() if held != memory_id}
     batch.fresh = [(held, at) for held, at in batch.fresh if held != memory_id]
-    batch.rivals = {
-        at: [one for one in near if one.memory_id != memory_id] for at, near in batch.rivals.items()
-    }
+    for at, near in batch.rivals.items():
+        batch.rivals[at] = [one for one in near if one.memory_id != memory_id]
 
 
 def _link(batch: IngestBatch, memory: Memory, others: Sequence[str], kind: str, weight: float | None) -> None:
+    weight = min(1.0, max(0.0, weight if weight is not None else 1.0))
     for other in others:
-        edge = Edge(
-            source_id=memory.id,
-            target_id=other,
-            kind=kind,
-            weight=min(1.0, max(0.0, weight if weight is not None else 1.0)),
-            created_at=batch.now,
-        )
+        edge = Edge(source_id=memory.id, target_id=other, kind=kind, weight=weight, created_at=batch.now)
         batch.changes.append(Link(edge=edge))
         ends = {one: batch.known[one].memory for one in (memory.id, other) if one in batch.known}
         batch.happenings.append(connected_event(edge, ends))
@@ -138,8 +132,7 @@ def _reinforced(known: Memory, draft: Draft, *, identical: bool) -> Memory:
 
 
 def _renewed(known: Memory, stated: Memory) -> datetime | None:
-    """The end of a state that was stated again: a new time to live, unless the state was given an earlier
-    end."""
+    """The end of a state that was stated again: a new time to live, unless it was given an earlier end."""
     if known.valid_until is None or stated.valid_until is None:
         return known.valid_until
     if known.valid_until - known.created_at < stated.valid_until - stated.created_at:

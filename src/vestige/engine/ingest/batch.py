@@ -58,12 +58,8 @@ class NewText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """One text to remember: the memory it would become, the fields that the caller gave, whether to skip the
-    gate.
-
-    `stated` is the validity that the text itself states, if the caller gave none. `expires` says that the
-    memory ends only because a state has a time to live.
-    """
+    """One text to remember: the memory it would become, the fields the caller gave, whether to skip the gate.
+    `stated` is the validity in the text itself; `expires`: it ends only as a state with a time to live."""
 
     memory: Memory
     given: frozenset[str] = frozenset()
@@ -86,13 +82,10 @@ class Ingested:
     """What became of a draft.
 
     - `memory_id` is the memory in `scope` that now holds the text, `valid_from` and `valid_until` its
-      validity,
-      and `validity_words` the words of the text that state it.
+      validity, and `validity_words` the words of the text that state it.
     - `importance` stays None if it was not judged.
-    - `suppressed` says that the memory is suppressed.
     - `rival_preview` is the beginning of the memory that the decision is about, as it was before; None if
-      that
-      memory is suppressed or archived.
+      that memory is suppressed or archived.
     """
 
     memory_id: str
@@ -132,8 +125,7 @@ class IngestBatch:
 
 
 def draft_all(call: Call, texts: Sequence[NewText]) -> list[Draft]:
-    """The draft of each text: the memory it would become, in a scope and domain that the caller may write
-    to."""
+    """The memory that each text would become, in a scope and domain that the caller may write to."""
     now = call.engine.now()
     return [_draft(call, text, index, now) for index, text in enumerate(texts)]
 

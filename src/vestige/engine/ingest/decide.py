@@ -98,11 +98,8 @@ def _find_identical(batch: IngestBatch, scope: str, memories: Sequence[Memory]) 
 
 
 def _fingerprints(memory: Memory) -> list[str]:
-    """The normal forms that a text is looked up by.
-
-    "Never push to main!" is an exclamation and has no rivals; without its typography it equals the plain
-    sentence. A turn of a thread has one form only.
-    """
+    """The normal forms that a text is looked up by. "Never push to main!" is an exclamation and has no
+    rivals; without its typography it equals the plain sentence. A turn of a thread has one form only."""
     mark = fingerprint(memory.content)
     return [mark] if memory.thread is not None else [mark, fingerprint(bare(memory.content))]
 
@@ -134,11 +131,8 @@ def is_speech(memory: Memory) -> bool:
 
 def with_word_likeness(call: Call, content: str, rivals: Sequence[Rival]) -> list[Rival]:
     """The rivals; those that may say the same in other words get the likeness of their words."""
-    open_ = [
-        rival
-        for rival in rivals
-        if not rival.protected and could_restate(content, rival.content, rival.similarity)
-    ]
+    free = [one for one in rivals if not one.protected]
+    open_ = [one for one in free if could_restate(content, one.content, one.similarity)]
     encoded = _encode(call, [content, *(rival.content for rival in open_)]) if open_ else []
     if not encoded:
         return list(rivals)
@@ -152,24 +146,15 @@ def with_word_likeness(call: Call, content: str, rivals: Sequence[Rival]) -> lis
 def _likeness(new: str, ours: Encoded, old: str, theirs: Encoded) -> NDArray[np.float32] | None:
     if ours.tokens is None or theirs.tokens is None:
         return None
-    return word_likeness(
-        words_of(new),
-        ours.tokens.spans,
-        ours.tokens.states,
-        words_of(old),
-        theirs.tokens.spans,
-        theirs.tokens.states,
-    )
+    left, right = ours.tokens, theirs.tokens
+    return word_likeness(words_of(new), left.spans, left.states, words_of(old), right.spans, right.states)
 
 
 def rivals_by_words(
     batch: IngestBatch, memory: Memory, whole: NDArray[np.float32], near: Sequence[Scored], limit: int
 ) -> list[Scored]:
-    """Further rivals of a text that corrects something: memories that share its rare words.
-
-    A correction in free words ("turns out the deploy is on Thursday") may be nearer to other memories than to
-    the one it corrects.
-    """
+    """Further rivals of a text that corrects something: memories that share its rare words. "Turns out the
+    deploy is on Thursday" may be nearer to other memories than to the one it corrects."""
     if not announces(memory.content):
         return []
     where = Filter(scope=memory.scope, scope_only=True, valid_at=batch.now)
@@ -213,10 +198,9 @@ def decide_one(batch: IngestBatch, index: int, draft: Draft, weights: Importance
 
 
 def result_of(batch: IngestBatch, draft: Draft, decided: Decided, memory_id: str) -> Ingested:
-    """What became of a draft, for its caller."""
     decision, rival = decided.decision, decided.rival
     kept = batch.known[memory_id].memory
-    hidden = rival is not None and _is_hidden(rival)
+    hidden = rival is not None and (rival.suppression_count > 0 or rival.archived_at is not None)
     stated = draft.stated.by(batch.now) if draft.stated else None
     window = (kept.valid_from, kept.valid_until)
     return Ingested(
@@ -231,10 +215,6 @@ def result_of(batch: IngestBatch, draft: Draft, decided: Decided, memory_id: str
         importance=decided.importance.channels.composite if decided.importance else None,
         validity_words=stated.words if stated and (stated.valid_from, stated.valid_until) == window else None,
     )
-
-
-def _is_hidden(memory: Memory) -> bool:
-    return memory.suppression_count > 0 or memory.archived_at is not None
 
 
 def _without_details(decision: Decision) -> Decision:
@@ -308,10 +288,8 @@ def _rival(batch: IngestBatch, index: int, draft: Draft, near: Scored) -> Rival:
 
 
 def _known_from(memory: Memory, new: Memory) -> datetime:
-    """From when on a memory is known to be true, compared with a new text.
-
-    A new text that states its beginning ("since March") is later than any memory with only a creation date.
-    """
+    """From when on a memory is known to be true, compared with a new text. One that states its beginning
+    ("since March") is later than any memory with only a creation date."""
     if new.valid_from is not None and memory.valid_from is None and memory.occurred_at is None:
         return new.valid_from
     return _begin_of(memory, memory.created_at)

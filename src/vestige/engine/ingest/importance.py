@@ -17,7 +17,6 @@ from vestige.cognition.gate.decide import CORRECTABLE, Decision, GateInput
 from vestige.cognition.prediction.habits import asked_terms
 from vestige.cognition.prediction.importance import Judgement, NearbyOutcome, judge, outcome, seen_share
 from vestige.cognition.text.analyser import query_terms, searchable, terms
-from vestige.core.documents import Document
 from vestige.core.errors import ModelMismatch
 from vestige.core.events import EventScope, ImportanceScored, preview, scopes_of
 from vestige.core.models import Evidence, Filter, Memory, Record
@@ -25,8 +24,9 @@ from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
 from vestige.engine.ingest.batch import Draft, IngestBatch, whole_vector
 from vestige.engine.reactions.searches import searches
+from vestige.engine.revise import documents_by_id, put_document
 from vestige.store.contract.answers import Scored
-from vestige.store.contract.changes import Embedded, Put, RecordEvidence
+from vestige.store.contract.changes import Embedded, RecordEvidence
 
 logger = logging.getLogger(__name__)
 
@@ -42,10 +42,8 @@ Queries = tuple[tuple[frozenset[str], datetime], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoding:
-    """How a memory was judged when it was encoded, and the factor by which its stability grew.
-
-    Without the mechanism `emotion`, valence and category are unknown.
-    """
+    """How a memory was judged when it was encoded, and the factor by which its stability grew. Without the
+    mechanism `emotion`, valence and category are unknown."""
 
     composite: float
     novelty: float
@@ -72,8 +70,7 @@ class ImportanceInputs:
     queries: Queries
 
     def weigh(self, index: int, proposal: GateInput, decision: Decision) -> Judgement:
-        """How much a draft matters, given the memories near it that the gate or `importance_inputs` have
-        found."""
+        """How much a draft matters, given the memories near it."""
         batch, content = self.batch, self.drafts[index].memory.content
         found = batch.rivals.get(index, self.near.get(index))
         scores = [proposal.nearest, decision.similarity, *(one.score for one in found or ())]
@@ -109,9 +106,8 @@ def importance_inputs(batch: IngestBatch, drafts: Sequence[Draft]) -> Importance
         texts = [drafts[index].memory.content for index in members]
         made = [batch.vectors[index] for index in members] if batch.vectors else []
         near |= zip(members, _nearest(batch.call, texts, made, where, batch.known), strict=True)
-    return ImportanceInputs(
-        batch=batch, drafts=drafts, affects=affects, near=near, queries=_recent_queries(batch.call)
-    )
+    queries = _recent_queries(batch.call)
+    return ImportanceInputs(batch=batch, drafts=drafts, affects=affects, near=near, queries=queries)
 
 
 def record_importance(batch: IngestBatch, memory: Memory, judged: Judgement) -> None:
@@ -120,29 +116,22 @@ def record_importance(batch: IngestBatch, memory: Memory, judged: Judgement) -> 
     gain = judged.gain(importance=mechanisms.importance, emotion=mechanisms.emotion)
     if gain <= 0.0:
         return
+    amount = round(gain, DIGITS)
     batch.changes.append(
-        RecordEvidence(
-            memory_id=memory.id, evidence=Evidence.IMPORTANT, at=batch.now, amount=round(gain, DIGITS)
-        )
+        RecordEvidence(memory_id=memory.id, evidence=Evidence.IMPORTANT, at=batch.now, amount=amount)
     )
-    document = Document(
-        kind=KIND,
-        id=memory.id,
-        body=_body(judged, gain, felt=mechanisms.emotion),
-        scope=memory.scope,
-        cites=(memory.id,),
-        created_at=batch.now,
-        updated_at=batch.now,
-    )
+    body = _body(judged, gain, felt=mechanisms.emotion)
     # The evidence above is in the log already; logging the document too would repeat it.
-    batch.changes.append(Put(document=document, logged=False))
+    batch.changes.append(
+        put_document(KIND, memory.id, None, batch.now, body=body, scope=memory.scope, cites=(memory.id,))
+    )
     batch.happenings.append(_scored(judged, memory.content, memory.id, batch.now, scopes_of(memory)))
 
 
 def encodings(call: Call, memory_ids: Sequence[str]) -> dict[str, Encoding]:
     """How these memories were judged when they were encoded, by id; only those that mattered."""
-    found = call.engine.store.documents(KIND, access=call.access, ids=memory_ids, limit=len(memory_ids))
-    return {document.id: Encoding(**document.body) for document in found}
+    found = documents_by_id(call, KIND, memory_ids)
+    return {name: Encoding(**document.body) for name, document in found.items()}
 
 
 def _body(judged: Judgement, gain: float, *, felt: bool) -> dict[str, float | str | bool]:
@@ -158,10 +147,8 @@ def _body(judged: Judgement, gain: float, *, felt: bool) -> dict[str, float | st
 
 
 def assess(call: Call, content: str, topics: Sequence[str], where: Filter) -> Judgement:
-    """How much a text would matter if it were written now; nothing is stored.
-
-    `topics` is what the caller works on: each counts as a query of this moment.
-    """
+    """How much a text would matter if it were written now; nothing is stored. Each of `topics`, what the
+    caller works on, counts as a query of this moment."""
     now = call.engine.now()
     draft = Memory(id=call.engine.new_id(), content=content, created_at=now, updated_at=now)
     known: dict[str, Record] = {}
@@ -180,7 +167,6 @@ def assess(call: Call, content: str, topics: Sequence[str], where: Filter) -> Ju
 
 
 def _recent_queries(call: Call) -> Queries:
-    """The last queries in the caller's scope."""
     return tuple((frozenset(one.terms), one.at) for one in searches(call, call.scope)[:LATELY])
 
 
@@ -190,8 +176,7 @@ def _recent_queries(call: Call) -> Queries:
 def _nearest(
     call: Call, texts: Sequence[str], made: Sequence[Embedded], where: Filter, known: dict[str, Record]
 ) -> list[list[Scored]]:
-    """The memories nearest to each text, by vectors if there are any, else by words; `known` gets their
-    records."""
+    """The memories nearest to each text, by vectors or else by words; `known` gets their records."""
     store, access = call.engine.store, call.access
     if made:
         wholes = np.stack([whole_vector(one) for one in made])

@@ -19,10 +19,7 @@ from vestige.store.contract.changes import Claim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idempotency:
-    """An idempotency key, the digest of its request, and how to serialise its answer.
-
-    `digest` gets the texts after screening, so that it contains no secret.
-    """
+    """An idempotency key, the digest of its request (after screening), and how to serialise its answer."""
 
     key: str
     digest: Callable[[Sequence[NewText]], str]

@@ -49,11 +49,8 @@ def screen_text(call: Call, text: str, *, policy: Policy | None = None) -> str:
 
 
 def screen_fields(call: Call, fields: Mapping[str, Any], policy: Policy | None = None) -> dict[str, Any]:
-    """The fields that hold secrets, with the secrets redacted; a field is a text, or a list or object of
-    texts.
-
-    Empty if nothing changes. Raises SecretFound if the policy refuses secrets.
-    """
+    """The fields (texts, or lists or objects of texts) that hold secrets, redacted; empty if none does.
+    Raises SecretFound if the policy refuses secrets."""
     policy = policy or call.engine.settings.memory.secrets
     if policy == "allow":
         return {}
@@ -86,20 +83,13 @@ def secret_error(found: Sequence[SecretSighting]) -> SecretFound:
         f"{first.excerpt}){beside}. Nothing was stored.",
         hint="Leave the secret out and say where it is kept. With `secrets` set to `redact` it is stored as "
         f"`[redacted: {first.kind}]`, with `allow` as it is.",
-        details={
-            "argument": first.field,
-            "secrets": [
-                {
-                    "kind": one.kind,
-                    "argument": one.field,
-                    "line": one.line,
-                    "column": one.column,
-                    "excerpt": one.excerpt,
-                }
-                for one in found[:MOST_LISTED]
-            ],
-        },
+        details={"argument": first.field, "secrets": [_shown(one) for one in found[:MOST_LISTED]]},
     )
+
+
+def _shown(one: SecretSighting) -> dict[str, str | int]:
+    place: dict[str, str | int] = {"line": one.line, "column": one.column}
+    return {"kind": one.kind, "argument": one.field, **place, "excerpt": one.excerpt}
 
 
 def _clean(value: Any, field: str, name: str, found: list[SecretSighting]) -> Any:  # Any: JSON

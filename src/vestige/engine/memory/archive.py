@@ -17,8 +17,8 @@ from vestige.core.errors import Conflict, InvalidInput, NotFound
 from vestige.core.events import MemoriesArchived, MemoriesRestored, scopes_of
 from vestige.core.models import Filter, Memory, Order, Record
 from vestige.engine.context import Call
-from vestige.engine.revise import next_revision, retry_on_conflict
-from vestige.store.contract.changes import Change, Put, Revise
+from vestige.engine.revise import find_document, next_revision, put_document, retry_on_conflict, with_body
+from vestige.store.contract.changes import Change, Revise
 
 ARCHIVE = "archive"
 """The kind of the documents that list what a run archived."""
@@ -63,9 +63,7 @@ class ArchiveRun:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoredMemories:
     """The memories that were restored, and from which archive; `missing` were deleted or restored before.
-
-    `duplicates` maps a restored memory to one that has stated exactly the same since.
-    """
+    `duplicates` maps a restored memory to one that has stated exactly the same since."""
 
     archive_id: str | None
     ids: tuple[str, ...]
@@ -74,8 +72,7 @@ class RestoredMemories:
 
 
 def find_faded(call: Call, asked: GcQuery) -> FadedMemories:
-    """The memories that may be archived now. Raises InvalidInput for a threshold that includes accessible
-    memories."""
+    """The memories that may be archived now; InvalidInput for a threshold above ABSURD_RETENTION."""
     if asked.below > ABSURD_RETENTION:
         raise InvalidInput(
             f"`min_retention` {asked.below:g} would archive memories that are well remembered.",
@@ -96,10 +93,8 @@ def find_faded(call: Call, asked: GcQuery) -> FadedMemories:
 
 
 def _low(asked: GcQuery, now: datetime) -> tuple[Filter, Filter]:
-    """Filters for faded memories: those with low retention, and those that are suppressed.
-
-    Suppression lowers accessibility without lowering retention; few memories are suppressed.
-    """
+    """Filters for faded memories: those with low retention, and the few that are suppressed, which lowers
+    accessibility without lowering retention."""
     where = Filter(scope=asked.scope, pinned=False, due_by=now, now=now)
     if asked.max_age_days is not None:
         where = replace(where, created_to=now - timedelta(days=asked.max_age_days))
@@ -116,15 +111,14 @@ def archive(call: Call, asked: GcQuery) -> ArchiveRun:
         if not taken:
             return ArchiveRun(archive_id=None, taken=(), left=0)
         call.progress(0, len(taken), "archiving")
-        document = _document(call, asked, taken, now)
-        changes = _archive_changes([record.memory for record in taken], now, now)
-        call.engine.store.commit([*changes, Put(document=document)], access=call.access)
-        ids = tuple(record.memory.id for record in taken)
-        scopes = scopes_of(*(record.memory for record in taken))
-        call.engine.events.emit(
-            MemoriesArchived(timestamp=now, scopes=scopes, ids=ids, archive_id=document.id)
-        )
-        return ArchiveRun(archive_id=document.id, taken=ids, left=len(there.candidates) - len(taken))
+        memories = [record.memory for record in taken]
+        ids, name, scopes = tuple(one.id for one in memories), call.engine.new_id(), scopes_of(*memories)
+        body = {"ids": list(ids), "minRetention": asked.below, "maxAgeDays": asked.max_age_days}
+        # The document by which the run is undone cites no memory: deleting one must not strand the others.
+        document = put_document(ARCHIVE, name, None, now, body=body, scope=asked.scope, logged=True)
+        call.engine.store.commit([*_archive_changes(memories, now, now), document], access=call.access)
+        call.engine.events.emit(MemoriesArchived(timestamp=now, scopes=scopes, ids=ids, archive_id=name))
+        return ArchiveRun(archive_id=name, taken=ids, left=len(there.candidates) - len(taken))
 
     return retry_on_conflict(call, attempt)
 
@@ -133,8 +127,8 @@ def undo(call: Call, name: str) -> RestoredMemories:
     """Restore what a run archived, or one archived memory."""
 
     def attempt() -> RestoredMemories:
-        runs = call.engine.store.documents(ARCHIVE, access=call.access, ids=[name], limit=1)
-        return _undo_run(call, runs[0]) if runs else _undo_one(call, name)
+        run = find_document(call, ARCHIVE, name)
+        return _undo_run(call, run) if run else _undo_one(call, name)
 
     return retry_on_conflict(call, attempt)
 
@@ -171,22 +165,6 @@ def _check_share(there: FadedMemories, asked: GcQuery) -> None:
         )
 
 
-def _document(call: Call, asked: GcQuery, taken: Sequence[Record], now: datetime) -> Document:
-    """The document by which a run is undone. It cites no memory: deleting one must not strand the others."""
-    return Document(
-        kind=ARCHIVE,
-        id=call.engine.new_id(),
-        body={
-            "ids": [record.memory.id for record in taken],
-            "minRetention": asked.below,
-            "maxAgeDays": asked.max_age_days,
-        },
-        scope=asked.scope,
-        created_at=now,
-        updated_at=now,
-    )
-
-
 def restore_changes(memory: Memory, now: datetime) -> list[Change]:
     """The changes that restore a memory from the archive; none if it is not archived."""
     return [] if memory.archived_at is None else _archive_changes([memory], None, now)
@@ -212,10 +190,9 @@ def _undo_run(call: Call, run: Document) -> RestoredMemories:
     records = call.engine.store.get_many(ids, access=call.access)
     # A memory that was restored alone and archived again belongs to a later run.
     held = [record.memory for record in records if record.memory.archived_at == run.created_at]
-    body = {**run.body, "restoredAt": now.isoformat()}
-    after = replace(run, body=body, version=run.version + 1, updated_at=max(now, run.updated_at))
+    after = with_body(run, {**run.body, "restoredAt": now.isoformat()}, now)
     same = _restated_since(call, held, now)
-    call.engine.store.commit([*_archive_changes(held, None, now), Put(document=after)], access=call.access)
+    call.engine.store.commit([*_archive_changes(held, None, now), after], access=call.access)
     restored = tuple(memory.id for memory in held)
     call.engine.events.emit(
         MemoriesRestored(timestamp=now, scopes=scopes_of(*held), ids=restored, archive_id=run.id)
@@ -258,8 +235,7 @@ def _restated_since(call: Call, memories: Sequence[Memory], now: datetime) -> di
     found: dict[str, str] = {}
     for scope, members in by_scope.items():
         marks = {memory.id: fingerprint(memory.content) for memory in members}
-        same = call.engine.store.same_text(
-            list(marks.values()), scope=scope, valid_at=now, access=call.access
-        )
+        wanted = list(marks.values())
+        same = call.engine.store.same_text(wanted, scope=scope, valid_at=now, access=call.access)
         found |= {name: same[mark] for name, mark in marks.items() if mark in same}
     return found

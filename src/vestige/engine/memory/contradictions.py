@@ -34,10 +34,8 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """Two memories that cannot both be true: how they differ, and the trust in each.
-
-    `corrects`: the newer one says itself that it corrects the older one.
-    """
+    """Two memories that cannot both be true: how they differ, and the trust in each. `corrects`: the newer
+    one says itself that it corrects the older one."""
 
     newer: Record
     older: Record
@@ -51,11 +49,8 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContradictionSearch:
-    """The contradictions, latest first, and how much was compared.
-
-    `left_out` are accessible memories that were not compared: too long for a statement, or beyond the latest
-    MOST_MEMORIES.
-    """
+    """The contradictions, latest first, and how much was compared. `left_out` memories were too long for a
+    statement, or beyond the latest MOST_MEMORIES."""
 
     contradictions: tuple[Contradiction, ...]
     memories: int
@@ -63,23 +58,15 @@ class ContradictionSearch:
     left_out: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Verdict:
-    one: int
-    other: int
-    kind: str
-    detail: str
-    corrects: bool = False
-
-
 @dataclass(slots=True, kw_only=True)
 class _ContradictionSurvey:
-    """The comparison so far: verdicts by pair, and from which other origins each memory is confirmed."""
+    """The comparison so far: verdicts (kind, detail, whether the newer one corrects) by pair, the newer one
+    first, and from which other origins each memory is confirmed."""
 
     records: Sequence[Record]
     words: Sequence[Words]
     pairs: int = 0
-    verdicts: dict[tuple[int, int], _Verdict] = field(default_factory=dict)
+    verdicts: dict[tuple[int, int], tuple[str, str, bool]] = field(default_factory=dict)
     confirmed: defaultdict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
@@ -97,11 +84,10 @@ def contradictions(call: Call, where: Filter, topic: str | None, moment: datetim
             _compare(survey, one, other)
     _add_marked(call, survey)
     accessible = len(found) if topic is not None else call.engine.store.count(where, access=call.access)
-    clashes = (_contradiction(survey, verdict, moment) for verdict in survey.verdicts.values())
+    clashes = [_contradiction(survey, *pair, moment) for pair in survey.verdicts]
+    clashes.sort(key=lambda one: (stated_at(one.newer.memory), one.newer.memory.id), reverse=True)
     return ContradictionSearch(
-        contradictions=tuple(
-            sorted(clashes, key=lambda one: (stated_at(one.newer.memory), one.newer.memory.id), reverse=True)
-        ),
+        contradictions=tuple(clashes),
         memories=len(records),
         pairs=survey.pairs,
         left_out=max(0, accessible - len(records)),
@@ -110,8 +96,7 @@ def contradictions(call: Call, where: Filter, topic: str | None, moment: datetim
 
 def _about(call: Call, where: Filter, topic: str) -> Sequence[Record]:
     """The hits of a search, however low its confidence."""
-    recalled = recall(call, RecallQuery(text=topic, where=where, limit=TOPIC_HITS))
-    return [hit.record for hit in recalled.hits]
+    return [hit.record for hit in recall(call, RecallQuery(text=topic, where=where, limit=TOPIC_HITS)).hits]
 
 
 def _everything(call: Call, where: Filter) -> Sequence[Record]:
@@ -124,16 +109,13 @@ def _everything(call: Call, where: Filter) -> Sequence[Record]:
 
 
 def _compare(survey: _ContradictionSurvey, one: int, other: int) -> None:
-    """Judge a pair of texts with words in common."""
     survey.pairs += 1
     newer, older = _in_time(survey, one, other)
     conflict = conflict_between(survey.records[newer].memory, survey.records[older].memory)
     if conflict is None and supports(survey.records[newer].memory, survey.records[older].memory):
         _confirm(survey, one, other)
     elif conflict is not None and is_contradiction(conflict):
-        survey.verdicts[newer, older] = _Verdict(
-            one=newer, other=older, kind=conflict.kind, detail=conflict.detail, corrects=conflict.corrects
-        )
+        survey.verdicts[newer, older] = conflict.kind, conflict.detail, conflict.corrects
 
 
 def _in_time(survey: _ContradictionSurvey, one: int, other: int) -> tuple[int, int]:
@@ -154,12 +136,8 @@ def _add_marked(call: Call, survey: _ContradictionSurvey) -> None:
     for edge in _marks(call, place):
         pair = _in_time(survey, place[edge.source_id], place[edge.target_id])
         survey.pairs += 1
-        if pair not in survey.verdicts and all(
-            survey.records[at].memory.updated_at <= edge.created_at for at in pair
-        ):
-            survey.verdicts[pair] = _Verdict(
-                one=pair[0], other=pair[1], kind="marked", detail="marked when it was remembered"
-            )
+        if all(survey.records[at].memory.updated_at <= edge.created_at for at in pair):
+            survey.verdicts.setdefault(pair, ("marked", "marked when it was remembered", False))
 
 
 def _marks(call: Call, place: Mapping[str, int]) -> Iterator[Edge]:
@@ -174,15 +152,16 @@ def _marks(call: Call, place: Mapping[str, int]) -> Iterator[Edge]:
                 yield edge
 
 
-def _contradiction(survey: _ContradictionSurvey, verdict: _Verdict, moment: datetime) -> Contradiction:
-    newer, older = survey.records[verdict.one], survey.records[verdict.other]
+def _contradiction(survey: _ContradictionSurvey, one: int, other: int, moment: datetime) -> Contradiction:
+    newer, older = survey.records[one], survey.records[other]
+    kind, detail, corrects = survey.verdicts[one, other]
     return Contradiction(
         newer=newer,
         older=older,
-        newer_trust=trust(newer, moment, corroborations=len(survey.confirmed[verdict.one])),
-        older_trust=trust(older, moment, corroborations=len(survey.confirmed[verdict.other])),
-        kind=verdict.kind,
-        detail=verdict.detail,
-        corrects=verdict.corrects,
-        overlap=overlap(survey.words[verdict.one], survey.words[verdict.other]),
+        newer_trust=trust(newer, moment, corroborations=len(survey.confirmed[one])),
+        older_trust=trust(older, moment, corroborations=len(survey.confirmed[other])),
+        kind=kind,
+        detail=detail,
+        corrects=corrects,
+        overlap=overlap(survey.words[one], survey.words[other]),
     )

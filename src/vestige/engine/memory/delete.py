@@ -7,6 +7,7 @@ another installation sends about deleted memories.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from vestige.cognition.graph.kinds import MERGES, SUPERSEDES
 from vestige.cognition.text.analyser import memory_terms, terms
@@ -18,7 +19,7 @@ from vestige.engine.context import Call
 from vestige.engine.exchange.export import EXPORTS
 from vestige.engine.memory.merge import MERGED
 from vestige.engine.reactions.searches import ATTENTION, PATTERN
-from vestige.engine.revise import deleted_event, load, next_revision, retry_on_conflict
+from vestige.engine.revise import deleted_event, load, next_revision, retry_on_conflict, with_body
 from vestige.store.contract.changes import Change, Forget, Link, Put, Revise
 from vestige.store.merge.histories import EntityHistory, MemoryHistory
 
@@ -35,25 +36,23 @@ def forget_search_words(call: Call, gone: Collection[Memory], now: datetime) -> 
 
 
 class RemoteDeletions:
-    """The words of memories whose deletion an import brings, or that were deleted here and come back in an
-    import."""
+    """The words of memories that an import deletes, or that were deleted here and come back in it."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self._said: set[str] = set()
         self._gone: set[str] = set()
 
-    def before_merge(self, lives: Iterable[EntityHistory]) -> None:
+    def before_merge(self, histories: Iterable[EntityHistory]) -> None:
         """Remove learned words of memories that these histories end, before the merge: an interrupted import
         starts over."""
-        arriving = {life.memory_id: life for life in lives if isinstance(life, MemoryHistory)}
-        here = [
-            record.memory for record in self._call.engine.store.get_many(list(arriving), access=EVERYTHING)
-        ]
+        store = self._call.engine.store
+        arriving = {one.memory_id: one for one in histories if isinstance(one, MemoryHistory)}
+        here = [record.memory for record in store.get_many(list(arriving), access=EVERYTHING)]
         gone = [memory for memory in here if not arriving[memory.id].versions]
-        there = arriving.keys() - {memory.id for memory in here}
-        returning = [arriving[one] for one in there if arriving[one].versions and self._has_ended(one)]
-        versions = [*_versions(self._call, gone), *(one for life in returning for one in life.versions)]
+        new = [arriving[name] for name in arriving.keys() - {memory.id for memory in here}]
+        returning = [one for one in new if one.versions and store.tombstone(one.memory_id, access=EVERYTHING)]
+        versions = [*_versions(self._call, gone), *(one for each in returning for one in each.versions)]
         if versions:
             self._said |= _terms_of(versions)
             self._gone |= {memory.id for memory in versions}
@@ -65,12 +64,10 @@ class RemoteDeletions:
             call = self._call
             retry_on_conflict(call, lambda: _forget_words(call, self._said, self._gone, call.engine.now()))
 
-    def _has_ended(self, memory_id: str) -> bool:
-        return self._call.engine.store.tombstone(memory_id, access=EVERYTHING) is not None
-
 
 def _forget_words(call: Call, said: set[str], ids: Collection[str], now: datetime) -> None:
-    learned = [document for kind in (ATTENTION, PATTERN) for document in _documents_with(call, kind, said)]
+    find = partial(call.engine.store.documents, access=EVERYTHING, terms=list(said), limit=EVERY)
+    learned = [*find(ATTENTION), *find(PATTERN)]
     kept = {term for document in learned for term in document.body["terms"]}
     words = {word for word in kept & said if not _is_used_elsewhere(call, word, ids)}
     changes = [_without(document, words, now) for document in learned if words & set(document.body["terms"])]
@@ -78,12 +75,7 @@ def _forget_words(call: Call, said: set[str], ids: Collection[str], now: datetim
         call.engine.store.commit(changes, access=EVERYTHING)
 
 
-def _documents_with(call: Call, kind: str, terms: Collection[str]) -> list[Document]:
-    return call.engine.store.documents(kind, access=EVERYTHING, terms=list(terms), limit=EVERY)
-
-
 def _versions(call: Call, gone: Collection[Memory]) -> list[Memory]:
-    """Every version that these memories ever had."""
     # Also versions that the caller had no access to: they are not shown, and none of their words may stay.
     past = (call.engine.store.history(memory.id, access=EVERYTHING) for memory in gone)
     return [*gone, *(revision.memory for several in past for revision in several)]
@@ -100,11 +92,7 @@ def _is_used_elsewhere(call: Call, word: str, gone: Collection[str]) -> bool:
 
 def _without(document: Document, words: Collection[str], now: datetime) -> Put:
     left = {term: held for term, held in document.body["terms"].items() if term not in words}
-    body = {**document.body, "terms": left}
-    changed = replace(
-        document, body=body, version=document.version + 1, updated_at=max(now, document.updated_at)
-    )
-    return Put(document=changed, logged=False)
+    return with_body(document, {**document.body, "terms": left}, now, logged=False)
 
 
 # -- Deleting -----------------------------------------------------------------------------------------------
@@ -115,11 +103,9 @@ ENDING, ENDED = (SUPERSEDES, MERGES), ("superseded", MERGED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What was deleted, what was revived, and where words of the memory remain.
-
-    `still_in` are memories that it was merged into or from. `lingers_in` is a file of the store that holds
-    the words until a process that reads an older state of the store has finished.
-    """
+    """What was deleted and revived, and where words remain: `still_in` are memories it was merged into or
+    from, `lingers_in` a file that holds them until a process that reads an older state of the store has
+    finished."""
 
     deleted: tuple[str, ...]
     revived: tuple[str, ...]
@@ -130,10 +116,8 @@ class Forgotten:
 def forget(
     call: Call, memory_id: str, *, even_pinned: bool, with_merges: bool = False, with_parts: bool = False
 ) -> Forgotten:
-    """Delete a memory from every surface. Memories that it had superseded or merged are revived.
-
-    `with_merges` also deletes the memories it was merged into, `with_parts` those it was merged from.
-    """
+    """Delete a memory from every surface; what it had superseded or merged is revived. `with_merges` also
+    deletes the memories it was merged into, `with_parts` those it was merged from."""
 
     def attempt() -> Forgotten:
         load(call, memory_id)
@@ -176,13 +160,9 @@ def _forget(call: Call, ids: list[str], still_in: tuple[str, ...], even_pinned: 
     endings = [Forget(memory_id=one, at=now, reason="deleted") for one in gone]
     call.engine.store.commit([*heirs, *endings], access=call.access)
     call.engine.events.emit(*(deleted_event(memory, now) for memory in gone.values()))
-    revived = (one.memory.id for one in heirs if isinstance(one, Revise) and one.reason == "revived")
-    return Forgotten(
-        deleted=tuple(gone),
-        revived=tuple(revived),
-        still_in=still_in,
-        lingers_in=call.engine.store.lingers_in,
-    )
+    revived = tuple(one.memory.id for one in heirs if isinstance(one, Revise) and one.reason == "revived")
+    lingers_in = call.engine.store.lingers_in
+    return Forgotten(deleted=tuple(gone), revived=revived, still_in=still_in, lingers_in=lingers_in)
 
 
 def _check_pins(memories: Iterable[Memory], even_pinned: bool) -> None:
@@ -196,11 +176,8 @@ def _check_pins(memories: Iterable[Memory], even_pinned: bool) -> None:
 
 
 def _heirs(call: Call, gone: Mapping[str, Memory], now: datetime) -> list[Change]:
-    """The changes to memories that the deleted ones had superseded or merged.
-
-    Deleting a wrong correction must not leave the right memory ended. If the deleted memory was itself
-    superseded, its successor takes over.
-    """
+    """The changes to memories that the deleted ones had superseded or merged: a wrong correction must not
+    leave the right memory ended. If the deleted one was itself superseded, its successor takes over."""
     store = call.engine.store
     edges = [edge for edge in store.edges(list(gone), access=call.access) if edge.kind in ENDING]
     ended = [edge.target_id for edge in edges if edge.source_id in gone and edge.target_id not in gone]

@@ -5,8 +5,8 @@ vectors, the latest are, and the others are compared by words.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -39,10 +39,8 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateCluster:
-    """Memories that are pairwise alike, the leading one first, each with its similarity to that one.
-
-    `score` is that of the pair which merges worst. `objections` are reasons to look before merging.
-    """
+    """Memories that are pairwise alike, the leading one first, each with its similarity to that one. `score`
+    is that of the pair which merges worst, `objections` are reasons to look before merging."""
 
     records: tuple[Record, ...]
     similarities: tuple[float, ...]
@@ -52,10 +50,8 @@ class DuplicateCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundDuplicates:
-    """The clusters that merge best, and how much was compared.
-
-    `by_words` memories were compared by words only, `left_out` not at all.
-    """
+    """The clusters that merge best, and how much was compared. `by_words` memories were compared by words
+    only, `left_out` not at all."""
 
     clusters: tuple[DuplicateCluster, ...]
     total: int
@@ -121,7 +117,6 @@ def _mergeable(call: Call, where: Filter) -> tuple[Sequence[Record], int]:
 
 
 def _texts(call: Call, records: Sequence[Record]) -> Texts:
-    """The vectors and normal forms of all memories."""
     store = call.engine.store
     signature = store.signature()
     wholes = np.zeros((len(records), signature.dimension if signature else 1), dtype=np.float32)
@@ -157,8 +152,7 @@ def _with_words(survey: _DuplicateSurvey) -> Texts:
         if at % BATCH == 0:
             survey.call.check()
         words.append(frozenset(terms(record.memory.content)))
-    texts = survey.texts
-    return Texts(wholes=texts.wholes, known=texts.known, marks=texts.marks, words=words)
+    return replace(survey.texts, words=words)
 
 
 def _compare_words(survey: _DuplicateSurvey, members: Sequence[int]) -> None:
@@ -172,15 +166,12 @@ def _compare_words(survey: _DuplicateSurvey, members: Sequence[int]) -> None:
 
 def _score(survey: _DuplicateSurvey, group: Sequence[int]) -> float:
     """How well the worst pair of a group merges."""
-    return min(_scores(survey, group))
-
-
-def _scores(survey: _DuplicateSurvey, group: Sequence[int]) -> Iterator[float]:
     memories = {at: survey.records[at].memory for at in group}
     words = {at: frozenset(terms(memory.content)) for at, memory in memories.items()}
-    for one, other in combinations(group, 2):
-        similarity = survey.texts.similarity(one, other)
-        yield merge_score(memories[one], memories[other], similarity, (words[one], words[other]))
+    return min(
+        merge_score(memories[a], memories[b], survey.texts.similarity(a, b), (words[a], words[b]))
+        for a, b in combinations(group, 2)
+    )
 
 
 def _cluster(survey: _DuplicateSurvey, group: Sequence[int], score: float) -> DuplicateCluster:

@@ -22,8 +22,6 @@ from vestige.store.contract.changes import Change, RecordEvidence, Revise
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackResult:
-    """A memory before and after a piece of evidence."""
-
     before: Record
     after: Record
     retention_before: float
@@ -31,10 +29,8 @@ class FeedbackResult:
 
 
 def give_feedback(call: Call, memory_id: str, evidence: Evidence) -> FeedbackResult:
-    """Log a piece of evidence and fold it into the memory's strength.
-
-    A promotion also lifts the memory's suppression and restores it from the archive.
-    """
+    """Log a piece of evidence and fold it into the memory's strength. A promotion also lifts the memory's
+    suppression and restores it from the archive."""
     engine, now = call.engine, call.engine.now()
 
     def attempt() -> tuple[Record, list[Event]]:

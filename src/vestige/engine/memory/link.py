@@ -6,13 +6,12 @@ from datetime import datetime, timedelta
 
 from vestige.cognition.fsrs.suppression import neighbours
 from vestige.cognition.graph.kinds import LEARNED, PRUNE_BELOW, SILENT, faded, fading_days, reinforced
-from vestige.core.documents import Document
 from vestige.core.errors import Conflict, InvalidInput, NotFound
 from vestige.core.events import ActivationSpread, EventScope, MemoryPromoted, scopes_of
 from vestige.core.models import Edge, Filter
 from vestige.engine.context import Call
 from vestige.engine.recall.stage_inputs import MOST_EDGES
-from vestige.engine.revise import connected_event, load, retry_on_conflict
+from vestige.engine.revise import connected_event, find_document, load, put_document, retry_on_conflict
 from vestige.store.contract.changes import Link, Put, Unlink
 from vestige.store.filter_rule import passes
 
@@ -48,13 +47,10 @@ def link(call: Call, source_id: str, target_id: str, kind: str, weight: float) -
             details={"id": source_id},
         )
     ends = {memory_id: load(call, memory_id).memory for memory_id in (source_id, target_id)}
-    present = [
-        edge
-        for edge in _between(call, source_id, target_id)
-        if (edge.source_id, edge.kind) == (source_id, kind)
-    ]
-    if present and present[0].weight == weight:
-        return Linked(edge=present[0], changed=False)
+    between = _between(call, source_id, target_id)
+    present = next((one for one in between if (one.source_id, one.kind) == (source_id, kind)), None)
+    if present and present.weight == weight:
+        return Linked(edge=present, changed=False)
     now = call.engine.now()
     edge = Edge(source_id=source_id, target_id=target_id, kind=kind, weight=weight, created_at=now)
     call.engine.store.commit([Link(edge=edge)], access=call.access)
@@ -64,10 +60,8 @@ def link(call: Call, source_id: str, target_id: str, kind: str, weight: float) -
 
 
 def unlink(call: Call, one: str, other: str, kind: str | None) -> list[Edge]:
-    """Cut the links of a kind between two memories, or all of them; returns those that were cut.
-
-    Links that record the past of a memory stay: InvalidInput if there are no others.
-    """
+    """Cut the links of a kind between two memories, or all of them; returns those that were cut. Links that
+    record the past of a memory stay: InvalidInput if there are no others."""
 
     def attempt() -> list[Edge]:
         for memory_id in (one, other):
@@ -101,20 +95,14 @@ def _history_link_error(edge: Edge) -> InvalidInput:
 
 
 def fade(call: Call) -> FadedLinks:
-    """Weaken learned links for the time since the last run, and cut the weakest.
-
-    Links of pinned memories stay as they are. There are many small transactions, and the first one records
-    the time of the run: a run that is interrupted has weakened a part of the links, and the others miss one
-    step.
-    """
+    """Weaken learned links for the time since the last run, and cut the weakest; those of pinned memories
+    stay. The first of many small transactions records the time: if a run is interrupted, the other links miss
+    a step."""
     store, now = call.engine.store, call.engine.now()
-    pinned = {
-        record.memory.id
-        for batch in store.stream(Filter(pinned=True, archived=None), access=call.access)
-        for record in batch
-    }
-    last = next(iter(store.documents(FADED, ids=[LINKS], access=call.access, limit=1)), None)
-    mark: tuple[Put, ...] = (_until(now, last),)
+    pins = store.stream(Filter(pinned=True, archived=None), access=call.access)
+    pinned = {record.memory.id for batch in pins for record in batch}
+    last = find_document(call, FADED, LINKS)
+    mark: tuple[Put, ...] = (put_document(FADED, LINKS, last, now, body={}),)
     weaker = cut = seen = 0
     for edges in store.stream_edges(LEARNED, access=call.access, batch=FADED_AT_ONCE):
         call.check()
@@ -129,16 +117,8 @@ def fade(call: Call) -> FadedLinks:
     return FadedLinks(faded=weaker, pruned=cut)
 
 
-def _until(now: datetime, last: Document | None) -> Put:
-    """The change that records until when links have faded."""
-    first = Document(kind=FADED, id=LINKS, created_at=now, updated_at=now)
-    document = replace(last, version=last.version + 1, updated_at=now) if last else first
-    return Put(document=document, logged=False)
-
-
 def _fading(edges: Sequence[Edge], since: datetime | None, now: datetime) -> Iterator[Link | Unlink]:
-    """The changes that time makes to links: those that are due become weaker, those that are too weak are
-    cut."""
+    """The changes that time makes to links: those that are due become weaker, or are cut."""
     ages = [(now - edge.created_at) / DAY for edge in edges]
     then = [0.0 if since is None else (since - edge.created_at) / DAY for edge in edges]
     due = fading_days(ages, then)
@@ -160,17 +140,13 @@ def _end(edge: Edge, at: datetime) -> Unlink:
 
 
 def _save(call: Call, changes: Sequence[Link | Unlink], *mark: Put) -> Sequence[Link | Unlink]:
-    """Commit the changes, with the mark; returns those that were committed.
-
-    A memory that was deleted meanwhile has taken its links with it. If nothing is left, no mark is written
-    either.
-    """
+    """Commit the changes, with the mark, without those whose memories were deleted meanwhile; returns the
+    rest. If nothing is left, no mark is written either."""
     if not changes:
         return ()
+    patience = call.patience_seconds
     try:
-        call.engine.store.commit(
-            [*changes, *mark], access=call.access, patience_seconds=call.patience_seconds
-        )
+        call.engine.store.commit([*changes, *mark], access=call.access, patience_seconds=patience)
     except NotFound:
         left = _possible(call, changes)
         if len(left) == len(changes):
@@ -206,13 +182,8 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
     if not awake:
         return
     now = engine.now()
-    used = [
-        edge
-        for edge in edges
-        if edge.kind in LEARNED
-        and edge.weight < 1.0
-        and not {edge.source_id, edge.target_id}.isdisjoint(awake)
-    ]
+    learned = [edge for edge in edges if edge.kind in LEARNED and edge.weight < 1.0]
+    used = [edge for edge in learned if not {edge.source_id, edge.target_id}.isdisjoint(awake)]
     _save(call, [Link(edge=_with_weight(edge, reinforced(edge.weight), now)) for edge in used])
     engine.events.emit(
         ActivationSpread(timestamp=now, scopes=scopes, source_id=happening.id, activated_ids=tuple(awake))
@@ -223,8 +194,7 @@ def _visible_neighbours(
     call: Call, source: str, near: Sequence[str]
 ) -> tuple[list[str], tuple[EventScope, ...]]:
     """The neighbours of a memory that are not hidden, in the same order, and the scopes of all of them."""
-    records = call.engine.store.get_many([source, *near], access=call.access)
+    found = [one.memory for one in call.engine.store.get_many([source, *near], access=call.access)]
     visible = Filter(include_suppressed=False)
-    found = [one.memory for one in records]
     awake = [one for one in found if one.id == source or passes(one, visible, call.access)]
     return [one.id for one in awake if one.id != source], scopes_of(*awake)

@@ -85,15 +85,15 @@ def apply(call: Call, memory_ids: Sequence[str], planned: str) -> Record:
     if ready.plan_id != planned:
         raise _outdated(planned)
     merged, parts = ready.merged, [part.memory for part in ready.parts]
-    made = vectors_for(call, [merged])
-    ended = [_ended(part, merged) for part in parts]
-    edges = [_edge(merged, part) for part in parts]
+    made, now = vectors_for(call, [merged]), merged.created_at
+    # The parts end where the merged memory begins.
+    ends = [replace(part, valid_until=merged.valid_from, superseded_by=merged.id) for part in parts]
+    ended = [next_revision(part, now) for part in ends]
+    edges = [Edge(source_id=merged.id, target_id=part.id, kind=MERGES, created_at=now) for part in parts]
     changes: list[Change] = [Add(memory=merged, embedded=made[0] if made else None)]
     # One reinforcement for each further part, as if the same text had come again.
-    changes += [
-        RecordEvidence(memory_id=merged.id, evidence=Evidence.REINFORCED, at=merged.created_at)
-        for _ in parts[1:]
-    ]
+    again = RecordEvidence(memory_id=merged.id, evidence=Evidence.REINFORCED, at=now)
+    changes += [again] * (len(parts) - 1)
     changes += [Revise(memory=part, reason=MERGED) for part in ended]
     changes += [Link(edge=edge) for edge in edges]
     call.check()
@@ -103,12 +103,9 @@ def apply(call: Call, memory_ids: Sequence[str], planned: str) -> Record:
         raise
     except (Conflict, NotFound) as exc:
         raise _outdated(planned) from exc
-    ends = {memory.id: memory for memory in (merged, *ended)}
-    call.engine.events.emit(
-        created_event(merged, merged.created_at),
-        *map(_updated, ended),
-        *(connected_event(edge, ends) for edge in edges),
-    )
+    known = {memory.id: memory for memory in (merged, *ended)}
+    linked = (connected_event(edge, known) for edge in edges)
+    call.engine.events.emit(created_event(merged, now), *map(_updated, ended), *linked)
     return load(call, merged.id)
 
 
@@ -120,22 +117,9 @@ def _outdated(planned: str) -> Conflict:
     )
 
 
-def _ended(part: Memory, merged: Memory) -> Memory:
-    """The part as it ends where the merged memory begins."""
-    ended = replace(part, valid_until=merged.valid_from, superseded_by=merged.id)
-    return next_revision(ended, merged.created_at)
-
-
-def _edge(merged: Memory, part: Memory) -> Edge:
-    return Edge(source_id=merged.id, target_id=part.id, kind=MERGES, created_at=merged.created_at)
-
-
 def undo(call: Call, memory_id: str, *, even_changed: bool) -> Undone:
-    """Undo a merge: its parts are revived as they were, and the merged memory ends at its beginning.
-
-    It is refused if the merge was undone, merged further or superseded, or if a part was changed or deleted
-    since.
-    """
+    """Undo a merge: its parts are revived as they were, and the merged memory ends at its beginning. Refused
+    if it was undone, merged further or superseded, or if a part was changed or deleted since."""
     return retry_on_conflict(call, lambda: _undo(call, memory_id, even_changed))
 
 
@@ -165,15 +149,12 @@ def _undo(call: Call, memory_id: str, even_changed: bool) -> Undone:
 
 
 def part_ids(merged: Memory) -> list[str]:
-    """The ids of the parts of a merged memory, as it was then."""
     return [str(part_id) for part_id in merged.metadata[MERGED_FROM]]
 
 
 def _check_merged(call: Call, memory: Memory, past: Sequence[Revision]) -> None:
-    """Raise InvalidInput unless a memory is a merge that can be undone.
-
-    The links say what is a merge, because a caller may write anything into the metadata of a memory.
-    """
+    """Raise InvalidInput unless a memory is a merge that can be undone. The links say what is one, because a
+    caller may write anything into metadata."""
     edges = call.engine.store.edges([memory.id], access=call.access)
     if not any(edge.kind == MERGES and edge.source_id == memory.id for edge in edges):
         raise InvalidInput(

@@ -33,8 +33,6 @@ _RANK = {state.value: rank for rank, state in enumerate(MemoryState)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:
-    """A change of a memory's state."""
-
     at: datetime
     before: MemoryState
     after: MemoryState
@@ -43,9 +41,7 @@ class Transition:
 
 def log_state_changes(call: Call) -> int:
     """Log every accessible memory whose state differs from the one it was last seen in; returns how many.
-
-    Looking changes nothing about a memory, so pinned ones are included. A second run finds nothing.
-    """
+    Looking changes nothing about a memory, so pinned ones are included."""
     read, changed = 0, 0
     for records in call.engine.store.stream(access=call.access, batch=BATCH):
         call.check()
@@ -66,10 +62,8 @@ def transitions(call: Call, memory_id: str) -> list[Transition]:
 def transition(
     record: Record, at: datetime, reason: str, *, suppressions: int | None = None
 ) -> ChangeState | None:
-    """The change to log if a memory is in another state than it was last seen in; else None.
-
-    `suppressions` is the new number of suppressions, if that is what changes.
-    """
+    """The change to log if a memory is in another state than it was last seen in; else None. `suppressions`
+    is the new number of suppressions, if that changes."""
     memory, strength = record.memory, record.strength
     at = max(at, strength.retention_at)
     count = memory.suppression_count if suppressions is None else suppressions

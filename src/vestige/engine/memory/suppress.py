@@ -18,15 +18,22 @@ from vestige.cognition.fsrs.suppression import (
     neighbours,
     reversible_until,
 )
-from vestige.core.documents import Document
 from vestige.core.errors import Conflict
 from vestige.core.events import MemorySuppressed, MemoryUnsuppressed, Rac1CascadeSwept, scopes_of
 from vestige.core.models import Evidence, Filter, Memory, Record, Revision
 from vestige.engine.context import Call
 from vestige.engine.memory.states import transition
 from vestige.engine.recall.as_known import events_of
-from vestige.engine.revise import load, next_revision, retry_on_conflict, save
-from vestige.store.contract.changes import REMARKED, REVISED, Change, Put, RecordEvidence, Revise
+from vestige.engine.revise import (
+    documents_by_id,
+    find_document,
+    load,
+    next_revision,
+    put_document,
+    retry_on_conflict,
+    save,
+)
+from vestige.store.contract.changes import REMARKED, REVISED, Change, RecordEvidence, Revise
 
 SUPPRESSED, REVERSED, WANTED = "suppressed", "unsuppressed", "wanted again"
 """The reasons of the revisions."""
@@ -37,10 +44,8 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suppressed:
-    """A memory before and after it was suppressed or unsuppressed.
-
-    `neighbours` will be weakened later. `changed`: something else has changed in the memory meanwhile.
-    """
+    """A memory before and after it was suppressed or unsuppressed. `neighbours` will be weakened later.
+    `changed`: something else has changed in the memory meanwhile."""
 
     before: Record
     after: Record
@@ -85,8 +90,7 @@ def suppress(call: Call, memory_id: str) -> Suppressed:
 
 
 def unsuppress(call: Call, memory_id: str) -> Suppressed:
-    """Reverse the last suppression exactly. Raises Conflict if the memory is not suppressed, or that is
-    final."""
+    """Reverse the last suppression exactly; Conflict if the memory is not suppressed, or that is final."""
 
     def attempt() -> Suppressed:
         now = call.engine.now()
@@ -137,38 +141,27 @@ def _unswept(call: Call, now: datetime) -> list[Memory]:
     seeds: list[Memory] = []
     for batch in call.engine.store.stream(where, access=call.access, batch=BATCH):
         names = {_document_id(record.memory): record.memory for record in batch}
-        done = call.engine.store.documents(CASCADE, access=call.access, ids=list(names), limit=BATCH)
-        known = {document.id for document in done}
-        seeds += [memory for name, memory in names.items() if name not in known]
+        done = documents_by_id(call, CASCADE, list(names))
+        seeds += [memory for name, memory in names.items() if name not in done]
     return seeds
 
 
 def _cascade(call: Call, seed: Memory, now: datetime) -> int | None:
-    """Weaken the neighbours of a suppressed memory; returns how many.
-
-    None if that was done before, or the suppression has changed.
-    """
+    """Weaken the neighbours of a suppressed memory: how many, or None if that was done or is obsolete."""
     store, name = call.engine.store, _document_id(seed)
     present = store.get_many([seed.id], access=call.access)
     if [one.memory.suppressed_at for one in present if one.memory.suppression_count] != [seed.suppressed_at]:
         return None
-    if store.documents(CASCADE, access=call.access, ids=[name], limit=1):
+    if find_document(call, CASCADE, name):
         return None
     met = _neighbours(call, seed.id)
     changes: list[Change] = [
         RecordEvidence(memory_id=other, evidence=Evidence.INHIBITED, at=now, amount=inhibition(weight))
         for other, weight in met.items()
     ]
-    done = Document(
-        kind=CASCADE,
-        id=name,
-        body={"neighbors": len(met)},
-        scope=seed.scope,
-        cites=(seed.id,),
-        created_at=now,
-        updated_at=now,
-    )
-    save(call, [*changes, Put(document=done)])
+    body, cites = {"neighbors": len(met)}, (seed.id,)
+    done = put_document(CASCADE, name, None, now, body=body, scope=seed.scope, cites=cites, logged=True)
+    save(call, [*changes, done])
     return len(met)
 
 
@@ -198,8 +191,7 @@ def _as_before(memory: Memory, past: Sequence[Revision]) -> Memory:
 
 def _changed_since(call: Call, memory: Memory) -> bool:
     """Whether a memory was revised or got evidence after its last suppression."""
-    events = events_of(call, memory.id)
-    last = [event for event in events if event.kind in (REVISED, REMARKED)][-1:]
+    last = [event for event in events_of(call, memory.id) if event.kind in (REVISED, REMARKED)][-1:]
     return any(event.payload.get("reason") != SUPPRESSED for event in last)
 
 

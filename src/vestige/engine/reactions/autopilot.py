@@ -59,8 +59,6 @@ Stop = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReactionJob:
-    """A job, with a name for the log."""
-
     name: str
     run: Callable[[Stop], None]
     tries: int = 0
@@ -151,7 +149,6 @@ class Worker:
                 self._do(chore, stop)
 
     def status(self) -> WorkerStatus:
-        """The state of the worker."""
         with self._changed:
             return WorkerStatus(
                 running=self._is_running(),
@@ -176,7 +173,7 @@ class Worker:
                 logger.exception("The worker failed; it starts again in %g s", self._pause_seconds)
                 with self._changed:
                     self._restarts += 1
-                    self._last_error = _error_name(error)
+                    self._last_error = type(error).__name__
                 self._stopping.wait(self._pause_seconds)
 
     def _loop(self) -> None:
@@ -230,7 +227,9 @@ class Worker:
         except Cancelled:
             logger.info("%s was cancelled", job.name)
         except HINDRANCES as exc:  # trouble with the store, not a fault of the mechanism
-            later = again and _was_unavailable(exc)
+            # A job whose outcome is unknown is not repeated.
+            unavailable = isinstance(exc, StoreUnavailable) and exc.details.get("outcome") != "unknown"
+            later = again and unavailable
             if later:
                 self._put_back(job)
                 return
@@ -245,7 +244,8 @@ class Worker:
                 self._handled += not later
                 if error is not None:
                     self._failed += 1
-                    self._last_error = f"{job.name}: {_error_name(error)}"
+                    # Without its text: that may quote a memory, and would be in the log.
+                    self._last_error = f"{job.name}: {type(error).__name__}"
                 self._changed.notify_all()
 
     def _put_back(self, job: ReactionJob) -> None:
@@ -258,19 +258,9 @@ class Worker:
 HINDRANCES = (StoreBusy, StoreFull, StoreReadOnly, StoreUnavailable)
 
 
-def _was_unavailable(error: StoreError) -> bool:
-    """Whether a job did nothing because there was no store. If its outcome is unknown it is not repeated."""
-    return isinstance(error, StoreUnavailable) and error.details.get("outcome") != "unknown"
-
-
 def _obstacle(error: StoreError) -> str:
     """What is in the way, without quoting the store: only the message of StoreBusy is free of its data."""
     return error.message if isinstance(error, StoreBusy) else (type(error).__doc__ or "")
-
-
-def _error_name(error: BaseException) -> str:
-    """The name of an error, without its text: that may quote a memory, and would be in the log."""
-    return type(error).__name__
 
 
 # -- The autopilot: which event triggers which reaction --------------------------------------------------
@@ -285,10 +275,8 @@ AnyEvent = TypeVar("AnyEvent", bound=Event)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reaction:
-    """What a mechanism does after an event.
-
-    It has the access of the caller behind the event, unless it concerns only the store's own data (`own`).
-    """
+    """What a mechanism does after an event, with the access of the caller behind it, unless it concerns only
+    the store's own data (`own`)."""
 
     name: str
     event: type[Event]
@@ -310,12 +298,11 @@ class Chore:
     """A periodic job, if it is `wanted`. `run` gets the time of the last request."""
 
     name: str
-    run: Callable[[Call, datetime], None]
+    run: Callable[[Call, datetime], object]
     wanted: Callable[[Settings], bool] = _is_enabled
 
 
-def on(event: type[AnyEvent], reaction: Callable[[Call, AnyEvent], None], *, own: bool = False) -> Reaction:
-    """A reaction to events of one type."""
+def on(event: type[Event], reaction: Callable[[Call, Event], None], *, own: bool = False) -> Reaction:
 
     def run(call: Call, happening: Event) -> None:
         if isinstance(happening, event):
@@ -325,21 +312,9 @@ def on(event: type[AnyEvent], reaction: Callable[[Call, AnyEvent], None], *, own
     return Reaction(name=name, event=event, run=run, own=own)
 
 
-def _poll(call: Call, _last_activity: datetime) -> None:
-    intentions.poll(call)
-
-
-def _sweep(call: Call, _last_activity: datetime) -> None:
-    suppress.sweep(call)
-
-
 def _sleep(call: Call, last_activity: datetime) -> None:
     if schedule.due(call, last_activity):
         schedule.run(call)
-
-
-def _back_up(call: Call, _last_activity: datetime) -> None:
-    backup.back_up_if_due(call)
 
 
 REACTIONS: tuple[Reaction, ...] = (
@@ -355,9 +330,9 @@ REACTIONS: tuple[Reaction, ...] = (
     on(MemorySuppressed, suppress.on_suppressed),
 )
 CHORES: tuple[Chore, ...] = (
-    Chore(name="intentions.poll", run=_poll),
-    Chore(name="suppression.sweep", run=_sweep),
-    Chore(name="backup", run=_back_up, wanted=_scheduled),
+    Chore(name="intentions.poll", run=lambda call, _: intentions.poll(call)),
+    Chore(name="suppression.sweep", run=lambda call, _: suppress.sweep(call)),
+    Chore(name="backup", run=lambda call, _: backup.back_up_if_due(call), wanted=_scheduled),
     Chore(name="sleep", run=_sleep),
 )
 
@@ -416,7 +391,6 @@ class Autopilot:
         return True
 
     def status(self) -> WorkerStatus:
-        """The state of the worker."""
         return self._worker.status()
 
     def _on_event(self, happening: Event) -> None:
@@ -427,8 +401,9 @@ class Autopilot:
                 self._worker.put(ReactionJob(name=reaction.name, run=run))
 
     def _react(self, reaction: Reaction, happening: Event, access: Access, stop: Stop) -> None:
-        patience = self._patience_seconds
-        call = Call(engine=self._engine, access=access, cancelled=stop, patience_seconds=patience)
+        call = Call(
+            engine=self._engine, access=access, cancelled=stop, patience_seconds=self._patience_seconds
+        )
         with caused_by(access):
             reaction.run(call, happening)
 

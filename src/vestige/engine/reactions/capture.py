@@ -4,10 +4,11 @@ A document beside the trigger holds what the event captured and until when it la
 deleted with the trigger.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
+from itertools import islice
 
 from vestige.cognition.fsrs.capture import (
     CLUSTER,
@@ -25,9 +26,8 @@ from vestige.core.documents import Document
 from vestige.core.events import ImportanceScored, MemoryCreated, MemoryPromoted
 from vestige.core.models import Evidence, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import retry_on_conflict, save
-from vestige.store.contract.changes import Change, Put, RecordEvidence
-from vestige.store.filter_rule import passes
+from vestige.engine.revise import find_document, load_passing, put_document, retry_on_conflict, save
+from vestige.store.contract.changes import Change, RecordEvidence
 
 KIND = "capture"
 PAGE = 100
@@ -99,7 +99,7 @@ def _capture_before(call: Call, trigger: str, event: CaptureEvent, at: datetime)
             # While its memories have their tags, a repeated event does not capture them again.
             cluster = replace(cluster, captured=earlier.captured, kept=earlier.kept)
         else:
-            cluster = replace(cluster, kept=_document(call, cluster))
+            cluster = replace(cluster, kept=find_document(call, KIND, _name(cluster)))
         grown, taken = _with_captured(cluster, _tagged(call, memory, cluster), _gained(recent))
         save(call, _capture_changes(call, memory.scope, grown, taken))
 
@@ -112,17 +112,12 @@ def _can_be_captured(call: Call) -> Filter:
 
 
 def _memory(call: Call, memory_id: str, where: Filter) -> Memory | None:
-    """The memory, if it exists and passes the filter."""
-    found = call.engine.store.get_many([memory_id], access=call.access)
-    return next((one.memory for one in found if passes(one.memory, where, call.access)), None)
+    return next((one.memory for one in load_passing(call, [memory_id], where)), None)
 
 
 def _tagged(call: Call, trigger: Memory, cluster: CaptureCluster) -> list[Memory]:
-    """What was learned before the event in the same scope and may be captured: same session first, then
-    latest.
-
-    Memories that contradict the trigger are left out.
-    """
+    """What was learned before the event in its scope and may be captured, same session first, then latest.
+    What contradicts the trigger is left out."""
     where = replace(
         _can_be_captured(call),
         scope=trigger.scope,
@@ -150,48 +145,35 @@ def _with_captured(
     apart = [(one.created_at - cluster.at) / _HOUR for one in fresh]
     offered = zip((one.id for one in fresh), amounts(cluster.event, apart).tolist(), strict=True)
     room = CLUSTER - len(cluster.captured)
-    taken = {one: round(amount, DIGITS) for one, amount in bounded(offered, held).items()}
-    taken = dict(list(taken.items())[:room])
+    gains = islice(bounded(offered, held).items(), room)
+    taken = {one: round(amount, DIGITS) for one, amount in gains}
     return replace(cluster, captured={**cluster.captured, **taken}), taken
 
 
 def _capture_changes(
     call: Call, scope: str, cluster: CaptureCluster, taken: Mapping[str, float]
 ) -> list[Change]:
-    now, kept = call.engine.now(), cluster.kept
-    body: dict[str, Any] = {  # JSON
-        "event": cluster.event.value,
+    now, details = call.engine.now(), {"event": cluster.event.value}
+    body = {
+        **details,
         "strength": FORCES[cluster.event].strength,
         "at": cluster.at.isoformat(),
         "until": cluster.until.isoformat(),
         "captured": dict(cluster.captured),
     }
-    document = Document(
-        kind=KIND,
-        id=_name(cluster),
-        scope=scope,
-        cites=(cluster.trigger,),
-        body=body,
-        version=kept.version + 1 if kept else 1,
-        created_at=kept.created_at if kept else now,
-        updated_at=now,
-    )
-    details = {"event": cluster.event.value}
     remarks = (
         RecordEvidence(memory_id=one, evidence=Evidence.CAPTURED, at=now, amount=amount, details=details)
         for one, amount in taken.items()
     )
-    return [Put(document=document, logged=False), *remarks]
+    cites = (cluster.trigger,)
+    return [
+        put_document(KIND, _name(cluster), cluster.kept, now, body=body, scope=scope, cites=cites),
+        *remarks,
+    ]
 
 
 def _name(cluster: CaptureCluster) -> str:
     return f"{cluster.trigger}:{cluster.event.value}"
-
-
-def _document(call: Call, cluster: CaptureCluster) -> Document | None:
-    """The document of an earlier event of this kind and trigger."""
-    found = call.engine.store.documents(KIND, access=call.access, ids=[_name(cluster)], limit=1)
-    return found[0] if found else None
 
 
 def _recent(call: Call, scope: str, at: datetime) -> list[CaptureCluster]:
@@ -221,9 +203,7 @@ def _cluster(document: Document) -> CaptureCluster:
 
 
 def _gained(clusters: Iterable[CaptureCluster]) -> dict[str, float]:
-    """What each memory has gained by captures."""
-    gained: dict[str, float] = {}
-    for cluster in clusters:
-        for memory_id, amount in cluster.captured.items():
-            gained[memory_id] = gained.get(memory_id, 0.0) + amount
+    gained: defaultdict[str, float] = defaultdict(float)
+    for memory_id, amount in (one for cluster in clusters for one in cluster.captured.items()):
+        gained[memory_id] += amount
     return gained

@@ -13,9 +13,8 @@ from vestige.core.documents import Document
 from vestige.core.events import MemoryPromoted
 from vestige.core.models import Evidence, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import retry_on_conflict, save
-from vestige.store.contract.changes import Change, Put, RecordEvidence
-from vestige.store.filter_rule import passes
+from vestige.engine.revise import documents_by_id, load_passing, put_document, retry_on_conflict, save
+from vestige.store.contract.changes import Change, RecordEvidence
 
 KIND = "rivalry"
 
@@ -29,9 +28,7 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
         winner, losers = _rivals(call, happening.id)
         if winner is None or not losers:
             return
-        names = [_name(winner, loser) for loser in losers]
-        found = call.engine.store.documents(KIND, access=call.access, ids=names, limit=len(names))
-        kept = {one.id: one for one in found}
+        kept = documents_by_id(call, KIND, [_name(winner, loser) for loser in losers])
         changes = _inhibitions(winner, losers, kept, happening.timestamp)
         if changes:
             save(call, changes)
@@ -40,23 +37,19 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
 
 
 def _rivals(call: Call, memory_id: str) -> tuple[Memory | None, list[Memory]]:
-    """The memory, if it is valid now, and the valid memories of its scope that contradict it; never a pinned
-    one."""
-    store = call.engine.store
-    edges = store.edges([memory_id], access=call.access)
+    """The memory, if it is valid now, and the valid unpinned memories of its scope that contradict it."""
+    edges = call.engine.store.edges([memory_id], access=call.access)
     opposed = {
         end for edge in edges if edge.kind == CONTRADICTS for end in (edge.source_id, edge.target_id)
     } - {memory_id}
     if not opposed:
         return None, []
-    records = store.get_many([memory_id, *sorted(opposed)], access=call.access)
     where = Filter(valid_at=call.engine.now(), include_suppressed=False)
-    standing = [one.memory for one in records if passes(one.memory, where, call.access)]
-    winner = next((one for one in standing if one.id == memory_id), None)
+    valid = {one.memory.id: one.memory for one in load_passing(call, [memory_id, *sorted(opposed)], where)}
+    winner = valid.pop(memory_id, None)
     if winner is None:
         return None, []
-    rivals = [one for one in standing if one.id != memory_id and one.scope == winner.scope and not one.pinned]
-    return winner, rivals
+    return winner, [one for one in valid.values() if one.scope == winner.scope and not one.pinned]
 
 
 def _inhibitions(
@@ -68,18 +61,11 @@ def _inhibitions(
         times = int(earlier.body["times"]) if earlier else 0
         if not is_inhibited(times, earlier.updated_at if earlier else None, at):
             continue
-        document = Document(
-            kind=KIND,
-            id=_name(winner, loser),
-            scope=winner.scope,
-            cites=(winner.id, loser.id),
-            body={"times": times + 1},
-            version=earlier.version + 1 if earlier else 1,
-            created_at=earlier.created_at if earlier else at,
-            updated_at=at,
-        )
-        remark = RecordEvidence(memory_id=loser.id, evidence=Evidence.INHIBITED, at=at, amount=INHIBITION)
-        changes += [Put(document=document), remark]
+        name, cites, body = _name(winner, loser), (winner.id, loser.id), {"times": times + 1}
+        changes += [
+            put_document(KIND, name, earlier, at, body=body, scope=winner.scope, cites=cites, logged=True),
+            RecordEvidence(memory_id=loser.id, evidence=Evidence.INHIBITED, at=at, amount=INHIBITION),
+        ]
     return changes
 
 

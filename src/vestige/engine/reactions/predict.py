@@ -19,8 +19,7 @@ from vestige.core.errors import Conflict, StoreError
 from vestige.core.models import Filter, Order, Record
 from vestige.engine.context import Call
 from vestige.engine.reactions.searches import PATTERN, forecast, put_forecast, searches
-from vestige.engine.revise import retry_on_conflict
-from vestige.store.filter_rule import passes
+from vestige.engine.revise import load_passing, retry_on_conflict
 
 logger = logging.getLogger(__name__)
 
@@ -69,11 +68,8 @@ class LikelyQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicted:
-    """What is likely to be needed next.
-
-    `accuracy` is the share of the last `measured` predictions of which something was needed within the hour.
-    `degraded` says why these are only the newest strong memories.
-    """
+    """What is likely to be needed next. `accuracy` is the share of the last `measured` predictions of which
+    something was needed within the hour; `degraded` says why these are only the newest strong memories."""
 
     predictions: tuple[Prediction, ...]
     speculative: tuple[LikelyQuery, ...]
@@ -130,8 +126,7 @@ def _accessible(
     found: list[Prediction] = []
     for at in range(0, len(foretold), limit):
         some = foretold[at : at + limit]
-        records = call.engine.store.get_many([one.memory_id for one in some], access=call.access)
-        there = {one.memory.id: one for one in records if passes(one.memory, where, call.access)}
+        there = {one.memory.id: one for one in load_passing(call, [one.memory_id for one in some], where)}
         found += [_prediction(there[one.memory_id], one) for one in some if one.memory_id in there]
         if len(found) >= limit:
             break

@@ -12,7 +12,15 @@ from vestige.core.documents import Document
 from vestige.core.events import SearchPerformed
 from vestige.core.models import Evidence, Memory, Record
 from vestige.engine.context import Call
-from vestige.engine.revise import load, retry_on_conflict, revise, save
+from vestige.engine.revise import (
+    documents_by_id,
+    find_document,
+    load,
+    put_document,
+    retry_on_conflict,
+    revise,
+    save,
+)
 from vestige.store.contract.changes import Put
 
 KIND = "recall"
@@ -45,12 +53,11 @@ def on_search(call: Call, happening: SearchPerformed) -> None:
 
     def attempt() -> None:
         store, at = call.engine.store, happening.timestamp
-        found = store.documents(KIND, access=call.access, ids=shown, limit=len(shown))
-        kept = {one.id: one for one in found}
+        kept = documents_by_id(call, KIND, shown)
         due = [one for one in shown if one not in kept or at - kept[one].updated_at >= GRAIN]
         records = store.get_many(due, access=call.access)
         changes = [
-            Put(document=_recall_document(one.memory, kept.get(one.memory.id), at), logged=False)
+            _recall_put(one.memory, kept.get(one.memory.id), at)
             for one in records
             if at - one.strength.last_accessed >= GRAIN
         ]
@@ -65,7 +72,8 @@ def _is_labile(call: Call, memory_id: str) -> bool:
         return False
     store, now = call.engine.store, call.engine.now()
     record = load(call, memory_id)
-    recalled = [one.updated_at for one in store.documents(KIND, access=call.access, ids=[memory_id], limit=1)]
+    shown = find_document(call, KIND, memory_id)
+    recalled = [shown.updated_at] if shown else []
     if record.strength.last_accessed > record.memory.created_at:  # creation is not a recall
         recalled.append(record.strength.last_accessed)
     if not is_labile(recalled, (), now):
@@ -74,14 +82,6 @@ def _is_labile(call: Call, memory_id: str) -> bool:
     return is_labile(recalled, [one.ended_at for one in history if one.reason == CORRECTED], now)
 
 
-def _recall_document(memory: Memory, kept: Document | None, at: datetime) -> Document:
-    return Document(
-        kind=KIND,
-        id=memory.id,
-        scope=memory.scope,
-        cites=(memory.id,),
-        body={"labile_until": (at + LABILE).isoformat()},
-        version=kept.version + 1 if kept else 1,
-        created_at=kept.created_at if kept else at,
-        updated_at=at,
-    )
+def _recall_put(memory: Memory, kept: Document | None, at: datetime) -> Put:
+    body = {"labile_until": (at + LABILE).isoformat()}
+    return put_document(KIND, memory.id, kept, at, body=body, scope=memory.scope, cites=(memory.id,))

@@ -37,10 +37,8 @@ MEMORIES = ("id", "ids", "memory_id", "source_id", "target_id", "result_ids", "a
 
 
 class Relay:
-    """Carries events of a bus to other processes, and theirs to it. Close it before the store.
-
-    `process` is the id of this process; `others` says whether there are any others.
-    """
+    """Carries events of a bus to other processes, and theirs to it; close it before the store. `process` is
+    the id of this process, `others` whether there are others."""
 
     def __init__(
         self, store: MemoryStore, events: EventBus, *, process: str, others: Callable[[], bool]
@@ -163,10 +161,8 @@ def _may_travel(happening: Event) -> bool:
 
 
 def _message(happening: Event) -> str:
-    """An event as it is written to the store, with its scopes and the memories it quotes.
-
-    The store does not accept an event that quotes a deleted memory. Text that belongs to no memory is cut.
-    """
+    """An event as it is written to the store, with its scopes and the memories it quotes: the store does not
+    accept one that quotes a deleted memory. Text that belongs to no memory is cut."""
     match happening:
         case SearchPerformed():
             happening = replace(happening, query=preview(happening.query))

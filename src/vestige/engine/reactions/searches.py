@@ -14,7 +14,6 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from typing import Any
 
 from vestige.cognition.graph.kinds import CO_ACCESS
 from vestige.cognition.prediction.forecast import Forecast, forecast_body, forecast_from, settled
@@ -35,10 +34,17 @@ from vestige.core.errors import Conflict
 from vestige.core.events import ConnectionDiscovered, MemoryPromoted, SearchPerformed
 from vestige.core.models import EVERYTHING, Edge, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import connected_event, retry_on_conflict, save
+from vestige.engine.revise import (
+    connected_event,
+    documents_by_id,
+    find_document,
+    load_passing,
+    put_document,
+    retry_on_conflict,
+    save,
+)
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import Change, Link, Put
-from vestige.store.filter_rule import passes
 
 logger = logging.getLogger(__name__)
 
@@ -76,8 +82,14 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
     """Count the predictions of a promoted memory as correct."""
     if not call.engine.settings.mechanisms.prediction:
         return
+
+    def attempt() -> None:
+        changes = list(_resolved_forecasts(call, None, (happening.id,), happening.timestamp))
+        if changes:
+            save(call, changes)
+
     try:
-        retry_on_conflict(call, lambda: _confirm_forecasts(call, happening))
+        retry_on_conflict(call, attempt)
     except Conflict:
         logger.info("A promotion was not counted for a prediction: other processes wrote at the same time")
 
@@ -89,13 +101,12 @@ def searches(call: Call, scope: str) -> list[Search]:
 
 def forecast(call: Call, scope: str) -> tuple[Forecast, Document | None]:
     """The predictions of a scope, with the document that holds them."""
-    found = call.engine.store.documents(PREDICTION, access=call.access, ids=[_name(scope)], limit=1)
-    return (forecast_from(found[0].body), found[0]) if found else (Forecast(), None)
+    found = find_document(call, PREDICTION, _name(scope))
+    return (forecast_from(found.body) if found else Forecast()), found
 
 
 def put_forecast(scope: str, kept: Forecast, present: Document | None, now: datetime) -> Put:
-    """The change that stores the predictions of a scope."""
-    return _put(PREDICTION, _name(scope), present, now, scope=scope, body=forecast_body(kept))
+    return put_document(PREDICTION, _name(scope), present, now, scope=scope, body=forecast_body(kept))
 
 
 def _learn(call: Call, happening: SearchPerformed) -> list[ConnectionDiscovered]:
@@ -107,12 +118,13 @@ def _learn(call: Call, happening: SearchPerformed) -> list[ConnectionDiscovered]
     memories = _learnable(call, [*first, *before], at)
     terms = asked_terms((happening.query, *happening.topics))
     search = Search(
-        number=_number(latest, terms),
+        # The same terms again are the same search.
+        number=latest.number + (latest.terms != terms) if latest else 0,
         at=at,
         terms=terms,
         shown=tuple(name for name in first if name in memories),
     )
-    patterns = _patterns(call, list(memories))
+    patterns = documents_by_id(call, PATTERN, list(memories))
     habits = {name: habit_from(pattern.body) for name, pattern in patterns.items()}
     topics = {name: asked_terms(memory.tags[:LEARNED_TAGS]) for name, memory in memories.items()}
     before = {name: credit for name, credit in before.items() if name in memories}
@@ -128,17 +140,9 @@ def _learn(call: Call, happening: SearchPerformed) -> list[ConnectionDiscovered]
     return [connected_event(edge, memories) for edge, is_new in links if is_new]
 
 
-def _confirm_forecasts(call: Call, happening: MemoryPromoted) -> None:
-    changes = list(_resolved_forecasts(call, None, (happening.id,), happening.timestamp))
-    if changes:
-        save(call, changes)
-
-
 def _deleted_since(call: Call, moment: datetime) -> bool:
-    """Whether any memory was deleted since then, by any caller.
-
-    The log has no index of times, so it is read backwards, until a page has nothing that late.
-    """
+    """Whether any memory was deleted since then, by any caller. The log has no index of times, so it is read
+    backwards, until a page has nothing that late."""
     before: int | None = None
     while page := call.engine.store.latest(LogQuery(before=before), access=EVERYTHING, limit=EVENTS):
         since = [event.kind for event in page if event.at >= moment]
@@ -162,16 +166,8 @@ def _resolved_forecasts(
 
 def _learnable(call: Call, memory_ids: Sequence[str], at: datetime) -> dict[str, Memory]:
     """Those that exist and are valid. A suppressed memory must not come back as a habit."""
-    where = Filter(valid_at=at, include_suppressed=False)
-    records = call.engine.store.get_many(memory_ids, access=call.access) if memory_ids else []
-    return {one.memory.id: one.memory for one in records if passes(one.memory, where, call.access)}
-
-
-def _patterns(call: Call, memory_ids: Sequence[str]) -> dict[str, Document]:
-    if not memory_ids:
-        return {}
-    found = call.engine.store.documents(PATTERN, access=call.access, ids=memory_ids, limit=len(memory_ids))
-    return {document.id: document for document in found}
+    found = load_passing(call, memory_ids, Filter(valid_at=at, include_suppressed=False))
+    return {one.memory.id: one.memory for one in found}
 
 
 def _changed_habits(
@@ -180,32 +176,27 @@ def _changed_habits(
     memories: Mapping[str, Memory],
     at: datetime,
 ) -> Iterator[Put]:
-    """The habits that differ from their documents."""
     for name, habit in habits.items():
         present, body, scope = patterns.get(name), habit_body(habit), memories[name].scope
         if present is None or (present.body, present.scope) != (body, scope):
-            yield _put(PATTERN, name, present, at, scope=scope, body=body, cites=(name,))
+            yield put_document(PATTERN, name, present, at, scope=scope, body=body, cites=(name,))
 
 
 def _links(call: Call, weights: Mapping[tuple[str, str], float], at: datetime) -> list[tuple[Edge, bool]]:
-    """The links between memories that are found together often enough, each with whether it is new.
-
-    A link that is already stronger stays as it is.
-    """
+    """The links between memories that are found together often enough, unless they are already stronger, each
+    with whether it is new."""
     pairs = {pair: weight for pair, weight in weights.items() if weight >= LINKED}
     if not pairs:
         return []
     ends = sorted({end for pair in pairs for end in pair})
     found = call.engine.store.edges(ends, access=call.access, among=True)
     known = {(one.source_id, one.target_id): one.weight for one in found if one.kind == CO_ACCESS}
-    return [
-        (
-            Edge(source_id=pair[0], target_id=pair[1], kind=CO_ACCESS, weight=weight, created_at=at),
-            pair not in known,
-        )
-        for pair, weight in pairs.items()
-        if weight > known.get(pair, 0.0)
+    edges = [
+        Edge(source_id=source, target_id=target, kind=CO_ACCESS, weight=weight, created_at=at)
+        for (source, target), weight in pairs.items()
+        if weight > known.get((source, target), 0.0)
     ]
+    return [(edge, (edge.source_id, edge.target_id) not in known) for edge in edges]
 
 
 def _slots(call: Call, scope: str) -> list[tuple[Search, Document]]:
@@ -216,43 +207,12 @@ def _slots(call: Call, scope: str) -> list[tuple[Search, Document]]:
     return sorted(held, key=lambda one: -one[0].number)
 
 
-def _number(latest: Search | None, terms: Mapping[str, str]) -> int:
-    """The next number, or that of the latest search again if it had the same terms."""
-    if latest is None:
-        return 0
-    return latest.number + (latest.terms != terms)
-
-
 def _slot_put(scope: str, slots: Sequence[tuple[Search, Document]], search: Search) -> Put:
     """The change that stores a search in its slot, in place of the search SEARCHES numbers before it."""
     name = _name(scope, search.number % SEARCHES)
     present = next((document for _, document in slots if document.id == name), None)
-    return _put(
-        ATTENTION, name, present, search.at, scope=scope, body=search_body(search), cites=search.shown
-    )
-
-
-def _put(
-    kind: str,
-    name: str,
-    present: Document | None,
-    now: datetime,
-    *,
-    scope: str,
-    body: Mapping[str, Any],  # Any: JSON
-    cites: tuple[str, ...] = (),
-) -> Put:
-    document = Document(
-        kind=kind,
-        id=name,
-        body=body,
-        scope=scope,
-        cites=cites,
-        version=present.version + 1 if present else 1,
-        created_at=present.created_at if present else now,
-        updated_at=now,
-    )
-    return Put(document=document, logged=False)
+    body = search_body(search)
+    return put_document(ATTENTION, name, present, search.at, scope=scope, body=body, cites=search.shown)
 
 
 def _name(scope: str, slot: int | None = None) -> str:

@@ -13,11 +13,10 @@ from math import nan
 
 import numpy as np
 
-from vestige.cognition.query.analyse import Asked, content_words
+from vestige.cognition.query.analyse import Asked
 from vestige.cognition.ranking.earlier_wordings import Words, find_words, joined
-from vestige.cognition.ranking.maxsim import STOP_SHARE, WRITTEN_STOP_SHARE, Matched, match, weigh
+from vestige.cognition.ranking.maxsim import STOP_SHARE, WRITTEN_STOP_SHARE, Matched
 from vestige.cognition.ranking.stages import traits_of
-from vestige.cognition.text.form import Form
 from vestige.core.candidates import (
     LONGEST_TOKENS,
     OFFSETS,
@@ -33,8 +32,9 @@ from vestige.core.models import Access, Filter, LogEvent, Memory, Record
 from vestige.embed.protocol import TokenStates
 from vestige.engine.context import Call
 from vestige.engine.embedding import embed_memories, embedder_or_none, spans_of
-from vestige.engine.recall.candidates import Depth, Gathered, gather
+from vestige.engine.recall.candidates import Depth, Gathered, by_form, gather, match_text
 from vestige.store.contract.changes import Piece
+from vestige.store.filter_rule import passes
 from vestige.store.merge.histories import stamp
 
 logger = logging.getLogger(__name__)
@@ -74,10 +74,7 @@ def gather_as_known(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WordingVectors:
-    """Embedded texts: the best piece of each, as a pool holds it, and all of its pieces.
-
-    `query` are the token states of the query.
-    """
+    """Embedded texts: the best piece of each, as a pool holds it, all its pieces, and the query's tokens."""
 
     cosine: Floats
     starts: Integers
@@ -129,8 +126,7 @@ def _meaning(call: Call, asked: Asked, gathered: Gathered, memories: Sequence[Me
 
 def _fitting_budget(memories: Sequence[Memory]) -> list[int]:
     """The indexes of the memories to embed: one after the other, while their pieces fit into PIECES."""
-    chosen: list[int] = []
-    left = PIECES
+    chosen, left = list[int](), PIECES
     for at, memory in enumerate(memories):
         size = len(spans_of(memory))
         if size <= left:
@@ -175,10 +171,9 @@ def _pool(
 def _sketch(pieces: Sequence[Sequence[Piece]]) -> Sketch | None:
     """The tokens of each text, one text after the other; None without tokens."""
     tokens = [[piece.tokens for piece in one if piece.tokens is not None] for one in pieces]
-    bits = [np.concatenate([one.bits for one in several])[:LONGEST_TOKENS] for several in tokens if several]
-    asked: list[Flags] = [
-        np.concatenate([one.asked for one in several])[:LONGEST_TOKENS] for several in tokens if several
-    ]
+    some = [several for several in tokens if several]
+    bits = [np.concatenate([one.bits for one in each])[:LONGEST_TOKENS] for each in some]
+    asked: list[Flags] = [np.concatenate([one.asked for one in each])[:LONGEST_TOKENS] for each in some]
     lengths = np.array([sum(len(one.asked) for one in several) for several in tokens], dtype=np.int64)
     there = np.minimum(lengths, LONGEST_TOKENS)[lengths > 0]
     if not len(there):
@@ -195,21 +190,10 @@ def _sketch(pieces: Sequence[Sequence[Piece]]) -> Sketch | None:
 
 
 def _matched(asked: Asked, meaning: _WordingVectors, pool: CandidatePool) -> Matched | None:
-    """How well the tokens match the query as it was written."""
     query = meaning.query
     if query is None or not len(query.spans) or pool.sketch is None:
         return None
-    words = content_words(asked.text)
-    weights = [
-        weigh(query.spans, words, pool.frequencies, pool.memories, share)
-        for share in (WRITTEN_STOP_SHARE, STOP_SHARE)
-    ]
-    by_note, by_talk = match(query.states, weights, pool.sketch)
-    noted = pool.traits.form == Form.NOTE
-    return Matched(
-        own=np.where(noted, by_note.own, by_talk.own),
-        context=np.where(noted, by_note.context, by_talk.context),
-    )
+    return by_form(pool, *match_text(asked.text, query, pool, pool.sketch, WRITTEN_STOP_SHARE, STOP_SHARE))
 
 
 # -- The event log, and earlier versions of memories ---------------------------------------------------
@@ -228,10 +212,8 @@ def log_events(
 
 
 def events_of(call: Call, memory_id: str) -> list[LogEvent]:
-    """The events of one memory in the order in which they happened.
-
-    Events that came from another machine are logged when they arrive, so this is not the commit order.
-    """
+    """The events of one memory in the order in which they happened. Those from another machine are logged
+    when they arrive, so this is not the commit order."""
     return sorted(log_events(call, access=call.access, memory_id=memory_id), key=stamp)
 
 
@@ -241,9 +223,15 @@ def as_known(call: Call, records: Sequence[Record], known_at: datetime | None) -
     if known_at is None or not revised:
         return list(records)
     then = call.engine.store.earlier(revised, known_at, access=call.access)
-    return [
-        replace(one, memory=_with_present_visibility(one.memory, then.get(one.memory.id))) for one in records
-    ]
+    memories = (_with_present_visibility(one.memory, then.get(one.memory.id)) for one in records)
+    return [replace(one, memory=memory) for one, memory in zip(records, memories, strict=True)]
+
+
+def known_records(call: Call, memory_ids: Sequence[str], where: Filter) -> list[Record]:
+    """The records as they were known at `where.known_at`, if they existed then and pass the filter."""
+    found = call.engine.store.get_many(memory_ids, access=call.access)
+    there = [one for one in found if where.known_at is None or one.memory.created_at <= where.known_at]
+    return [one for one in as_known(call, there, where.known_at) if passes(one.memory, where, call.access)]
 
 
 def _with_present_visibility(memory: Memory, known: Memory | None) -> Memory:

@@ -23,12 +23,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
-    """How far a search goes.
-
-    `per_arm` are the candidates of each arm, `steps` the links followed in a row, `associations` the memories
-    that may join through them. Below `confidence` no answer is given. A hit needs `share` of the best hit's
-    score.
-    """
+    """How far a search goes: the candidates of each arm, the links followed in a row, the memories that may
+    join through them, the confidence that an answer needs, and the share of the best score that a hit
+    needs."""
 
     per_arm: int
     steps: int
@@ -46,7 +43,6 @@ class Mode(enum.StrEnum):
 
     @property
     def depth(self) -> Depth:
-        """The numbers of this mode."""
         return DEPTHS[self]
 
 
@@ -59,10 +55,8 @@ DEPTHS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """The candidates, and how well their tokens match (None without token states).
-
-    `why_not` says why vectors took no part. `unread`: earlier wordings were left out (see `gather_as_known`).
-    """
+    """The candidates, and how well their tokens match (None without token states). `why_not` says why vectors
+    took no part. `unread`: earlier wordings were left out (see `gather_as_known`)."""
 
     pool: CandidatePool
     matched: Matched | None
@@ -108,31 +102,37 @@ def _gather(call: Call, asked: Asked, where: Filter, depth: Depth, least_cosine:
 def _matched(
     call: Call, text: str, encoded: Encoded, names: frozenset[int], pool: CandidatePool
 ) -> Matched | None:
-    """How well tokens match: notes with the query as written, conversations with it put to the speakers
-    ("you")."""
+    """How well tokens match: notes with the query as written, conversations with it put to "you"."""
     if encoded.tokens is None or not len(encoded.tokens.spans) or pool.sketch is None:
         return None
     noted = pool.traits.form == Form.NOTE
     speakers = names & frozenset(pool.traits.speaker[~noted].tolist())
     spoken = in_second_person(text, speakers)
     if spoken == text:
-        by_note, by_talk = _match(text, encoded.tokens, pool, pool.sketch, WRITTEN_STOP_SHARE, STOP_SHARE)
+        by_note, by_talk = match_text(text, encoded.tokens, pool, pool.sketch, WRITTEN_STOP_SHARE, STOP_SHARE)
     else:
         again = _encoded_again(call, spoken)
         tokens, spoken = (encoded.tokens, text) if again is None else (again, spoken)
-        [by_talk] = _match(spoken, tokens, pool, pool.sketch, STOP_SHARE)
+        [by_talk] = match_text(spoken, tokens, pool, pool.sketch, STOP_SHARE)
         by_note = by_talk
         if noted.any():
-            [by_note] = _match(text, encoded.tokens, pool, pool.sketch, WRITTEN_STOP_SHARE)
+            [by_note] = match_text(text, encoded.tokens, pool, pool.sketch, WRITTEN_STOP_SHARE)
+    return by_form(pool, by_note, by_talk)
+
+
+def by_form(pool: CandidatePool, by_note: Matched, by_talk: Matched) -> Matched:
+    """The match of each candidate: `by_note` for notes, `by_talk` for conversations."""
+    noted = pool.traits.form == Form.NOTE
     return Matched(
         own=np.where(noted, by_note.own, by_talk.own),
         context=np.where(noted, by_note.context, by_talk.context),
     )
 
 
-def _match(
+def match_text(
     text: str, tokens: TokenStates, pool: CandidatePool, sketch: Sketch, *stop_shares: float
 ) -> list[Matched]:
+    """How well tokens match a text, once for each share above which a word does not count."""
     words = content_words(text)
     weights = [weigh(tokens.spans, words, pool.frequencies, pool.memories, share) for share in stop_shares]
     return match(tokens.states, weights, sketch)

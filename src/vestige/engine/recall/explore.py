@@ -32,8 +32,6 @@ BRIDGING_PATHS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Association:
-    """A memory at the other end of a link."""
-
     record: Record
     edge: Edge
 
@@ -65,18 +63,12 @@ class MemoryPaths:
 
 
 def associations(call: Call, memory_id: str, limit: int) -> Associations:
-    """The memories that are linked to a memory directly."""
     record = load(call, memory_id)
     edges = call.engine.store.edges([memory_id], access=call.access, heaviest=MOST_EDGES)
     records = _visible(call, [_other(edge, memory_id) for edge in edges], SHOWN)
     there = [edge for edge in _strongest_first(edges) if _other(edge, memory_id) in records]
-    return Associations(
-        record=record,
-        found=tuple(
-            Association(record=records[_other(edge, memory_id)], edge=edge) for edge in there[:limit]
-        ),
-        total=len(there),
-    )
+    found = (Association(record=records[_other(edge, memory_id)], edge=edge) for edge in there[:limit])
+    return Associations(record=record, found=tuple(found), total=len(there))
 
 
 def connection(call: Call, start: str, end: str, limit: int) -> MemoryPaths:
@@ -106,21 +98,16 @@ def _paths_between(call: Call, start: str, end: str, most: int) -> MemoryPaths:
         records |= around(call, record, where=SHOWN, hops=HOPS, most=MOST_NODES, named=(start, end))
     edges = call.engine.store.edges(list(records), access=call.access, among=True, heaviest=MOST_LINKS)
     paths = best_paths(edges, start, end, most=most)
-    used = {memory_id for path in paths for memory_id in path.ids} | {start, end}
-    return MemoryPaths(
-        paths=tuple(paths), records={one: record for one, record in records.items() if one in used}
-    )
+    used = {start, end}.union(*(path.ids for path in paths))
+    shown = {one: record for one, record in records.items() if one in used}
+    return MemoryPaths(paths=tuple(paths), records=shown)
 
 
 def around(
     call: Call, centre: Record, *, where: Filter, hops: int, most: int, named: Sequence[str] = ()
 ) -> dict[str, Record]:
-    """The memories within a number of hops of a memory: level by level, strongest links first, at most
-    `most`.
-
-    Only memories that pass the filter are visited. The centre, which comes first, and those in `named` always
-    are.
-    """
+    """At most `most` memories within some hops of a memory that pass the filter: level by level, strongest
+    links first. The centre, which comes first, and those in `named` need not pass."""
     records = {centre.memory.id: centre}
     level = [centre.memory.id]
     for _ in range(hops):
@@ -168,8 +155,7 @@ MOST_DRAWN_EDGES = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """Memories with their coordinates, the centre first, and the links among them; empty for an empty
-    store."""
+    """Memories with their coordinates, the centre first, and the links among them."""
 
     records: tuple[Record, ...] = ()
     places: Mapping[str, tuple[float, float]]

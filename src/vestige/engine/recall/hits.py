@@ -22,10 +22,9 @@ from vestige.core.candidates import CandidatePool
 from vestige.core.models import Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import READ as WORDINGS
-from vestige.engine.recall.as_known import as_known
+from vestige.engine.recall.as_known import known_records
 from vestige.engine.recall.stage_inputs import NO_LINKS, LinkedFinds, edges_known_at
 from vestige.store.contract.search import Probe
-from vestige.store.filter_rule import passes
 
 SPARE = 5
 """Candidates loaded beyond the limit; they replace duplicates."""
@@ -98,7 +97,7 @@ def _groups(
 ) -> list[Hit]:
     """The best candidates that still pass the filter, and the linked hits; each with its duplicates."""
     ids = [ranked.pool.ids[at] for at in best]
-    records = {one.memory.id: one for one in _passing(call, ids, where)}
+    records = {one.memory.id: one for one in known_records(call, ids, where)}
     ranks = _ranks(ranked.ranking) if ranked.explain else None
     there = [(at, records[name]) for at, name in zip(best, ids, strict=True) if name in records]
     hits = [_hit(ranked, ranks, at, record) for at, record in there]
@@ -106,17 +105,8 @@ def _groups(
     folded = fold_duplicates([_mark(hit.record.memory) for hit in hits])
     return [
         replace(hits[first], duplicates=tuple(hits[at].record.memory.id for at in others))
-        if others
-        else hits[first]
         for first, *others in folded
     ]
-
-
-def _passing(call: Call, ids: Sequence[str], where: Filter) -> list[Record]:
-    """The records as they were known, without those that have changed meanwhile and no longer pass the
-    filter."""
-    records = as_known(call, call.engine.store.get_many(ids, access=call.access), where.known_at)
-    return [one for one in records if passes(one.memory, where, call.access)]
 
 
 def _linked_hits(call: Call, where: Filter, ranked: Ranked, best: Sequence[int]) -> list[Hit]:
@@ -128,7 +118,7 @@ def _linked_hits(call: Call, where: Filter, ranked: Ranked, best: Sequence[int])
             break
         some = dict(beyond[at : at + FEW])
         top = float(ranked.ranking.scores[best[0]])
-        for record in _passing(call, list(some), where):
+        for record in known_records(call, list(some), where):
             joining.extend(_linked_hit(call, where, record, top, some[record.memory.id]))
     return joining[: ranked.links.quota]
 
@@ -138,8 +128,6 @@ def _linked_hit(
 ) -> Iterator[Hit]:
     """A record as an associated hit, if the filters of the arms allow it."""
     level = retention_of(record.strength, where.now or call.engine.now())
-    if where.known_at is not None and record.memory.created_at > where.known_at:
-        return
     if where.min_retention is not None and level < where.min_retention:
         return
     is_note = features(record.memory).form is Form.NOTE
@@ -201,9 +189,8 @@ def _mark_contradictions(
     leader = {held: at for at, hit in enumerate(hits) for held in (hit.record.memory.id, *hit.duplicates)}
     edges = links.inside
     if any(hit.association is not None for hit in hits):  # a linked hit was not a candidate
-        edges = edges_known_at(
-            call.engine.store.edges(sorted(leader), access=call.access, among=True), known_at
-        )
+        among = call.engine.store.edges(sorted(leader), access=call.access, among=True)
+        edges = edges_known_at(among, known_at)
     pairs = {
         (edge.kind, leader[one], leader[two])
         for edge in edges
@@ -213,10 +200,7 @@ def _mark_contradictions(
     worded = [_compared_text(hit.record.memory) for hit in hits]
     against = contradictions_among([hit.record.memory for hit in hits], [one.terms for one in worded])
     pairs |= {(CONTRADICTS, *ends) for one, two in against for ends in ((one, two), (two, one))}
-    marked = [
-        replace(hit, contradicts=opposed) if (opposed := _opposed(hits, pairs, at)) else hit
-        for at, hit in enumerate(hits)
-    ]
+    marked = [replace(hit, contradicts=_opposed(hits, pairs, at)) for at, hit in enumerate(hits)]
     rivals = {frozenset((one, two)) for kind, one, two in pairs if kind in (CONTRADICTS, SUPERSEDES)}
     return tuple(marked[at] for at in spread_out(worded, rivals))
 
@@ -240,8 +224,7 @@ reported."""
 
 
 def find_absent_terms(call: Call, asked: Asked, where: Filter, found: Sequence[Memory]) -> tuple[str, ...]:
-    """The literals and names of the query that neither these memories nor any other accessible one
-    mentions."""
+    """The literals and names of the query that neither these nor any other accessible memory mentions."""
     if not asked.literals and not asked.particulars:
         return ()
     at_all_times = replace(where, valid_at=None)
@@ -316,5 +299,5 @@ def _memories_with(call: Call, terms: Sequence[str], where: Filter, **given: int
     near = store.lexical(terms, where, access=call.access, limit=READ + 1, **given)
     if len(near) > READ:
         return None
-    records = store.get_many([one.memory_id for one in near], access=call.access)
-    return [record.memory for record in records]
+    found = store.get_many([one.memory_id for one in near], access=call.access)
+    return [record.memory for record in found]

@@ -149,8 +149,7 @@ PATIENCE_SECONDS = 0.5
 
 
 def leave_trace(call: Call, shown: Sequence[Record]) -> None:
-    """Strengthen the memories that were shown, the first ones most. It never raises: the answer matters
-    more."""
+    """Strengthen the memories that were shown, the first ones most. It never raises."""
     store, now = call.engine.store, call.engine.now()
     due = {
         record.memory.id: exposure(place)
@@ -215,10 +214,7 @@ def emit_search(
 def rerank(
     call: Call, text: str, pool: CandidatePool, ranking: Ranking, known_at: datetime | None
 ) -> Ranking:
-    """The ranking after a cross-encoder has scored the best candidates beside the query.
-
-    Without a reranker, or if it fails, the ranking stays as it was.
-    """
+    """The ranking after a cross-encoder, if there is one and it works, has scored the best candidates."""
     reranker = call.engine.reranker()
     if reranker is None:
         return ranking

@@ -1,7 +1,7 @@
 """Reasoning over memories: search → follow links → load predecessors → weigh the evidence → show its
 evolution."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,14 +18,14 @@ from vestige.cognition.evidence.evidence import (
 from vestige.cognition.graph.kinds import MERGES, SUPERSEDES
 from vestige.cognition.graph.spread import Activation, received
 from vestige.cognition.query.analyse import Intent, intent_of
-from vestige.core.models import Edge, Filter, Record, Revision
+from vestige.core.models import Edge, Filter, Revision
 from vestige.engine.context import Call
-from vestige.engine.recall.as_known import as_known
+from vestige.engine.recall.as_known import known_records
 from vestige.engine.recall.candidates import Mode
 from vestige.engine.recall.hits import Hit
 from vestige.engine.recall.recall import Recalled, RecallQuery, recall
+from vestige.engine.recall.stage_inputs import MOST_EDGES, edges_known_at
 from vestige.engine.sleep.insights import KeptInsight, insights_into
-from vestige.store.filter_rule import passes
 
 SURE_ENOUGH = Mode.PRECISE.depth.confidence
 """An answer that is relied on needs more confidence than a list of hits to look at."""
@@ -33,7 +33,6 @@ SEEDS = 3
 """The best hits, whose links are followed …"""
 NEIGHBOURS = 3
 """… to this many memories each."""
-MOST_EDGES = 500
 CHAIN = 8
 """The most steps back through memories that were replaced."""
 INSIGHTS = 5
@@ -62,19 +61,15 @@ def refer(call: Call, query: RecallQuery, moment: datetime) -> Reference:
     query = replace(query, min_confidence=SURE_ENOUGH)
     recalled = recall(call, query)
     hits = (*recalled.hits, *_linked(call, query.where, recalled.hits))
-    past: Mapping[str, Hit] = {}
-    if intent is Intent.TIMELINE or not hits:
-        # The question is about the past, or nothing holds now.
-        past = _past(call, query, moment)
-    before = _predecessors(call, query.where, [*hits, *past.values()])
-    known = {hit.record.memory.id: hit for hit in (*hits, *past.values(), *before)}
+    # The past, if the question is about it, or nothing holds now.
+    past = _past(call, query, moment) if intent is Intent.TIMELINE or not hits else []
+    before = _predecessors(call, query.where, [*hits, *past])
+    known = {hit.record.memory.id: hit for hit in (*hits, *past, *before)}
     exhibits = tuple(exhibit(hit.record, hit.score, moment) for hit in known.values())
     call.check()
     findings = judge(exhibits, recalled.confidence, moment)
-    status = status_of(findings)
-    if status is AnswerStatus.NO_EVIDENCE and not call.engine.store.count(
-        _all_times(query.where), access=call.access
-    ):
+    status, everywhere = status_of(findings), _all_times(query.where)
+    if status is AnswerStatus.NO_EVIDENCE and not call.engine.store.count(everywhere, access=call.access):
         status = AnswerStatus.NO_MEMORIES
     return Reference(
         intent=intent,
@@ -92,7 +87,6 @@ def refer(call: Call, query: RecallQuery, moment: datetime) -> Reference:
 def _insights(
     call: Call, where: Filter, exhibits: Sequence[Exhibit], findings: Findings
 ) -> tuple[KeptInsight, ...]:
-    """The insights of dreams into the evidence."""
     names = [exhibits[at].memory.id for at in findings.roles]
     return tuple(insights_into(call, names, limit=INSIGHTS, known_at=where.known_at))
 
@@ -101,14 +95,10 @@ def _all_times(where: Filter) -> Filter:
     return replace(where, valid_at=None)
 
 
-def _past(call: Call, query: RecallQuery, moment: datetime) -> dict[str, Hit]:
+def _past(call: Call, query: RecallQuery, moment: datetime) -> list[Hit]:
     """The hits that were no longer valid at the time asked about."""
-    everything = recall(call, replace(query, where=_all_times(query.where)))
-    return {
-        hit.record.memory.id: hit
-        for hit in everything.hits
-        if hit.record.memory.valid_until is not None and hit.record.memory.valid_until <= moment
-    }
+    found = recall(call, replace(query, where=_all_times(query.where))).hits
+    return [one for one in found if (end := one.record.memory.valid_until) is not None and end <= moment]
 
 
 def _linked(call: Call, where: Filter, hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -121,24 +111,15 @@ def _linked(call: Call, where: Filter, hits: Sequence[Hit]) -> tuple[Hit, ...]:
     there = {hit.record.memory.id for hit in hits}
     reached = {name: one for name, one in received(active, edges).items() if name not in there}
     best = sorted(reached, key=lambda name: (-reached[name].level, name))[: SEEDS * NEIGHBOURS]
-    records = call.engine.store.get_many(best, access=call.access)
     return tuple(
         Hit(record=record, score=reached[record.memory.id].level, association=reached[record.memory.id])
-        for record in _as_known_then(call, where, records)
+        for record in known_records(call, best, where)
     )
 
 
-def _edges(call: Call, where: Filter, memory_ids: Sequence[str]) -> list[Edge]:
+def _edges(call: Call, where: Filter, memory_ids: Sequence[str]) -> Sequence[Edge]:
     edges = call.engine.store.edges(memory_ids, access=call.access, heaviest=MOST_EDGES)
-    return [edge for edge in edges if where.known_at is None or edge.created_at <= where.known_at]
-
-
-def _as_known_then(call: Call, where: Filter, records: Sequence[Record]) -> Iterator[Record]:
-    """The records as they were known at the time asked about, if they pass the filter."""
-    there = [one for one in records if where.known_at is None or one.memory.created_at <= where.known_at]
-    for known in as_known(call, there, where.known_at):
-        if passes(known.memory, where, call.access):
-            yield known
+    return edges_known_at(edges, where.known_at)
 
 
 def _predecessors(call: Call, where: Filter, hits: Sequence[Hit]) -> list[Hit]:
@@ -149,19 +130,15 @@ def _predecessors(call: Call, where: Filter, hits: Sequence[Hit]) -> list[Hit]:
     for _ in range(CHAIN):
         if not fresh:
             break
-        edges = _edges(call, where, fresh)
         older = {
             edge.target_id: relevance[edge.source_id]
-            for edge in edges
+            for edge in _edges(call, where, fresh)
             if edge.kind in LINEAGE and edge.source_id in relevance and edge.target_id not in relevance
         }
         fresh = sorted(older)
         relevance |= older
-        records = call.engine.store.get_many(fresh, access=call.access)
-        found += [
-            Hit(record=record, score=older[record.memory.id])
-            for record in _as_known_then(call, _all_times(where), records)
-        ]
+        records = known_records(call, fresh, _all_times(where))
+        found += [Hit(record=record, score=older[record.memory.id]) for record in records]
     return found
 
 
@@ -170,8 +147,7 @@ def _revisions(
 ) -> dict[str, list[Revision]]:
     """The earlier texts of the evidence, as far as they were known."""
     past: dict[str, list[Revision]] = {}
-    for at in findings.roles:
-        memory = exhibits[at].memory
+    for memory in (exhibits[at].memory for at in findings.roles):
         if memory.revision > 1:
             history = call.engine.store.history(memory.id, access=call.access)
             past[memory.id] = [one for one in history if one.memory.revision < memory.revision]

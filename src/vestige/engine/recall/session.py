@@ -34,9 +34,7 @@ STAMP = "vestige-%Y%m%d-%H%M%S.db"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionQuery:
     """What a session is about. `within` is where to look, `pins` the most pinned memories that could fit.
-
-    Without a `situation` no intentions are checked; without `foresee` nothing is predicted.
-    """
+    Without a `situation` no intentions are checked; without `foresee` nothing is predicted."""
 
     queries: tuple[str, ...]
     within: Filter
@@ -50,8 +48,7 @@ class SessionQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionMaterial:
-    """Everything the briefing may show, each part with the most important first; a memory may be in several
-    parts."""
+    """Everything the briefing may show, the most important first; a memory may be in several parts."""
 
     intentions: tuple[Looked, ...]
     pinned: tuple[Record, ...]
@@ -64,8 +61,6 @@ class SessionMaterial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """Maintenance that the store needs."""
-
     backup: bool
     review: bool
     dream: bool
@@ -73,7 +68,6 @@ class Needs:
 
 
 def collect(call: Call, asked: SessionQuery) -> SessionMaterial:
-    """Collect everything that the briefing may show."""
     now = call.engine.now()
     where = replace(asked.within, valid_at=now, include_suppressed=False)
     pinned = call.engine.store.find(replace(where, pinned=True), access=call.access, limit=asked.pins)
@@ -99,20 +93,14 @@ def record_briefing(call: Call, material: SessionMaterial, shown: Collection[str
         hits = [hit for hit in recalled.hits if hit.record.memory.id in shown]
         emit_search(call, query, recalled, hits, recorded=record)
     if record:
-        parts = (
-            material.pinned,
-            material.recalled,
-            material.patterns,
-            material.decisions,
-            material.predicted,
-        )
-        records = {record.memory.id: record for part in parts for record in part}
+        notes = (*material.patterns, *material.decisions)
+        parts = (*material.pinned, *material.recalled, *notes, *material.predicted)
+        records = {record.memory.id: record for record in parts}
         leave_trace(call, [record for name, record in records.items() if name in shown])
 
 
 def needs(call: Call, *, memories: int, due: int) -> Needs:
-    """Whether a backup is missing or old, many memories are due for review, a dream is due, or something has
-    faded."""
+    """Whether a backup, reviews, a dream or archiving are due."""
     settings = call.engine.settings
     last = last_backup(settings.data_dir / BACKUPS)
     old = last is None or call.engine.now() - last > BACKUP_EVERY
@@ -146,14 +134,12 @@ def _search(call: Call, text: str, where: Filter, place: Context) -> tuple[Recal
 
 def _merged(searches: tuple[tuple[RecallQuery, Recalled], ...]) -> tuple[Record, ...]:
     """The hits of all searches, each once, by their best score."""
-    best: dict[str, tuple[float, Record]] = {}
-    for _, recalled in searches:
-        for hit in recalled.hits:
-            name = hit.record.memory.id
-            if name not in best or hit.score > best[name][0]:
-                best[name] = hit.score, hit.record
-    ordered = sorted(best.items(), key=lambda one: (-one[1][0], one[0]))
-    return tuple(record for _, (_, record) in ordered)
+    hits = [hit for _, recalled in searches for hit in recalled.hits]
+    hits.sort(key=lambda hit: (-hit.score, hit.record.memory.id))
+    best: dict[str, Record] = {}
+    for hit in hits:
+        best.setdefault(hit.record.memory.id, hit.record)
+    return tuple(best.values())
 
 
 def _notes(call: Call, asked: SessionQuery, kind: str) -> tuple[Record, ...]:

@@ -52,7 +52,6 @@ NO_LINKS = LinkedFinds(beyond={}, quota=0, inside=())
 def load_stage_inputs(
     call: Call, text: str, where: Filter, context: Floats, pool: CandidatePool, ranking: Ranking, depth: Depth
 ) -> tuple[StageInputs, LinkedFinds]:
-    """Load everything that the stages need."""
     now = call.engine.now()
     active, lent = _activated(call, ranking, depth, where.known_at)
     here = {memory_id: at for at, memory_id in enumerate(pool.ids)}
@@ -99,9 +98,7 @@ def _activated(
     call: Call, ranking: Ranking, depth: Depth, known_at: datetime | None
 ) -> tuple[Activations, Activations]:
     """What is active around the best candidates, and the activation that each memory received from others.
-
-    Being a seed is not counted as received activation.
-    """
+    Being a seed is not counted as received activation."""
     best = ranking.best(SEEDS) if depth.steps and call.engine.settings.mechanisms.spreading else []
     top = float(ranking.scores[best[0]]) if best else 0.0
     if top <= 0:
@@ -113,10 +110,8 @@ def _activated(
 def spread(
     call: Call, seeds: Activations, *, steps: int, known_at: datetime | None = None
 ) -> tuple[Activations, Activations]:
-    """Spread activation along links for a number of steps: what is active, and what each memory received.
-
-    A memory that was active already passes activation on again only if it has become more active.
-    """
+    """Spread activation along links for some steps: what is active, and what each memory received. An active
+    memory passes activation on again only if it has become more active."""
     active, fresh = dict(seeds), dict(seeds)
     lent: dict[str, Activation] = {}
     for _ in range(steps):
@@ -201,8 +196,7 @@ class Reinstated:
 def context_match(
     call: Call, context: Context, memory_ids: Sequence[str], known_at: datetime | None
 ) -> Floats:
-    """How well each memory's context matches this one, 0 to 1. Nothing is read if the query states no
-    context."""
+    """How well each memory's context matches this one, 0 to 1; 0 if the query states no context."""
     levels = np.zeros(len(memory_ids))
     if not (call.engine.settings.mechanisms.context and context.is_known):
         return levels
@@ -213,10 +207,8 @@ def context_match(
 
 
 def reinstate(call: Call, memory: Memory, where: Filter) -> Reinstated:
-    """The context of a memory.
-
-    Related memories are in its scope, were known and true at the time asked about, and are not suppressed.
-    """
+    """The context of a memory. Related memories are in its scope, were known and true at the time asked
+    about, and are not suppressed."""
     beside = Filter(
         scope=memory.scope,
         scope_only=True,

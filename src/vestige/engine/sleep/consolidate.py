@@ -20,16 +20,15 @@ from vestige.core.models import ROOT_SCOPE, Filter
 from vestige.engine.context import Call
 from vestige.engine.embedding import backfill, embedder_or_none
 from vestige.engine.intentions import drop_ended
-from vestige.engine.memory.link import FadedLinks, fade
+from vestige.engine.memory.link import fade
 from vestige.engine.memory.states import log_state_changes
 from vestige.engine.memory.suppress import sweep
 from vestige.engine.reactions import capture, reconsolidation
 from vestige.engine.sleep.dream import Dreamed, DreamQuery, dream
 from vestige.engine.sleep.insights import drop_stale
-from vestige.engine.sleep.personal_curve import CurveFit, tune
+from vestige.engine.sleep.personal_curve import tune
 from vestige.engine.sleep.runs import (
     CONSOLIDATION,
-    DREAM,
     SNAPSHOT,
     alone,
     drop_older,
@@ -38,7 +37,6 @@ from vestige.engine.sleep.runs import (
     run_scope,
     trim,
 )
-from vestige.engine.sleep.throttle import throttled
 
 logger = logging.getLogger(__name__)
 
@@ -51,8 +49,6 @@ WINDOWS = {capture.KIND: timedelta(days=30), reconsolidation.KIND: timedelta(day
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationStep:
-    """What one step did: a count, and a note."""
-
     name: str
     count: int
     note: str | None = None
@@ -60,8 +56,6 @@ class ConsolidationStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consolidated:
-    """What a consolidation did, step by step."""
-
     id: str
     memories: int
     steps: tuple[ConsolidationStep, ...]
@@ -91,8 +85,7 @@ def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
     """Do all steps, with a dream if one is due. Raises Conflict while another consolidation runs."""
     scope, engine = run_scope(call), call.engine
     started = engine.monotonic()
-    with alone(call, CONSOLIDATION) as lease:
-        call = throttled(call, lease.renew)
+    with alone(call, CONSOLIDATION) as call:
         here = (EventScope(scope=scope),)
         engine.events.emit(ConsolidationStarted(timestamp=engine.now(), scopes=here))
         before = last_run(call, CONSOLIDATION, scope)
@@ -157,9 +150,14 @@ def _close(run: _Run, steps: list[ConsolidationStep], duration_ms: float) -> Con
     )
 
 
-def _states(run: _Run) -> "Counted":
-    count = log_state_changes(run.call)
-    return count, "memories changed state" if count else None
+def _noted(work: Callable[[Call], int], note: str) -> "Work":
+    """A step that only counts; the note is given if there was anything."""
+
+    def step(run: _Run) -> Counted:
+        count = work(run.call)
+        return count, note if count else None
+
+    return step
 
 
 def _embeddings(run: _Run) -> "Counted":
@@ -171,7 +169,7 @@ def _embeddings(run: _Run) -> "Counted":
 
 
 def _curve(run: _Run) -> "Counted":
-    tuned: CurveFit = tune(run.call)
+    tuned = tune(run.call)
     run.tuned = tuned.fitted
     return tuned.reviews, tuned.why or f"w20 is {tuned.w20:.4f}"
 
@@ -188,18 +186,13 @@ def _duplicates(run: _Run) -> "Counted":
     if signature is None:
         return 0, "not done: there are no vectors"
     where = Filter(valid_at=now, include_suppressed=False, created_from=run.since)
-    new = [
-        one.memory
-        for one in store.find(where, access=call.access, limit=LOOKED_AT)
-        if not unfit(one.memory, now)
-    ]
+    found = (one.memory for one in store.find(where, access=call.access, limit=LOOKED_AT))
     count = 0
-    for at in range(0, len(new), BLOCK):
-        call.check()
-        for memory in new[at : at + BLOCK]:
-            held = store.vectors([memory.id], signature, access=call.access)
-            if not held:
-                continue
+    for at, memory in enumerate(one for one in found if not unfit(one, now)):
+        if at % BLOCK == 0:
+            call.check()
+        held = store.vectors([memory.id], signature, access=call.access)
+        if held:
             there = Filter(scope=memory.scope, scope_only=True, valid_at=now, include_suppressed=False)
             matrix = np.stack([whole(held[memory.id])])
             near = store.nearest(matrix, signature, there, access=call.access, limit=2)[0]
@@ -210,7 +203,7 @@ def _duplicates(run: _Run) -> "Counted":
 def _links(run: _Run) -> "Counted":
     if run.scope != ROOT_SCOPE:
         return 0, "not done: links fade only in a consolidation of the whole store"
-    done: FadedLinks = fade(run.call)
+    done = fade(run.call)
     return done.faded, f"{done.pruned} more were cut" if done.pruned else None
 
 
@@ -222,40 +215,24 @@ def _dream(run: _Run) -> "Counted":
     return run.dreamed.replayed, found
 
 
-def _insights(run: _Run) -> "Counted":
-    count = drop_stale(run.call)
-    return count, "dropped, because their sources have changed" if count else None
-
-
-def _intentions(run: _Run) -> "Counted":
-    count = drop_ended(run.call)
-    return count, "dropped, because they ended long ago" if count else None
-
-
-def _windows(run: _Run) -> "Counted":
+def _drop_closed_windows(call: Call) -> int:
     """Drop documents of mechanisms whose window has closed long ago."""
-    count = sum(drop_older(run.call, kind, run.call.engine.now() - age) for kind, age in WINDOWS.items())
-    return count, "closed windows of capture and recall dropped" if count else None
-
-
-def _history(run: _Run) -> "Counted":
-    count = trim(run.call, (DREAM, CONSOLIDATION, SNAPSHOT))
-    return count, "old rows of the history dropped" if count else None
+    return sum(drop_older(call, kind, call.engine.now() - age) for kind, age in WINDOWS.items())
 
 
 Counted = tuple[int, str | None]
 Work = Callable[[_Run], Counted]
 
 STEPS: dict[str, Work] = {
-    "states": _states,
+    "states": _noted(log_state_changes, "memories changed state"),
     "embeddings": _embeddings,
     "curve": _curve,
     "cascade": _cascade,
     "duplicates": _duplicates,
     "dream": _dream,
-    "insights": _insights,
-    "intentions": _intentions,
-    "windows": _windows,
-    "history": _history,
+    "insights": _noted(drop_stale, "dropped, because their sources have changed"),
+    "intentions": _noted(drop_ended, "dropped, because they ended long ago"),
+    "windows": _noted(_drop_closed_windows, "closed windows of capture and recall dropped"),
+    "history": _noted(trim, "old rows of the history dropped"),
     "links": _links,
 }

@@ -1,37 +1,55 @@
-"""Dreams: replay → cross-reference → insight, all without a lock, then one transaction that stores the
-result."""
+"""Dreams: replay → cross-reference → insight, without a lock, then one transaction that stores the result.
+
+Memories that were changed, suppressed or deleted meanwhile are left out, as are links that another process
+has made and insights that another dream has had. No text is changed, and a pinned memory only gets links.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from vestige.cognition.dreams.insights import DreamMaterial, Insight, draw, fresh
 from vestige.cognition.dreams.replay import (
     CONFLICT_SIMILARITY,
     LEAST_MEMORIES,
     LINKS_EACH,
+    OLD_AMOUNT,
+    STRENGTHENED_EVERY,
     LinkProposal,
     Pair,
     degrees_of,
+    faint,
     pair,
     propose,
+    stronger,
 )
 from vestige.cognition.evidence.evidence import LONG_CHARS
 from vestige.cognition.gate.conflict import StatementConflict as Difference
 from vestige.cognition.gate.relation import comes_after, conflict_between, is_contradiction
+from vestige.cognition.text.analyser import text_hash
 from vestige.cognition.text.form import Form, features, is_threaded
 from vestige.cognition.text.vocabulary import Vocabulary, named_in, vocabulary_of
 from vestige.core.errors import InvalidInput
 from vestige.core.events import DreamCompleted, DreamProgress, DreamStarted, EventScope
-from vestige.core.models import Edge, Filter, Memory
+from vestige.core.models import Edge, Evidence, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import connected_event
-from vestige.engine.sleep.dream_commit import DreamFindings, commit_dream
+from vestige.engine.revise import connected_event, load_passing, retry_on_conflict, save
 from vestige.engine.sleep.dream_replay import Replay, choose, compare, edges_of, groups
-from vestige.engine.sleep.insights import KeptInsight, known_insights
-from vestige.engine.sleep.runs import DREAM, accessible_scope, alone, last_run
-from vestige.engine.sleep.throttle import throttled
+from vestige.engine.sleep.insights import KeptInsight, insight_from, insight_put, known_insights
+from vestige.engine.sleep.runs import (
+    DREAM,
+    RunRecord,
+    accessible_scope,
+    alone,
+    history_row,
+    last_run,
+    run_records,
+)
+from vestige.store.contract.changes import Change, Drop, Link, Put, RecordEvidence, Unlink
 
+REPLAYED = "replayed"
+"""The kind of the documents that list the memories a dream has strengthened."""
 JUDGED = 100
 """The most alike pairs, which are checked for contradictions: half a millisecond each."""
 READ_AT_ONCE = 100
@@ -53,8 +71,6 @@ class DreamQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dreamed:
-    """The result of a dream."""
-
     id: str
     scope: str
     replayed: int
@@ -65,36 +81,33 @@ class Dreamed:
     strengthened: int
     insights: tuple[KeptInsight, ...]
     by_words: bool
-    duration_ms: float
+    duration_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DreamFindings:
+    """What a dream would store, by the memories as they were when it read them."""
+
+    scope: str
+    turn: int
+    replay: Replay
+    proposals: Sequence[LinkProposal]
+    insights: Sequence[Insight]
 
 
 def dream(call: Call, query: DreamQuery) -> Dreamed:
-    """Dream of a scope. Raises Conflict while another dream runs, InvalidInput if there are too few
-    memories."""
+    """Dream of a scope. Raises Conflict while another dream runs, InvalidInput for too few memories."""
     query = replace(query, scope=accessible_scope(call, query.scope))
     _check_enough(call, query)
     engine = call.engine
     started = engine.monotonic()
-    with alone(call, DREAM) as lease:
-        call = throttled(call, lease.renew)
+    with alone(call, DREAM) as call:
         here = (EventScope(scope=query.scope),)
         engine.events.emit(DreamStarted(timestamp=engine.now(), scopes=here, memory_count=query.memories))
         found = _look_for_findings(call, query)
         _enter(call, query, "commit")
-        done = commit_dream(call, found)
-    dreamed = Dreamed(
-        id=done.run,
-        scope=query.scope,
-        replayed=len(found.replay.replayed),
-        salient=len(found.replay.salient),
-        linked=done.linked,
-        reinforced=done.reinforced,
-        pruned=done.pruned,
-        strengthened=done.strengthened,
-        insights=done.insights,
-        by_words=found.replay.by_words,
-        duration_ms=round(1000 * (engine.monotonic() - started), 1),
-    )
+        dreamed = retry_on_conflict(call, lambda: _commit(call, found))
+    dreamed = replace(dreamed, duration_ms=round(1000 * (engine.monotonic() - started), 1))
     _announce(call, dreamed)
     return dreamed
 
@@ -123,14 +136,8 @@ def _look_for_findings(call: Call, query: DreamQuery) -> DreamFindings:
     vocabulary = _vocabulary(call, replay)
     proposals = propose(replay.memories, near, linked, degrees_of(edges), vocabulary, query.links_each)
     _enter(call, query, "insight")
-    found = _CrossReferenced(replay=replay, proposals=proposals, linked=linked, vocabulary=vocabulary)
-    return DreamFindings(
-        scope=query.scope,
-        turn=turn,
-        replay=replay,
-        proposals=proposals,
-        insights=_insights(call, found, query.least),
-    )
+    insights = _insights(call, replay, proposals, linked, vocabulary, query.least)
+    return DreamFindings(scope=query.scope, turn=turn, replay=replay, proposals=proposals, insights=insights)
 
 
 def _vocabulary(call: Call, replay: Replay) -> Vocabulary:
@@ -142,20 +149,17 @@ def _vocabulary(call: Call, replay: Replay) -> Vocabulary:
     return vocabulary_of(named)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CrossReferenced:
-    """What was replayed, the existing and the proposed links, and the names in all of it."""
-
-    replay: Replay
-    proposals: Sequence[LinkProposal]
-    linked: AbstractSet[Pair]
-    vocabulary: Vocabulary
-
-
-def _insights(call: Call, found: _CrossReferenced, least: float) -> list[Insight]:
+def _insights(
+    call: Call,
+    replay: Replay,
+    proposals: Sequence[LinkProposal],
+    linked: AbstractSet[Pair],
+    vocabulary: Vocabulary,
+    least: float,
+) -> list[Insight]:
     """The new insights into what was replayed and what it is linked to now."""
-    replay, memories = found.replay, found.replay.memories
-    ends = (end for one in found.proposals for end in (one.source_id, one.target_id))
+    memories = replay.memories
+    ends = (end for one in proposals for end in (one.source_id, one.target_id))
     involved = {name: memories[name] for name in (*replay.replayed, *ends)}
     near = {both: similarity for both, similarity in replay.near.items() if involved.keys() >= set(both)}
     alike = groups(call, replay, list(involved), least)
@@ -165,9 +169,9 @@ def _insights(call: Call, found: _CrossReferenced, least: float) -> list[Insight
         replayed=list(replay.replayed),
         groups=alike,
         near=near,
-        linked=found.linked,
+        linked=linked,
         conflicts=dict(_conflicts(call, near, involved)),
-        vocabulary=found.vocabulary,
+        vocabulary=vocabulary,
     )
     return fresh(draw(material), known_insights(call, list(involved)))
 
@@ -189,8 +193,7 @@ def _conflicts(
 
 
 def _states(memory: Memory) -> bool:
-    """Whether a memory is a statement by itself; in a conversation nearly everything was said otherwise
-    before."""
+    """Whether a memory is a statement by itself; in a conversation nearly everything was said before."""
     if len(memory.content) > LONG_CHARS or is_threaded(memory):
         return False
     return features(memory).form is not Form.TURN
@@ -227,3 +230,119 @@ def _announce(call: Call, dreamed: Dreamed) -> None:
             duration_ms=dreamed.duration_ms,
         ),
     )
+
+
+# -- Storing what was found ------------------------------------------------------------------------------
+
+
+def _commit(call: Call, found: DreamFindings) -> Dreamed:
+    """Store everything that still holds, or nothing."""
+    now = call.engine.now()
+    unchanged = _unchanged(call, found, now)
+    pinned = {name for name, memory in unchanged.items() if memory.pinned}
+    strengthened = run_records(call, REPLAYED)
+    due = _not_strengthened_lately(found, strengthened, now) & unchanged.keys()
+    links = [_edge(one, now) for one in _unlinked(call, found.proposals, unchanged)]
+    edges = edges_of(call, [name for name in found.replay.replayed if name in unchanged])
+    heavier, pruned = stronger(edges, due), faint(edges, pinned)
+    remarks = [_strengthen(name, found, now) for name in found.replay.replayed if name in due - pinned]
+    insights = [insight_put(one, unchanged, now) for one in _new_insights(call, found.insights, unchanged)]
+    counts = {
+        "replayed": len(found.replay.replayed),
+        "linked": len(links),
+        "reinforced": len(heavier),
+        "pruned": len(pruned),
+        "strengthened": len(remarks),
+        "insights": len(insights),
+    }
+    history = _history(call, found, counts, remarks)
+    changes: list[Change] = [*_link_changes(links, heavier, pruned, now), *remarks, *insights, *history]
+    changes += [Drop(kind=REPLAYED, id=row.id, at=now) for row in strengthened if not _recent(row, now)]
+    save(call, changes)
+    return Dreamed(
+        id=history[0].document.id,
+        scope=found.scope,
+        replayed=len(found.replay.replayed),
+        salient=len(found.replay.salient),
+        linked=tuple(links),
+        reinforced=len(heavier),
+        pruned=len(pruned),
+        strengthened=len(remarks),
+        insights=tuple(insight_from(one.document) for one in insights),
+        by_words=found.replay.by_words,
+    )
+
+
+def _unchanged(call: Call, found: DreamFindings, now: datetime) -> dict[str, Memory]:
+    """The memories that are still as they were when the dream read them."""
+    ends = (end for one in found.proposals for end in (one.source_id, one.target_id))
+    sources = (name for one in found.insights for name in one.sources)
+    names = list(dict.fromkeys((*found.replay.replayed, *ends, *sources)))
+    seen, where = found.replay.memories, Filter(valid_at=now, include_suppressed=False)
+    valid = [record.memory for record in load_passing(call, names, where)]
+    return {one.id: one for one in valid if text_hash(one) == text_hash(seen[one.id])}
+
+
+def _unlinked(
+    call: Call, proposals: Sequence[LinkProposal], unchanged: Mapping[str, Memory]
+) -> list[LinkProposal]:
+    """The proposals whose memories are unchanged and not linked yet."""
+    possible = [one for one in proposals if unchanged.keys() >= {one.source_id, one.target_id}]
+    ends = sorted({end for one in possible for end in (one.source_id, one.target_id)})
+    edges = call.engine.store.edges(ends, access=call.access, among=True)
+    linked = {pair(edge.source_id, edge.target_id) for edge in edges}
+    return [one for one in possible if pair(one.source_id, one.target_id) not in linked]
+
+
+def _new_insights(call: Call, insights: Sequence[Insight], unchanged: Mapping[str, Memory]) -> list[Insight]:
+    """The insights whose sources are unchanged and that no other dream has had meanwhile."""
+    holding = [one for one in insights if unchanged.keys() >= set(one.sources)]
+    sources = sorted({name for one in holding for name in one.sources})
+    return fresh(holding, known_insights(call, sources)) if sources else []
+
+
+def _not_strengthened_lately(
+    found: DreamFindings, strengthened: Sequence[RunRecord], now: datetime
+) -> set[str]:
+    """Replayed memories that no dream of the last day has strengthened."""
+    done = {name for row in strengthened if _recent(row, now) for name in row.body["memories"]}
+    return found.replay.replayed.keys() - done
+
+
+def _recent(row: RunRecord, now: datetime) -> bool:
+    return now - row.at < STRENGTHENED_EVERY
+
+
+def _edge(proposal: LinkProposal, now: datetime) -> Edge:
+    return Edge(
+        source_id=proposal.source_id,
+        target_id=proposal.target_id,
+        kind=proposal.kind,
+        weight=min(1.0, proposal.similarity),
+        created_at=now,
+    )
+
+
+def _link_changes(
+    links: Sequence[Edge], heavier: Sequence[Edge], pruned: Sequence[Edge], now: datetime
+) -> list[Change]:
+    # The time is for the log: a stored link keeps its creation time.
+    changes: list[Change] = [Link(edge=replace(edge, created_at=now)) for edge in (*links, *heavier)]
+    return changes + [
+        Unlink(source_id=edge.source_id, target_id=edge.target_id, kind=edge.kind, at=now) for edge in pruned
+    ]
+
+
+def _strengthen(name: str, found: DreamFindings, now: datetime) -> RecordEvidence:
+    amount = 1.0 if name in found.replay.salient else OLD_AMOUNT
+    return RecordEvidence(memory_id=name, evidence=Evidence.REPLAYED, amount=amount, at=now)
+
+
+def _history(
+    call: Call, found: DreamFindings, counts: Mapping[str, int], evidence: Sequence[RecordEvidence]
+) -> list[Put]:
+    """The row of the history, and the ids of what was strengthened. They cite no memory, to outlive it."""
+    row = history_row(call, DREAM, found.scope, {"turn": found.turn, **counts})
+    names = [one.memory_id for one in evidence]
+    strengthened = replace(row.document, kind=REPLAYED, body={"memories": names})
+    return [row, Put(document=strengthened, logged=False)]

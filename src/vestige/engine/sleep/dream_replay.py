@@ -5,7 +5,7 @@ runs.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,9 +17,9 @@ from vestige.cognition.text.likeness import alike_pairs
 from vestige.core.models import Edge, Filter, Memory, Order, Record, covers
 from vestige.embed.protocol import Signature
 from vestige.engine.context import Call
+from vestige.engine.revise import load_passing
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import REMARKED
-from vestige.store.filter_rule import passes
 
 NEAREST = 8
 """The nearest neighbours of each memory that are read."""
@@ -33,10 +33,8 @@ LINKED_BLOCK, MOST_EDGES = 100, 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """The memories that are replayed, those of them that mattered lately, and those near them.
-
-    `near` has pairs with at least one replayed end. `by_words`: there are no vectors to compare.
-    """
+    """The memories that are replayed, those of them that mattered lately, and those near them. `near` has
+    pairs with at least one replayed end. `by_words`: there are no vectors to compare."""
 
     replayed: Mapping[str, Record]
     salient: frozenset[str]
@@ -51,32 +49,29 @@ class Replay:
 
 
 def choose(call: Call, where: Filter, count: int, turn: int) -> tuple[list[Record], frozenset[str]]:
-    """The memories to replay: what mattered lately, the newest, and some of every age; and which ones
-    mattered."""
-    store, access = call.engine.store, call.access
+    """The memories to replay (what mattered lately, the newest, some of every age), and which mattered."""
     lately = int(SALIENT_SHARE * count)
     mattered = _salient(call, where, lately)
     chosen = {one.memory.id: one for one in mattered}
     call.check()
-    newest = store.find(where, access=access, limit=count)
-    for record in newest:
-        if len(chosen) >= lately:
-            break
-        chosen.setdefault(record.memory.id, record)
-    for record in (*_of_all_ages(call, where, count - len(chosen), turn), *newest):
-        if len(chosen) >= count:
-            break
-        chosen.setdefault(record.memory.id, record)
+    newest = call.engine.store.find(where, access=call.access, limit=count)
+
+    def add(records: Iterable[Record], most: int) -> None:
+        for record in records:
+            if len(chosen) < most:
+                chosen.setdefault(record.memory.id, record)
+
+    add(newest, lately)
+    add((*_of_all_ages(call, where, count - len(chosen), turn), *newest), count)
     return list(chosen.values()), frozenset(one.memory.id for one in mattered)
 
 
 def _salient(call: Call, where: Filter, wanted: int) -> list[Record]:
     """The memories that were promoted, reviewed, captured and the like last."""
-    store, access = call.engine.store, call.access
     asked = LogQuery(scope=where.scope, inherited=where.inherited, kinds=(REMARKED,), evidence=SALIENT)
-    events = store.latest(asked, access=access, limit=MOST_EVENTS)
+    events = call.engine.store.latest(asked, access=call.access, limit=MOST_EVENTS)
     names = list(dict.fromkeys(event.memory_id for event in events if event.memory_id))[:wanted]
-    return [one for one in store.get_many(names, access=access) if passes(one.memory, where, access)]
+    return load_passing(call, names, where)
 
 
 def _of_all_ages(call: Call, where: Filter, wanted: int, turn: int) -> Iterator[Record]:
@@ -89,16 +84,12 @@ def _of_all_ages(call: Call, where: Filter, wanted: int, turn: int) -> Iterator[
 def compare(
     call: Call, where: Filter, records: Sequence[Record], mattered: frozenset[str], least: float
 ) -> Replay:
-    """What the replayed memories are near to: in the whole scope by vectors, else among each other by
-    words."""
+    """What the replayed memories are near to: in the whole scope by vectors, else among them by words."""
     replayed = {record.memory.id: record for record in records}
     signature = call.engine.store.signature()
-    near: dict[Pair, float] = {}
-    if signature is not None:
-        near = _near_by_vectors(call, where, records, signature)
+    near = _near_by_vectors(call, where, records, signature) if signature else {}
     by_words = not near
-    if by_words:
-        near = _near_by_words(call, records)
+    near = near or _near_by_words(call, records)
     alike = {name for both, similarity in near.items() if similarity >= least for name in both}
     reached: dict[str, Record] = {}
     for some in _blocks(sorted(alike - replayed.keys())):

@@ -5,7 +5,7 @@ source is suppressed, archived, no longer valid, or reworded.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -15,9 +15,15 @@ from vestige.core.documents import Document
 from vestige.core.errors import NotFound
 from vestige.core.models import Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import retry_on_conflict, save
+from vestige.engine.revise import (
+    find_document,
+    load_passing,
+    put_document,
+    retry_on_conflict,
+    save,
+    with_body,
+)
 from vestige.store.contract.changes import Drop, Put
-from vestige.store.filter_rule import passes
 
 INSIGHT = "insight"
 PAGE = 200
@@ -25,8 +31,6 @@ PAGE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptInsight:
-    """An insight as it is stored."""
-
     id: str
     kind: str
     text: str
@@ -40,22 +44,15 @@ class KeptInsight:
 def insight_put(insight: Insight, memories: Mapping[str, Memory], now: datetime) -> Put:
     """The change that stores an insight, in the innermost scope of its sources."""
     sources = [memories[name] for name in insight.sources]
-    document = Document(
-        kind=INSIGHT,
-        id=digest(insight, memories),
-        scope=max((one.scope for one in sources), key=len),
-        cites=insight.sources,
-        created_at=now,
-        updated_at=now,
-        body={
-            "type": insight.kind.value,
-            "insight": insight.text,
-            "confidence": round(insight.confidence, 4),
-            "novelty": round(insight.novelty, 4),
-            "texts": [text_hash(one) for one in sources],
-        },
-    )
-    return Put(document=document)
+    name, scope = digest(insight, memories), max((one.scope for one in sources), key=len)
+    body = {
+        "type": insight.kind.value,
+        "insight": insight.text,
+        "confidence": round(insight.confidence, 4),
+        "novelty": round(insight.novelty, 4),
+        "texts": [text_hash(one) for one in sources],
+    }
+    return put_document(INSIGHT, name, None, now, body=body, scope=scope, cites=insight.sources, logged=True)
 
 
 def insight_from(document: Document) -> KeptInsight:
@@ -113,11 +110,7 @@ def _with_unchanged_sources(
     ]
     names = list(dict.fromkeys(name for one in there for name in one.cites))
     where = Filter(valid_at=call.engine.now(), include_suppressed=False)
-    texts = {
-        record.memory.id: text_hash(record.memory)
-        for record in call.engine.store.get_many(names, access=call.access)
-        if passes(record.memory, where, call.access)
-    }
+    texts = {one.memory.id: text_hash(one.memory) for one in load_passing(call, names, where)}
     return [
         insight_from(one) for one in there if [texts.get(name) for name in one.cites] == one.body["texts"]
     ]
@@ -127,29 +120,24 @@ def dismiss(call: Call, insight_id: str) -> Document:
     """Dismiss an insight: its text is deleted, and a marker stays so that it does not come back."""
 
     def attempt() -> Document:
-        store, now = call.engine.store, call.engine.now()
-        found = store.documents(INSIGHT, access=call.access, ids=[insight_id], limit=1)
-        if not found:
+        found, now = find_document(call, INSIGHT, insight_id), call.engine.now()
+        if found is None:
             raise NotFound(
                 f"There is no insight {insight_id}.",
                 hint="`insights` with the action `list` shows the ids.",
                 details={"id": insight_id},
             )
-        if "insight" not in found[0].body:
-            return found[0]
-        body = {"type": found[0].body["type"], "dismissed": now.isoformat()}
-        gone = replace(found[0], version=found[0].version + 1, updated_at=now, body=body)
-        store.commit([Put(document=gone)], access=call.access)
-        return gone
+        if "insight" not in found.body:
+            return found
+        put = with_body(found, {"type": found.body["type"], "dismissed": now.isoformat()}, now)
+        call.engine.store.commit([put], access=call.access)
+        return put.document
 
     return retry_on_conflict(call, attempt)
 
 
 def drop_stale(call: Call) -> int:
-    """Delete the insights whose sources have changed; returns how many.
-
-    If a source is only suppressed, that may be reversed, and the insight stays.
-    """
+    """Delete the insights whose sources have changed; returns how many. A suppressed source may come back."""
     offset, gone, read = 0, 0, PAGE
     while read == PAGE:
         call.check()

@@ -27,11 +27,8 @@ ALL = 2**31
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrengthHistory:
-    """When memories were created, and their evidence since, in an order that all stores share; with deleted
-    ones.
-
-    `curve` is the one in force at the end, `position` that of the last event (0 without any).
-    """
+    """When memories, also deleted ones, were created, and their evidence since, in an order that all stores
+    share. `curve` is the one in force at the end, `position` that of the last event (0 without any)."""
 
     made_at: dict[str, datetime]
     sightings: dict[str, list[StrengthLine]]
@@ -40,8 +37,7 @@ class StrengthHistory:
 
 
 def strength_history(call: Call, *, after: int = 0) -> StrengthHistory:
-    """The history after a position of the log, for the whole store: strength does not depend on the
-    caller."""
+    """The history after a position of the log, for the whole store: it does not depend on the caller."""
     return _history_from(log_events(call, access=EVERYTHING, after=after))
 
 
@@ -53,10 +49,7 @@ def strength_history_of(call: Call, memory_ids: Iterable[str]) -> StrengthHistor
 
 
 def _history_from(events: Iterable[LogEvent]) -> StrengthHistory:
-    """The history that these events make.
-
-    Events are logged in the order of arrival, which differs from the order of events in a merged store.
-    """
+    """The history that these events make. In a merged store they are not logged in their own order."""
     tuned: list[LogEvent] = []
     created: list[LogEvent] = []
     about: dict[str, list[LogEvent]] = defaultdict(list)

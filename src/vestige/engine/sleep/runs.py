@@ -1,10 +1,11 @@
-"""Long runs over the store: each holds a lease against all processes, and writes a row into the history.
+"""Long runs over the store: each holds a lease against all processes, rests often, and records what it did.
 
 A lease has an end, so that one of a killed run ends by itself. A caller with limited access waits for runs
 over everything and over overlapping scopes. A run over everything waits only for another one, so that no one
 can block the owner.
 """
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -13,10 +14,10 @@ from functools import partial
 from typing import Any
 
 from vestige.core.documents import Document
-from vestige.core.errors import Conflict, Forbidden, NotFound
+from vestige.core.errors import Conflict, Forbidden
 from vestige.core.models import EVERYTHING, ROOT_SCOPE, covers
 from vestige.engine.context import Call
-from vestige.engine.revise import retry_on_conflict
+from vestige.engine.revise import documents_by_id, find_document, put_document, retry_on_conflict, save
 from vestige.store.contract.changes import Drop, Put
 
 RUNNING = "running"
@@ -87,12 +88,12 @@ class Lease:
 
 
 @contextmanager
-def alone(call: Call, name: str) -> Iterator[Lease]:
-    """Run as the only one of this name within the caller's access, in any process. Raises Conflict if one
-    runs."""
+def alone(call: Call, name: str) -> Iterator[Call]:
+    """Run as the only one of this name within the caller's access, in any process; Conflict if one runs.
+    Yields the call to work with: at every check it rests, and renews the lease."""
     lease = Lease(call, name, _take(call, name))
     try:
-        yield lease
+        yield throttled(call, lease.renew)
     finally:
         lease.release()
 
@@ -121,19 +122,12 @@ def _change(call: Call, name: str, change: Callable[[Sequence[RunClaim]], Sequen
     """Change the leases of a name; decided again if another run changed them meanwhile."""
     for left in reversed(range(ATTEMPTS)):
         # Leases are stored outside the access of their holders.
-        found = call.engine.store.documents(RUNNING, ids=[name], access=EVERYTHING, limit=1)
-        before, now = next(iter(found), None), call.engine.now()
+        before = find_document(call, RUNNING, name, access=EVERYTHING)
         holds = change([RunClaim(**one) for one in before.body.get("holds", ())] if before else [])
-        document = Document(
-            kind=RUNNING,
-            id=name,
-            version=before.version + 1 if before else 1,
-            created_at=before.created_at if before else now,
-            updated_at=now,
-            body={"holds": [asdict(one) for one in holds]},
-        )
+        body = {"holds": [asdict(one) for one in holds]}
+        put = put_document(RUNNING, name, before, call.engine.now(), body=body)
         try:
-            call.engine.store.commit([Put(document=document, logged=False)], access=EVERYTHING)
+            call.engine.store.commit([put], access=EVERYTHING)
         except Conflict:
             if not left:
                 raise
@@ -161,8 +155,6 @@ def _lease_lost(name: str, lost: RunClaim) -> Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """What a run did, and where."""
-
     id: str
     kind: str
     at: datetime
@@ -187,10 +179,8 @@ def accessible_scope(call: Call, scope: str) -> str:
 
 
 def history_row(call: Call, kind: str, scope: str, body: Mapping[str, Any], *, logged: bool = True) -> Put:
-    """The change that adds a row to the history."""
-    now = call.engine.now()
-    row = Document(kind=kind, id=call.engine.new_id(), body=body, scope=scope, created_at=now, updated_at=now)
-    return Put(document=row, logged=logged)
+    name, now = call.engine.new_id(), call.engine.now()
+    return put_document(kind, name, None, now, body=body, scope=scope, logged=logged)
 
 
 def run_records(call: Call, kind: str, *, limit: int = KEPT) -> list[RunRecord]:
@@ -211,18 +201,12 @@ def _row(document: Document) -> RunRecord:
     )
 
 
-def trim(call: Call, kinds: Sequence[str]) -> int:
+def trim(call: Call) -> int:
     """Delete the rows beyond the latest KEPT of each kind; returns how many."""
 
-    def old() -> list[Document]:
-        store = call.engine.store
-        return [
-            one
-            for kind in kinds
-            for one in store.documents(kind, access=call.access, limit=KEPT, offset=KEPT)
-        ]
-
-    return _drop_found(call, old)
+    find = partial(call.engine.store.documents, access=call.access, limit=KEPT, offset=KEPT)
+    kinds = (DREAM, CONSOLIDATION, SNAPSHOT)
+    return _drop_found(call, lambda: [one for kind in kinds for one in find(kind)])
 
 
 def drop_older(call: Call, kind: str, before: datetime) -> int:
@@ -237,11 +221,7 @@ def drop_older(call: Call, kind: str, before: datetime) -> int:
 
 
 def _unchanged_since(call: Call, kind: str, names: Sequence[str], before: datetime) -> list[Document]:
-    """Those that exist and have not been changed since."""
-    found = (
-        call.engine.store.documents(kind, access=call.access, ids=names, limit=len(names)) if names else []
-    )
-    return [one for one in found if one.updated_at < before]
+    return [one for one in documents_by_id(call, kind, names).values() if one.updated_at < before]
 
 
 def _drop_found(call: Call, find: Callable[[], Sequence[Document]]) -> int:
@@ -250,11 +230,56 @@ def _drop_found(call: Call, find: Callable[[], Sequence[Document]]) -> int:
     def attempt() -> int:
         now = call.engine.now()
         changes = [Drop(kind=one.kind, id=one.id, at=now) for one in find()]
-        try:
-            if changes:
-                call.engine.store.commit(changes, access=call.access)
-        except NotFound as exc:
-            raise Conflict() from exc
+        if changes:
+            save(call, changes)
         return len(changes)
 
     return retry_on_conflict(call, attempt)
+
+
+# -- Throttling of long work: after each piece it rests as long as the piece took -------------------------
+#
+# Threads of one process share an interpreter, and writers share a lock. Work that pauses leaves both to
+# others, such as a search during a dream.
+
+MOST_SECONDS = 0.25
+"""The longest rest: a slow machine must not make the work endless."""
+
+
+class Throttle:
+    """A cancellation check that rests first, and runs periodic duties."""
+
+    def __init__(
+        self,
+        cancelled: Callable[[], bool],
+        monotonic: Callable[[], float],
+        rest: Callable[[float], object],
+        duties: tuple[Callable[[], None], ...] = (),
+    ) -> None:
+        self._cancelled = cancelled
+        self._monotonic = monotonic
+        self._rest = rest
+        self._duties = duties
+        self._since = monotonic()
+
+    def __call__(self) -> bool:
+        """Rest, run the duties, and say whether the caller has cancelled."""
+        worked = self._monotonic() - self._since
+        if worked > 0:
+            self._rest(min(worked, MOST_SECONDS))
+        for due in self._duties:
+            due()
+        self._since = self._monotonic()
+        return self._cancelled()
+
+    def doing(self, due: Callable[[], None]) -> "Throttle":
+        return Throttle(self._cancelled, self._monotonic, self._rest, (*self._duties, due))
+
+
+def throttled(call: Call, due: Callable[[], None]) -> Call:
+    """The same call, which at each `Call.check` rests (once within throttled work) and runs `due`."""
+    pace = call.cancelled
+    if not isinstance(pace, Throttle):
+        rest = threading.Event().wait  # never set
+        pace = Throttle(call.cancelled, call.engine.monotonic, rest)
+    return replace(call, cancelled=pace.doing(due))

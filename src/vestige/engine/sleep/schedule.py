@@ -29,8 +29,6 @@ LEAST_SIMILARITY = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SleepNeeds:
-    """Whether a dream and a consolidation are due."""
-
     dream: bool
     consolidation: bool
 
