@@ -42,26 +42,19 @@ class MemoryOperations(Part):
         this time. `pinned`: true: only pinned memories; false: only others. `max_retention`: Maximum
         retention. `due`: Only memories that are true now and due for review. `current`: Only memories that
         are true now. `detail_level`: How much of each memory to show."""
-        return self._connection.ask("GET", "/memories", {
-            "scope": scope, "tags": tags, "tags_all": tags_all, "include_types": include_types,
-            "exclude_types": exclude_types, "domains": domains, "source": source, "author": author,
-            "thread": thread, "created_from": created_from, "created_to": created_to,
-            "min_retention": min_retention, "limit": limit, "offset": offset, "order": order, "as_of": as_of,
-            "pinned": pinned, "max_retention": max_retention, "due": due, "current": current,
-            "detail_level": detail_level,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/memories", locals(), repeatable=True)
 
     def get(self, id: str) -> values.Got:
         """Show one memory in full, with its links.
 
         `id`: Id of the memory."""
-        return self._connection.ask("GET", "/memories/{id}", {"id": id}, repeatable=True)
+        return self._connection.ask("GET", "/memories/{id}", locals(), repeatable=True)
 
     def get_batch(self, ids: Sequence[str]) -> values.GotBatch:
         """Show several memories in full; unknown ids are listed as missing.
 
         `ids`: Ids of the memories."""
-        return self._connection.ask("GET", "/memories/batch", {"ids": ids}, repeatable=True)
+        return self._connection.ask("GET", "/memories/batch", locals(), repeatable=True)
 
     def edit(
         self, id: str, content: str, *, secrets: Literal["refuse", "redact", "allow"] | None = None,
@@ -76,9 +69,7 @@ class MemoryOperations(Part):
         `id`: Id of the memory. `content`: The new text. `secrets`: If the text contains a key, token or
         password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
         memory.secrets."""
-        return self._connection.ask("PUT", "/memories/{id}", {
-            "id": id, "content": content, "secrets": secrets,
-        })
+        return self._connection.ask("PUT", "/memories/{id}", locals())
 
     def delete(
         self, id: str, *, even_pinned: bool | None = None, with_merges: bool | None = None,
@@ -93,23 +84,19 @@ class MemoryOperations(Part):
         `id`: Id of the memory. `even_pinned`: Delete it even if it is pinned. `with_merges`: Also delete
         memories it was merged into; their other parts are restored. `with_parts`: Also delete memories it was
         merged from."""
-        return self._connection.ask("DELETE", "/memories/{id}", {
-            "id": id, "even_pinned": even_pinned, "with_merges": with_merges, "with_parts": with_parts,
-        })
+        return self._connection.ask("DELETE", "/memories/{id}", locals())
 
     def state(self, id: str) -> values.StateView:
         """Show how accessible a memory is, and why.
 
         `id`: Id of the memory."""
-        return self._connection.ask("GET", "/memories/{id}/state", {"id": id}, repeatable=True)
+        return self._connection.ask("GET", "/memories/{id}/state", locals(), repeatable=True)
 
     def history(self, id: str, *, limit: int | None = None) -> values.History:
         """Show a memory's earlier revisions and its logged events.
 
         `id`: Id of the memory. `limit`: Maximum number of events, the latest ones."""
-        return self._connection.ask("GET", "/memories/{id}/history", {
-            "id": id, "limit": limit,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/memories/{id}/history", locals(), repeatable=True)
 
     def tag(
         self, id: str, *, add: Sequence[str] | None = None, remove: Sequence[str] | None = None,
@@ -120,9 +107,7 @@ class MemoryOperations(Part):
         `id`: Id of the memory. `add`: Tags to add. `remove`: Tags to remove. `secrets`: If the text contains
         a key, token or password: refuse it, redact (replace the secret), allow (store it unchanged). Default:
         setting memory.secrets."""
-        return self._connection.ask("POST", "/memories/{id}/tags", {
-            "id": id, "add": add, "remove": remove, "secrets": secrets,
-        })
+        return self._connection.ask("POST", "/memories/{id}/tags", locals())
 
     def rename_tag(
         self, tag: str, to: str, *, scope: str | None = None,
@@ -134,21 +119,19 @@ class MemoryOperations(Part):
         it; / is everything. Default: the current scope. `secrets`: If the text contains a key, token or
         password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
         memory.secrets."""
-        return self._connection.ask("POST", "/tags/rename", {
-            "tag": tag, "to": to, "scope": scope, "secrets": secrets,
-        })
+        return self._connection.ask("POST", "/tags/rename", locals())
 
     def pin(self, id: str) -> values.Changed:
         """Pin a memory: no automatic process changes, supersedes or archives it.
 
         `id`: Id of the memory."""
-        return self._connection.ask("PUT", "/memories/{id}/pin", {"id": id})
+        return self._connection.ask("PUT", "/memories/{id}/pin", locals())
 
     def unpin(self, id: str) -> values.Changed:
         """Unpin a memory.
 
         `id`: Id of the memory."""
-        return self._connection.ask("DELETE", "/memories/{id}/pin", {"id": id})
+        return self._connection.ask("DELETE", "/memories/{id}/pin", locals())
 
     def set_validity(
         self, id: str, *, valid_from: values.Moment | None = None, valid_until: values.Moment | None = None,
@@ -160,9 +143,7 @@ class MemoryOperations(Part):
 
         `id`: Id of the memory. `valid_from`: Start of validity; null: no start. `valid_until`: End of
         validity (a bare date includes that day); null: no end."""
-        return self._connection.ask("PUT", "/memories/{id}/validity", {
-            "id": id, "valid_from": valid_from, "valid_until": valid_until,
-        })
+        return self._connection.ask("PUT", "/memories/{id}/validity", locals())
 
     def promote(self, id: str, *, reason: str | None = None) -> values.Strengthened:
         """Rate a memory as right or helpful: it is kept longer and ranks higher.
@@ -171,20 +152,20 @@ class MemoryOperations(Part):
 
         `id`: Id of the memory. `reason`: Why. Not stored: the log holds no text. Use smart_ingest to keep
         it."""
-        return self._connection.ask("POST", "/memories/{id}/promote", {"id": id, "reason": reason})
+        return self._connection.ask("POST", "/memories/{id}/promote", locals())
 
     def demote(self, id: str, *, reason: str | None = None) -> values.Strengthened:
         """Rate a memory as wrong or unhelpful: it fades sooner and ranks lower. It is not deleted.
 
         `id`: Id of the memory. `reason`: Why. Not stored: the log holds no text. Use smart_ingest to keep
         it."""
-        return self._connection.ask("POST", "/memories/{id}/demote", {"id": id, "reason": reason})
+        return self._connection.ask("POST", "/memories/{id}/demote", locals())
 
     def useful(self, id: str) -> values.Strengthened:
         """Record that a memory shown in an answer was used.
 
         `id`: Id of the memory."""
-        return self._connection.ask("POST", "/memories/{id}/useful", {"id": id})
+        return self._connection.ask("POST", "/memories/{id}/useful", locals())
 
     def link(
         self, id: str, target: str, *,
@@ -197,9 +178,7 @@ class MemoryOperations(Part):
 
         `id`: Id of the memory. `target`: Id of the other memory. `type`: Type of the link from the first
         memory to the other. `weight`: Strength of the link."""
-        return self._connection.ask("POST", "/memories/{id}/links", {
-            "id": id, "target": target, "type": type, "weight": weight,
-        })
+        return self._connection.ask("POST", "/memories/{id}/links", locals())
 
     def unlink(self, id: str, target: str, *, type: str | None = None) -> values.LinksCut:
         """Remove the links between two memories, in both directions.
@@ -208,9 +187,7 @@ class MemoryOperations(Part):
 
         `id`: Id of the memory. `target`: Id of the other memory. `type`: Only links of this type. Default:
         all."""
-        return self._connection.ask("DELETE", "/memories/{id}/links/{target}", {
-            "id": id, "target": target, "type": type,
-        })
+        return self._connection.ask("DELETE", "/memories/{id}/links/{target}", locals())
 
 
 class ConnectionsOperations(Part):
@@ -222,9 +199,7 @@ class ConnectionsOperations(Part):
         Suppressed memories are left out; `memory` with action `get` lists every link with its ids.
 
         `from_`: Id of the first memory. `limit`: Maximum number of results."""
-        return self._connection.ask("GET", "/connections/associations", {
-            "from": from_, "limit": limit,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/connections/associations", locals(), repeatable=True)
 
     def chain(self, *, from_: str, to: str, limit: int | None = None) -> values.Chain:
         """Find the paths of links between two memories, best first, at most five.
@@ -233,17 +208,13 @@ class ConnectionsOperations(Part):
         suppressed memories are ignored.
 
         `from_`: Id of the first memory. `to`: Id of the last memory. `limit`: Maximum number of results."""
-        return self._connection.ask("GET", "/connections/chain", {
-            "from": from_, "to": to, "limit": limit,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/connections/chain", locals(), repeatable=True)
 
     def bridges(self, *, from_: str, to: str, limit: int | None = None) -> values.BridgesFound:
         """Find the memories that connect two others: those on most of the ten best paths.
 
         `from_`: Id of the first memory. `to`: Id of the last memory. `limit`: Maximum number of results."""
-        return self._connection.ask("GET", "/connections/bridges", {
-            "from": from_, "to": to, "limit": limit,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/connections/bridges", locals(), repeatable=True)
 
 
 class DedupOperations(Part):
@@ -256,7 +227,7 @@ class DedupOperations(Part):
         time. Tags and other wordings are combined. Pass the answer's `plan_id` to `apply`.
 
         `ids`: The memories to merge: 2 to 20."""
-        return self._connection.ask("GET", "/duplicates/plan", {"ids": ids}, repeatable=True)
+        return self._connection.ask("GET", "/duplicates/plan", locals(), repeatable=True)
 
     def apply(self, ids: Sequence[str], *, plan_id: str) -> values.Applied:
         """Merge memories as planned; fails if any of them changed since the plan.
@@ -264,7 +235,7 @@ class DedupOperations(Part):
         The merged memory is new. Its parts end and stay in the history; `undo` restores them.
 
         `ids`: The memories of the plan. `plan_id`: The `plan_id` from `plan`."""
-        return self._connection.ask("POST", "/merges", {"ids": ids, "plan_id": plan_id})
+        return self._connection.ask("POST", "/merges", locals())
 
     def undo(self, id: str, *, even_changed: bool | None = None) -> values.MergeUndone:
         """Undo a merge, by the id of the merged memory: its parts are restored as they were before.
@@ -272,7 +243,7 @@ class DedupOperations(Part):
         The merged memory ends and stays in the history. If it was merged again, undo the last merge first.
 
         `id`: Id of the memory. `even_changed`: Undo even if the merged memory was changed since."""
-        return self._connection.ask("POST", "/merges/{id}/undo", {"id": id, "even_changed": even_changed})
+        return self._connection.ask("POST", "/merges/{id}/undo", locals())
 
 
 class IntentionOperations(Part):
@@ -299,10 +270,7 @@ class IntentionOperations(Part):
         Scope it belongs to. Default: the current scope. `secrets`: If the text contains a key, token or
         password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
         memory.secrets."""
-        return self._connection.ask("POST", "/intentions", {
-            "description": description, "trigger": trigger, "priority": priority, "deadline": deadline,
-            "scope": scope, "secrets": secrets,
-        })
+        return self._connection.ask("POST", "/intentions", locals())
 
     def list(
         self, filter_status: Literal["active", "due", "open", "snoozed", "fulfilled", "cancelled", "all"]
@@ -313,9 +281,7 @@ class IntentionOperations(Part):
         `limit`: Maximum number of intentions. `scope`: Only this scope. Default: the current scope and what
         it inherits. `filter_status`: active: neither ended nor snoozed; due: what `check` would return; open:
         not ended."""
-        return self._connection.ask("GET", "/intentions", {
-            "limit": limit, "scope": scope, "filter_status": filter_status,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/intentions", locals(), repeatable=True)
 
     def check(
         self, *, limit: int | None = None, scope: str | None = None,
@@ -330,9 +296,7 @@ class IntentionOperations(Part):
         `limit`: Maximum number of intentions. `scope`: Only this scope. Default: the current scope and what
         it inherits. `context`: Your current work. `include_snoozed`: Also list snoozed intentions as
         pending."""
-        return self._connection.ask("POST", "/intentions/check", {
-            "limit": limit, "scope": scope, "context": context, "include_snoozed": include_snoozed,
-        }, repeatable=True)
+        return self._connection.ask("POST", "/intentions/check", locals(), repeatable=True)
 
     def update(
         self, id: str, status: Literal["complete", "snooze", "cancel", "resume"] | None = None, *,
@@ -353,17 +317,13 @@ class IntentionOperations(Part):
         New priority. `deadline`: New deadline. `clear_deadline`: Remove the deadline. `secrets`: If the text
         contains a key, token or password: refuse it, redact (replace the secret), allow (store it unchanged).
         Default: setting memory.secrets."""
-        return self._connection.ask("PATCH", "/intentions/{id}", {
-            "id": id, "status": status, "snooze_minutes": snooze_minutes, "snooze_until": snooze_until,
-            "description": description, "trigger": trigger, "priority": priority, "deadline": deadline,
-            "clear_deadline": clear_deadline, "secrets": secrets,
-        })
+        return self._connection.ask("PATCH", "/intentions/{id}", locals())
 
     def delete(self, id: str) -> values.IntentionDeleted:
         """Delete an intention for good, with its text. To stop one but keep it visible, use `cancel`.
 
         `id`: Id of the intention."""
-        return self._connection.ask("DELETE", "/intentions/{id}", {"id": id})
+        return self._connection.ask("DELETE", "/intentions/{id}", locals())
 
 
 class CodebaseOperations(Part):
@@ -382,9 +342,7 @@ class CodebaseOperations(Part):
         `codebase`: Name of the codebase. Default: the current one. `scope`: Only this scope. Default: the
         current scope and what it inherits. `limit`: Maximum number of notes of each kind. `include`:
         patterns, decisions, cross_project. Default: all."""
-        return self._connection.ask("GET", "/codebase", {
-            "codebase": codebase, "scope": scope, "limit": limit, "include": include,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/codebase", locals(), repeatable=True)
 
     def structure(
         self, codebase: str | None = None, *, scope: str | None = None, limit: int | None = None,
@@ -393,9 +351,7 @@ class CodebaseOperations(Part):
 
         `codebase`: Name of the codebase. Default: the current one. `scope`: Only this scope. Default: the
         current scope and what it inherits. `limit`: Maximum number of files."""
-        return self._connection.ask("GET", "/codebase/structure", {
-            "codebase": codebase, "scope": scope, "limit": limit,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/codebase/structure", locals(), repeatable=True)
 
     def remember_pattern(
         self, name: str, description: str, *, files: Sequence[str] | None = None,
@@ -411,10 +367,7 @@ class CodebaseOperations(Part):
         Scope of the note. Default: the current scope. `secrets`: If the text contains a key, token or
         password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
         memory.secrets. `name`: Name of the pattern. `description`: What is done, and when."""
-        return self._connection.ask("POST", "/codebase/patterns", {
-            "files": files, "codebase": codebase, "scope": scope, "secrets": secrets, "name": name,
-            "description": description,
-        })
+        return self._connection.ask("POST", "/codebase/patterns", locals())
 
     def remember_decision(
         self, decision: str, rationale: str, *, files: Sequence[str] | None = None,
@@ -432,10 +385,7 @@ class CodebaseOperations(Part):
         password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
         memory.secrets. `decision`: What was decided. `rationale`: Why. `alternatives`: Other options that
         were considered."""
-        return self._connection.ask("POST", "/codebase/decisions", {
-            "files": files, "codebase": codebase, "scope": scope, "secrets": secrets, "decision": decision,
-            "rationale": rationale, "alternatives": alternatives,
-        })
+        return self._connection.ask("POST", "/codebase/decisions", locals())
 
 
 class InsightsOperations(Part):
@@ -448,13 +398,13 @@ class InsightsOperations(Part):
 
         `limit`: Maximum number of insights. `scope`: Only this scope. Default: the current scope and what it
         inherits."""
-        return self._connection.ask("GET", "/insights", {"limit": limit, "scope": scope}, repeatable=True)
+        return self._connection.ask("GET", "/insights", locals(), repeatable=True)
 
     def dismiss(self, id: str) -> values.Dismissed:
         """Remove an insight for good: its text is deleted, and no dream draws it again from the same texts.
 
         `id`: Id of the insight."""
-        return self._connection.ask("DELETE", "/insights/{id}", {"id": id})
+        return self._connection.ask("DELETE", "/insights/{id}", locals())
 
     def runs(
         self, *, limit: int | None = None, kind: Literal["dream", "consolidation"] | None = None,
@@ -462,7 +412,7 @@ class InsightsOperations(Part):
         """List the latest dreams and consolidations that you have access to, with their effects.
 
         `limit`: Maximum number of runs. `kind`: Only this kind. Default: both."""
-        return self._connection.ask("GET", "/runs", {"limit": limit, "kind": kind}, repeatable=True)
+        return self._connection.ask("GET", "/runs", locals(), repeatable=True)
 
 
 class ArchiveOperations(Part):
@@ -473,7 +423,7 @@ class ArchiveOperations(Part):
 
         `scope`: Only this scope and scopes below it; / is everything. Default: the current scope. `limit`:
         Maximum number of runs."""
-        return self._connection.ask("GET", "/archive", {"scope": scope, "limit": limit}, repeatable=True)
+        return self._connection.ask("GET", "/archive", locals(), repeatable=True)
 
     def undo(self, id: str) -> values.RestoredView:
         """Restore everything that a run of `gc` archived, or one memory.
@@ -482,7 +432,7 @@ class ArchiveOperations(Part):
         ids.
 
         `id`: Id of a gc run (archive) or of a memory."""
-        return self._connection.ask("POST", "/archive/{id}/undo", {"id": id})
+        return self._connection.ask("POST", "/archive/{id}/undo", locals())
 
 
 class ToolsOperations(Part):
@@ -492,7 +442,7 @@ class ToolsOperations(Part):
         """List every MCP tool, or show one in full: its arguments, actions and examples.
 
         `tool`: Tool name. Omit to list all tools."""
-        return self._connection.ask("GET", "/tools", {"tool": tool}, repeatable=True)
+        return self._connection.ask("GET", "/tools", locals(), repeatable=True)
 
 
 class KeysOperations(Part):
@@ -510,22 +460,19 @@ class KeysOperations(Part):
         `label`: Name of the user or client it is for. `permissions`: read, write, admin; each includes those
         before it. Default: read and write. `scopes`: Only these scopes and scopes below them. `domains`: Only
         memories of these domains. `expires`: Expiry: 12h, 30d, 8w, or a date or time."""
-        return self._connection.ask("POST", "/keys", {
-            "label": label, "permissions": permissions, "scopes": scopes, "domains": domains,
-            "expires": expires,
-        })
+        return self._connection.ask("POST", "/keys", locals())
 
     def list(self, *, all: bool | None = None) -> values.KeysView:
         """List active keys with their permissions and last use.
 
         `all`: Also list revoked and expired keys."""
-        return self._connection.ask("GET", "/keys", {"all": all}, repeatable=True)
+        return self._connection.ask("GET", "/keys", locals(), repeatable=True)
 
     def revoke(self, id: str) -> values.KeyRevoked:
         """Revoke a key at once. This cannot be undone; create a new key instead.
 
         `id`: Id of the key, the first 12 characters of its hash, or its label."""
-        return self._connection.ask("DELETE", "/keys/{id}", {"id": id})
+        return self._connection.ask("DELETE", "/keys/{id}", locals())
 
     def rotate(self, id: str) -> values.KeyMade:
         """Replace a key by a new one with the same label, permissions and filters; the old one is revoked at
@@ -534,7 +481,7 @@ class KeysOperations(Part):
         An expiring key gets the same lifetime again.
 
         `id`: Id of the key, the first 12 characters of its hash, or its label."""
-        return self._connection.ask("POST", "/keys/{id}/rotate", {"id": id})
+        return self._connection.ask("POST", "/keys/{id}/rotate", locals())
 
 
 class Operations(Part):
@@ -582,14 +529,7 @@ class Operations(Part):
         instead of one; all are written or none. `idempotency_key`: Makes a retry safe: same key, same answer.
         `secrets`: If the text contains a key, token or password: refuse it, redact (replace the secret),
         allow (store it unchanged). Default: setting memory.secrets."""
-        return self._connection.ask("POST", "/memories", {
-            "content": content, "tags": tags, "node_type": node_type, "source": source, "scope": scope,
-            "author": author, "agent_id": agent_id, "session_id": session_id, "thread": thread,
-            "position": position, "occurred_at": occurred_at, "valid_from": valid_from,
-            "valid_until": valid_until, "pinned": pinned, "domains": domains, "metadata": metadata,
-            "force_create": force_create, "items": items, "idempotency_key": idempotency_key,
-            "secrets": secrets,
-        })
+        return self._connection.ask("POST", "/memories", locals())
 
     def purge(
         self, id: str, *, confirm: bool | None = None, even_pinned: bool | None = None,
@@ -603,10 +543,7 @@ class Operations(Part):
         `id`: Id of the memory. `confirm`: Must be true: a purge cannot be undone. `even_pinned`: Purge it
         even if it is pinned. `with_merges`: Also purge memories it was merged into; their other parts are
         restored. `with_parts`: Also purge memories it was merged from."""
-        return self._connection.ask("POST", "/memories/{id}/purge", {
-            "id": id, "confirm": confirm, "even_pinned": even_pinned, "with_merges": with_merges,
-            "with_parts": with_parts,
-        })
+        return self._connection.ask("POST", "/memories/{id}/purge", locals())
 
     def search(
         self, query: str, *, scope: str | None = None, tags: Sequence[str] | None = None,
@@ -655,18 +592,7 @@ class Operations(Part):
         `min_confidence`: Return nothing below this confidence (default depends on retrieval_mode).
         `token_budget`: Maximum tokens of the answer. `explain`: Explain the rank of each result. `record`:
         Whether results are strengthened by being found (default true)."""
-        return self._connection.ask("POST", "/search", {
-            "scope": scope, "tags": tags, "tags_all": tags_all, "include_types": include_types,
-            "exclude_types": exclude_types, "domains": domains, "source": source, "author": author,
-            "thread": thread, "created_from": created_from, "created_to": created_to,
-            "min_retention": min_retention, "query": query, "limit": limit, "detail_level": detail_level,
-            "retrieval_mode": retrieval_mode, "context_topics": context_topics,
-            "context_session": context_session, "context_codebase": context_codebase,
-            "context_file": context_file, "context_time": context_time, "as_of": as_of, "known_at": known_at,
-            "include_expired": include_expired, "include_suppressed": include_suppressed,
-            "min_similarity": min_similarity, "min_confidence": min_confidence, "token_budget": token_budget,
-            "explain": explain, "record": record,
-        }, repeatable=True)
+        return self._connection.ask("POST", "/search", locals(), repeatable=True)
 
     def deep_reference(
         self, query: str, *, depth: int | None = None, scope: str | None = None,
@@ -684,10 +610,7 @@ class Operations(Part):
         it. Default: the current scope. `as_of`: Use what was true at this time. Default: now. `known_at`: Use
         what was stored at this time. Default: now. `token_budget`: Maximum tokens of the answer. `record`:
         Whether evidence is strengthened by being shown (default true)."""
-        return self._connection.ask("POST", "/deep-reference", {
-            "query": query, "depth": depth, "scope": scope, "as_of": as_of, "known_at": known_at,
-            "token_budget": token_budget, "record": record,
-        }, repeatable=True)
+        return self._connection.ask("POST", "/deep-reference", locals(), repeatable=True)
 
     def session_context(
         self, queries: Sequence[str] | None = None, *, token_budget: int | None = None,
@@ -707,11 +630,7 @@ class Operations(Part):
         exceeded. `context`: Your current work. `include_status`: Include the status of the memory.
         `include_intentions`: Include intentions that are due now. `include_predictions`: Include predictions
         of what is needed next. `scope`: Only this scope. Default: the current scope and what it inherits."""
-        return self._connection.ask("POST", "/session-context", {
-            "queries": queries, "token_budget": token_budget, "context": context,
-            "include_status": include_status, "include_intentions": include_intentions,
-            "include_predictions": include_predictions, "scope": scope,
-        }, repeatable=True)
+        return self._connection.ask("POST", "/session-context", locals(), repeatable=True)
 
     def predict(
         self, *, context: values.PredictionContext | None = None, limit: int | None = None,
@@ -727,9 +646,7 @@ class Operations(Part):
 
         `context`: Your current work. `limit`: Maximum number of memories. `scope`: Only this scope. Default:
         the current scope and what it inherits."""
-        return self._connection.ask("POST", "/predict", {
-            "context": context, "limit": limit, "scope": scope,
-        }, repeatable=True)
+        return self._connection.ask("POST", "/predict", locals(), repeatable=True)
 
     def memory_timeline(
         self, *, start: values.Moment | None = None, end: values.Moment | None = None,
@@ -748,10 +665,7 @@ class Operations(Part):
         `as_of`: Only memories that were true at this time. `known_at`: As stored at this time; also the
         default of `end`. `limit`: Maximum number of memories. `detail_level`: How much of each memory to
         show."""
-        return self._connection.ask("GET", "/timeline", {
-            "start": start, "end": end, "node_type": node_type, "tags": tags, "scope": scope, "as_of": as_of,
-            "known_at": known_at, "limit": limit, "detail_level": detail_level,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/timeline", locals(), repeatable=True)
 
     def contradictions(
         self, topic: str | None = None, *, scope: str | None = None, as_of: values.Moment | None = None,
@@ -765,9 +679,7 @@ class Operations(Part):
         `topic`: Only memories about this topic. Default: all. `scope`: Only this scope and scopes below it.
         Default: the current scope. `as_of`: Check memories that were true at this time. Default: now.
         `limit`: Maximum number of pairs."""
-        return self._connection.ask("GET", "/contradictions", {
-            "topic": topic, "scope": scope, "as_of": as_of, "limit": limit,
-        }, repeatable=True, long=True)
+        return self._connection.ask("GET", "/contradictions", locals(), repeatable=True, long=True)
 
     def importance_score(
         self, content: str, *, context_topics: Sequence[str] | None = None, project: str | None = None,
@@ -782,15 +694,13 @@ class Operations(Part):
         `content`: Text to judge. `context_topics`: Current topics: each counts as if you had just searched
         for it. `project`: Short for scope /project/<name>. `scope`: Compare with memories in this scope.
         Default: the current scope and what it inherits."""
-        return self._connection.ask("POST", "/importance", {
-            "content": content, "context_topics": context_topics, "project": project, "scope": scope,
-        }, repeatable=True)
+        return self._connection.ask("POST", "/importance", locals(), repeatable=True)
 
     def mark_reviewed(self, id: str, rating: int) -> values.Strengthened:
         """Record a review: how well a memory was recalled. FSRS-6 schedules the next one.
 
         `id`: Id of the memory. `rating`: 1 again, 2 hard, 3 good, 4 easy."""
-        return self._connection.ask("POST", "/memories/{id}/reviews", {"id": id, "rating": rating})
+        return self._connection.ask("POST", "/memories/{id}/reviews", locals())
 
     def suppress(
         self, id: str, *, reason: str | None = None, reverse: bool | None = None,
@@ -803,9 +713,7 @@ class Operations(Part):
 
         `id`: Id of the memory. `reason`: Why. Not stored: the log holds no text. Use smart_ingest to keep it.
         `reverse`: Reverse the last suppression, within 24 hours."""
-        return self._connection.ask("POST", "/memories/{id}/suppress", {
-            "id": id, "reason": reason, "reverse": reverse,
-        })
+        return self._connection.ask("POST", "/memories/{id}/suppress", locals())
 
     def memory_health(self) -> values.HealthView:
         """Show how well all accessible memories are retained, the target, and a recommendation.
@@ -813,7 +721,7 @@ class Operations(Part):
         The target for the average recall probability is the setting `memory.retention_target`. Every
         consolidation takes a snapshot, which the trend is computed from. For the store and the model, use
         `system_status`."""
-        return self._connection.ask("GET", "/memory-health", {}, repeatable=True)
+        return self._connection.ask("GET", "/memory-health", locals(), repeatable=True)
 
     def memory_graph(
         self, *, center_id: str | None = None, query: str | None = None, depth: int | None = None,
@@ -830,10 +738,7 @@ class Operations(Part):
         memories. `scope`: Only this scope and scopes below it. Default: with `center_id` everything you have
         access to, else the current scope and what it inherits. `format`: mermaid or svg also returns a
         drawing of the graph in `drawing`."""
-        return self._connection.ask("GET", "/graph", {
-            "center_id": center_id, "query": query, "depth": depth, "max_nodes": max_nodes, "scope": scope,
-            "format": format,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/graph", locals(), repeatable=True)
 
     def find_duplicates(
         self, *, similarity_threshold: float | None = None, limit: int | None = None,
@@ -848,9 +753,7 @@ class Operations(Part):
         `similarity_threshold`: Minimum similarity of any two memories in a cluster. `limit`: Maximum number
         of clusters. `tags`: Only memories with any of these tags. `scope`: Only this scope and scopes below
         it. Default: the current scope."""
-        return self._connection.ask("GET", "/duplicates", {
-            "similarity_threshold": similarity_threshold, "limit": limit, "tags": tags, "scope": scope,
-        }, repeatable=True, long=True)
+        return self._connection.ask("GET", "/duplicates", locals(), repeatable=True, long=True)
 
     def consolidate(self) -> values.ConsolidationView:
         """Run maintenance now: what the autopilot does when the store is idle.
@@ -859,7 +762,7 @@ class Operations(Part):
         the reviews, lets links fade, finishes suppressions, counts duplicates, dreams if a dream is due, and
         takes a snapshot for the trend in `memory_health`. No text is changed, merged or removed. Fails while
         another consolidation runs, in this process or another."""
-        return self._connection.ask("POST", "/consolidate", {}, long=True)
+        return self._connection.ask("POST", "/consolidate", locals(), long=True)
 
     def dream(
         self, *, memory_count: int | None = None, min_similarity: float | None = None,
@@ -874,10 +777,7 @@ class Operations(Part):
         `memory_count`: Maximum number of memories to replay. Default: the setting (50). `min_similarity`:
         Minimum similarity of linked memories. `links_per_memory`: Maximum number of new links per memory; 0
         creates none. `scope`: Only this scope. Default: the current scope and what it inherits."""
-        return self._connection.ask("POST", "/dream", {
-            "memory_count": memory_count, "min_similarity": min_similarity,
-            "links_per_memory": links_per_memory, "scope": scope,
-        }, long=True)
+        return self._connection.ask("POST", "/dream", locals(), long=True)
 
     def gc(
         self, *, min_retention: float | None = None, max_age_days: float | None = None,
@@ -894,17 +794,14 @@ class Operations(Part):
         `max_age_days`: Only memories older than this many days. `dry_run`: Only show what would be archived
         (default true). `scope`: Only this scope and scopes below it; / is everything. Default: the current
         scope. `even_most`: Proceed even if it would archive more than half of the memories there."""
-        return self._connection.ask("POST", "/gc", {
-            "min_retention": min_retention, "max_age_days": max_age_days, "dry_run": dry_run, "scope": scope,
-            "even_most": even_most,
-        }, long=True)
+        return self._connection.ask("POST", "/gc", locals(), long=True)
 
     def system_status(self) -> values.Status:
         """Show the status of the memory: counts, retention, the model, and recommendations.
 
         Counts cover the memories that the caller has access to. Only callers with full access see details of
         the installation."""
-        return self._connection.ask("GET", "/stats", {}, repeatable=True)
+        return self._connection.ask("GET", "/stats", locals(), repeatable=True)
 
     def memory_changelog(
         self, memory_id: str | None = None, *, start: values.Moment | None = None,
@@ -922,10 +819,7 @@ class Operations(Part):
         Only changes before this time; a bare date includes that day. `before`: Only changes before this log
         position: the `next` of an answer. `limit`: Maximum number of changes, the latest ones. `scope`: Only
         this scope. Default: the current scope and what it inherits."""
-        return self._connection.ask("GET", "/changelog", {
-            "memory_id": memory_id, "start": start, "end": end, "before": before, "limit": limit,
-            "scope": scope,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/changelog", locals(), repeatable=True)
 
     def doctor(self, *, repair: bool | None = None, deep: bool | None = None) -> values.Examined:
         """Check the integrity of the store and report problems.
@@ -937,7 +831,7 @@ class Operations(Part):
 
         `repair`: Rebuild derived data that is wrong, then check again. `deep`: Read every page and index of
         the file; slower."""
-        return self._connection.ask("POST", "/doctor", {"repair": repair, "deep": deep}, long=True)
+        return self._connection.ask("POST", "/doctor", locals(), long=True)
 
     def backup(
         self, path: str | None = None, *, rotate: bool | None = None, snapshot: bool | None = None,
@@ -949,9 +843,7 @@ class Operations(Part):
         `path`: File name in backups/ (any path on the command line). Default: a dated name. `rotate`: Make a
         rotating backup in backups/; only the last `backup.keep` of them are kept. `snapshot`: Pack the whole
         data directory, with settings and exports, into one .tar.gz. A path with that ending does the same."""
-        return self._connection.ask("POST", "/backup", {
-            "path": path, "rotate": rotate, "snapshot": snapshot,
-        }, long=True)
+        return self._connection.ask("POST", "/backup", locals(), long=True)
 
     def export(
         self, path: str | None = None, *, format: Literal["json", "jsonl", "portable"] | None = None,
@@ -975,10 +867,7 @@ class Operations(Part):
         scope and scopes below it; / is everything. Default: the current scope. `vectors`: portable: include
         vectors, so that an import need not compute them. `path`: File name in exports/ (any path on the
         command line). Default: a dated name."""
-        return self._connection.ask("POST", "/export", {
-            "format": format, "tags": tags, "since": since, "until": until, "as_of": as_of,
-            "known_at": known_at, "scope": scope, "vectors": vectors, "path": path,
-        }, long=True)
+        return self._connection.ask("POST", "/export", locals(), long=True)
 
     def import_(
         self, path: str, *, from_: values.ImportFormat | None = None, scope: str | None = None,
@@ -993,6 +882,4 @@ class Operations(Part):
         `path`: File in exports/ or backups/ (any file or folder on the command line). `from_`: Format.
         Default: recognised from the content. `scope`: Scope for the memories. Default: the current scope.
         Portable files have their own. `dry_run`: Report what would happen without writing."""
-        return self._connection.ask("POST", "/import", {
-            "path": path, "from": from_, "scope": scope, "dry_run": dry_run,
-        }, long=True)
+        return self._connection.ask("POST", "/import", locals(), long=True)
