@@ -11,7 +11,7 @@ from vestige.core.models import Filter, LogEvent, Record
 from vestige.engine.context import Call
 from vestige.engine.revise import load
 from vestige.engine.sleep.runs import CONSOLIDATION, DREAM
-from vestige.operations.registry.arguments import Arguments, EndMoment, Moment, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, EndMoment, ExactScope, Moment, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
 from vestige.operations.shared.text import day, table
@@ -65,9 +65,7 @@ class ChangelogArguments(Arguments):
         ),
     ] = None
     limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of changes, the latest ones.")] = 20
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
-    ] = None
+    scope: ExactScope = None
 
 
 class ChangeView(Wire):
@@ -128,7 +126,6 @@ def render_changelog(log: Changelog) -> str:
 @registry.operation(
     "memory_changelog",
     permission="read",
-    effect="none",
     example={"limit": 5},
     positional=("memory_id",),
     command="changelog",

@@ -79,7 +79,6 @@ def without_store(why: StoreError, troubles: Sequence[Trouble]) -> Examined:
 @registry.operation(
     "doctor",
     permission="admin",
-    effect="write",
     example={},
     lane="long",
     title="Check the store",

@@ -11,7 +11,15 @@ from vestige.core.errors import InvalidInput
 from vestige.core.models import ANYTHING, ROOT_SCOPE, Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import export, export_portable
-from vestige.operations.registry.arguments import Arguments, EndMoment, Moment, Scope, Switch, Tags, Wire
+from vestige.operations.registry.arguments import (
+    Arguments,
+    Moment,
+    ScopeTree,
+    StoredBefore,
+    Switch,
+    Tags,
+    Wire,
+)
 from vestige.operations.registry.registry import registry, without_inaccessible_ids
 from vestige.operations.shared.filters import scoped, used, widening
 from vestige.operations.shared.memory_view import MemoryView, view_fields
@@ -40,21 +48,13 @@ class ExportArguments(Arguments):
     ] = None
     tags: Annotated[Tags, Field(description="Only memories with all of these tags.")] = []
     since: Annotated[Moment | None, Field(description="Only memories stored at or after this time.")] = None
-    until: Annotated[
-        EndMoment | None,
-        Field(description="Only memories stored before this time; a bare date includes that day."),
-    ] = None
+    until: StoredBefore = None
     as_of: Annotated[Moment | None, Field(description="Only memories that were true at this time.")] = None
     known_at: Annotated[
         Moment | None,
         Field(description="As stored at this time. Not for portable, which includes all history."),
     ] = None
-    scope: Annotated[
-        Scope | None,
-        Field(
-            description="Only this scope and scopes below it; / is everything. Default: the current scope."
-        ),
-    ] = None
+    scope: ScopeTree = None
     vectors: Annotated[
         Switch, Field(description="portable: include vectors, so that an import need not compute them.")
     ] = False
@@ -111,7 +111,6 @@ def render_exported(done: Exported) -> str:
 @registry.operation(
     "export",
     permission="admin",
-    effect="write",
     example={"format": "jsonl"},
     positional=("path",),
     lane="long",

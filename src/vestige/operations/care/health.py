@@ -77,7 +77,6 @@ def _met(health: HealthView) -> str:
 @registry.operation(
     "memory_health",
     permission="read",
-    effect="none",
     example={},
     command="health",
     title="Retention of memories",

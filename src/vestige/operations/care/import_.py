@@ -84,9 +84,7 @@ def render_imported(done: Imported) -> str:
 @registry.operation(
     "import",
     permission="admin",
-    effect="write",
     example={"path": "memories.jsonl", "dry_run": True},
-    positional=("path",),
     lane="long",
     title="Import memories",
     render=render_imported,

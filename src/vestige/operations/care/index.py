@@ -65,7 +65,6 @@ def index_status(call: Call) -> IndexView:
 @registry.operation(
     "index.rebuild",
     permission="admin",
-    effect="write",
     example={},
     title="Rebuild the index",
     lane="long",

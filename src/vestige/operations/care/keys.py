@@ -112,7 +112,7 @@ def render_keys(answer: KeysView) -> str:
 @registry.operation(
     "keys.create",
     permission="admin",
-    effect="write",
+    positional=(),
     example={
         "label": "Ada's laptop",
         "permissions": ["read"],
@@ -151,14 +151,7 @@ def list_keys(
     )
 
 
-@registry.operation(
-    "keys.revoke",
-    permission="admin",
-    effect="write",
-    example={"id": EXAMPLE_KEY},
-    positional=("id",),
-    render=lambda done: done.message,
-)
+@registry.operation("keys.revoke", permission="admin", example={"id": EXAMPLE_KEY})
 def revoke_key(call: Call, id: Which) -> KeyRevoked:
     """Revoke a key at once. This cannot be undone; create a new key instead."""
     revoked = keys.revoke(call, id)
@@ -168,14 +161,7 @@ def revoke_key(call: Call, id: Which) -> KeyRevoked:
     )
 
 
-@registry.operation(
-    "keys.rotate",
-    permission="admin",
-    effect="write",
-    example={"id": EXAMPLE_KEY},
-    positional=("id",),
-    render=render_made,
-)
+@registry.operation("keys.rotate", permission="admin", example={"id": EXAMPLE_KEY}, render=render_made)
 def rotate_key(call: Call, id: Which) -> KeyMade:
     """Replace a key by a new one with the same label, permissions and filters; the old one is revoked at
     once.

@@ -116,7 +116,6 @@ def holdings_lines(seen: HoldingsView | None) -> list[str]:
 @registry.operation(
     "scan",
     permission="admin",
-    effect="write",
     example={},
     lane="long",
     command_only=True,

@@ -132,7 +132,6 @@ def _autopilot(seen: AutopilotView) -> str:
 @registry.operation(
     "system_status",
     permission="read",
-    effect="none",
     example={},
     command="status",
     title="Memory status",
@@ -210,7 +209,6 @@ def render_rebuilt(done: RebuiltView) -> str:
 @registry.operation(
     "rebuild",
     permission="admin",
-    effect="write",
     example={"strengths": True, "words": True},
     lane="long",
     command_only=True,

@@ -61,9 +61,7 @@ def render_synced(done: SyncedView) -> str:
 @registry.operation(
     "sync",
     permission="admin",
-    effect="write",
     example={"folder": "meeting"},
-    positional=("folder",),
     lane="long",
     command_only=True,
     render=render_synced,

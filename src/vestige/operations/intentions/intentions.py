@@ -49,7 +49,7 @@ from vestige.operations.intentions.view import (
     understood,
     view,
 )
-from vestige.operations.registry.arguments import Arguments, EndMoment, Moment, Names, Scope
+from vestige.operations.registry.arguments import Arguments, EndMoment, ExactScope, Moment, Names, Scope
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.secrets import Secrets, cleaned
@@ -108,9 +108,7 @@ class LookArguments(Arguments):
     """Scope and limit."""
 
     limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of intentions.")] = 20
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
-    ] = None
+    scope: ExactScope = None
 
 
 class CheckArguments(LookArguments):
@@ -153,9 +151,7 @@ class UpdateArguments(Arguments):
 @registry.operation(
     "intention.set",
     permission="write",
-    effect="write",
     example={"description": "Remind me to rotate the keys every monday at 10:00"},
-    positional=("description",),
     render=render_set,
 )
 def set_intention(call: Call, arguments: SetArguments) -> IntentionSet:
@@ -236,7 +232,6 @@ def check_intentions(call: Call, asked: CheckArguments) -> IntentionsChecked:
 @registry.operation(
     "intention.update",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_INTENTION, "status": "snooze", "snooze_minutes": 60},
     positional=("id", "status"),
     render=render_updated,
@@ -261,7 +256,6 @@ def update_intention(call: Call, asked: UpdateArguments) -> IntentionUpdated:
     permission="write",
     effect="delete",
     example={"id": EXAMPLE_INTENTION},
-    positional=("id",),
     render=lambda done: f"Deleted the intention {done.intention_id}.",
 )
 def delete_intention(call: Call, id: IntentionId) -> IntentionDeleted:
@@ -272,7 +266,6 @@ def delete_intention(call: Call, id: IntentionId) -> IntentionDeleted:
 @registry.operation(
     "intention.list",
     permission="read",
-    effect="none",
     example={"filter_status": "open"},
     positional=("filter_status",),
     render=render_listed,

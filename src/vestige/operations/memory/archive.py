@@ -21,7 +21,7 @@ from vestige.engine.memory.archive import (
     find_faded,
     undo,
 )
-from vestige.operations.registry.arguments import Arguments, Scope, Switch, Wire
+from vestige.operations.registry.arguments import Arguments, ScopeTree, Switch, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
 from vestige.operations.shared.text import clip, count, day, percent, table
@@ -116,12 +116,7 @@ class GcArguments(Arguments):
         float | None, Field(ge=0, le=100_000, description="Only memories older than this many days.")
     ] = None
     dry_run: Annotated[Switch, Field(description="Only show what would be archived (default true).")] = True
-    scope: Annotated[
-        Scope | None,
-        Field(
-            description="Only this scope and scopes below it; / is everything. Default: the current scope."
-        ),
-    ] = None
+    scope: ScopeTree = None
     even_most: Annotated[
         Switch, Field(description="Proceed even if it would archive more than half of the memories there.")
     ] = False
@@ -151,7 +146,6 @@ def _render_archives(answer: ArchivesView) -> str:
 @registry.operation(
     "gc",
     permission="write",
-    effect="write",
     example={"min_retention": 0.1, "dry_run": True},
     lane="long",
     title="Archive faded memories",
@@ -230,17 +224,10 @@ def _faded_view(record: Record, now: datetime) -> FadedView:
     )
 
 
-@registry.operation(
-    "archive.list", permission="read", effect="none", example={"limit": 5}, render=_render_archives
-)
+@registry.operation("archive.list", permission="read", example={"limit": 5}, render=_render_archives)
 def archive_list(
     call: Call,
-    scope: Annotated[
-        Scope | None,
-        Field(
-            description="Only this scope and scopes below it; / is everything. Default: the current scope."
-        ),
-    ] = None,
+    scope: ScopeTree = None,
     limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of runs.")] = 20,
 ) -> ArchivesView:
     """List the runs of `gc` with the ids they archived; read one with `memory get`."""
@@ -263,14 +250,7 @@ def _archive_view(run: Document) -> ArchiveView:
     )
 
 
-@registry.operation(
-    "archive.undo",
-    permission="write",
-    effect="write",
-    example={"id": EXAMPLE_ARCHIVED},
-    positional=("id",),
-    render=lambda result: result.message,
-)
+@registry.operation("archive.undo", permission="write", example={"id": EXAMPLE_ARCHIVED})
 def archive_undo(
     call: Call,
     id: Annotated[

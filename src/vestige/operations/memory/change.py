@@ -22,7 +22,7 @@ from vestige.operations.registry.arguments import (
     MemoryId,
     Moment,
     Reason,
-    Scope,
+    ScopeTree,
     Tags,
     Wire,
     check_some_time,
@@ -91,9 +91,7 @@ def _render_strengthened(result: Strengthened) -> str:
 @registry.operation(
     "memory.edit",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "content": "Ada prefers TypeScript 5 over JavaScript."},
-    positional=("id", "content"),
     render=_render_changed,
 )
 def memory_edit(
@@ -121,9 +119,7 @@ def memory_edit(
 @registry.operation(
     "memory.tag",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "add": ["language"], "remove": ["draft"]},
-    positional=("id",),
     render=_render_changed,
 )
 def memory_tag(
@@ -156,21 +152,14 @@ def memory_tag(
 @registry.operation(
     "memory.rename_tag",
     permission="write",
-    effect="write",
     example={"tag": "preference", "to": "preferences"},
-    positional=("tag", "to"),
     render=lambda r: f"{r.tag} is now {r.renamed_to} on {count(r.memories, 'memory')}.",
 )
 def memory_rename_tag(
     call: Call,
     tag: Annotated[str, Field(min_length=1, description="Current name of the tag.")],
     to: Annotated[str, Field(min_length=1, description="New name of the tag.")],
-    scope: Annotated[
-        Scope | None,
-        Field(
-            description="Only this scope and scopes below it; / is everything. Default: the current scope."
-        ),
-    ] = None,
+    scope: ScopeTree = None,
     secrets: Secrets = None,
 ) -> Renamed:
     """Rename a tag on every memory in the scope; if the new name exists, the two tags are merged."""
@@ -180,27 +169,13 @@ def memory_rename_tag(
     return Renamed(tag=tag, renamed_to=name, memories=changed, scope=place)
 
 
-@registry.operation(
-    "memory.pin",
-    permission="write",
-    effect="write",
-    example={"id": EXAMPLE_ID},
-    positional=("id",),
-    render=_render_changed,
-)
+@registry.operation("memory.pin", permission="write", example={"id": EXAMPLE_ID}, render=_render_changed)
 def memory_pin(call: Call, id: MemoryId) -> Changed:
     """Pin a memory: no automatic process changes, supersedes or archives it."""
     return _revised(call, "pin", id, lambda memory: replace(memory, pinned=True), reason="pin")
 
 
-@registry.operation(
-    "memory.unpin",
-    permission="write",
-    effect="write",
-    example={"id": EXAMPLE_ID},
-    positional=("id",),
-    render=_render_changed,
-)
+@registry.operation("memory.unpin", permission="write", example={"id": EXAMPLE_ID}, render=_render_changed)
 def memory_unpin(call: Call, id: MemoryId) -> Changed:
     """Unpin a memory."""
     return _revised(call, "unpin", id, lambda memory: replace(memory, pinned=False), reason="unpin")
@@ -219,9 +194,7 @@ class ValidityArguments(Arguments):
 @registry.operation(
     "memory.set_validity",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "valid_from": "2026-01-01", "valid_until": "2026-12-31"},
-    positional=("id",),
     render=_render_changed,
 )
 def memory_set_validity(call: Call, arguments: ValidityArguments) -> Changed:
@@ -253,9 +226,7 @@ def _revised(
 @registry.operation(
     "memory.promote",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "reason": "It solved the problem."},
-    positional=("id",),
     render=_render_strengthened,
 )
 def memory_promote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthened:
@@ -269,9 +240,7 @@ def memory_promote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthe
 @registry.operation(
     "memory.demote",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "reason": "It was out of date."},
-    positional=("id",),
     render=_render_strengthened,
 )
 def memory_demote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthened:
@@ -280,12 +249,7 @@ def memory_demote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthen
 
 
 @registry.operation(
-    "memory.useful",
-    permission="write",
-    effect="write",
-    example={"id": EXAMPLE_ID},
-    positional=("id",),
-    render=_render_strengthened,
+    "memory.useful", permission="write", example={"id": EXAMPLE_ID}, render=_render_strengthened
 )
 def memory_useful(call: Call, id: MemoryId) -> Strengthened:
     """Record that a memory shown in an answer was used."""
@@ -295,9 +259,7 @@ def memory_useful(call: Call, id: MemoryId) -> Strengthened:
 @registry.operation(
     "mark_reviewed",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "rating": 3},
-    positional=("id", "rating"),
     command="review",
     title="Review a memory",
     render=_render_strengthened,

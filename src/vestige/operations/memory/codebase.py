@@ -21,7 +21,7 @@ from vestige.core.models import Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.memory.codebase import cross_project, notes, structure
 from vestige.operations.memory.ingest import IngestArguments, SmartIngested, render_ingested, smart_ingest
-from vestige.operations.registry.arguments import Arguments, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, ExactScope, Scope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.memory_view import MemoryView, view_fields
@@ -79,9 +79,7 @@ class AboutArguments(Arguments):
     codebase: Annotated[Name | None, Field(description="Name of the codebase. Default: the current one.")] = (
         None
     )
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
-    ] = None
+    scope: ExactScope = None
 
 
 class ContextArguments(AboutArguments):
@@ -192,14 +190,12 @@ def render_structure(structure: Structure) -> str:
 @registry.operation(
     "codebase.remember_pattern",
     permission="write",
-    effect="write",
     example={
         "name": "Thin handlers",
         "description": "HTTP handlers only parse and call a service.",
         "files": ["src/handlers.py"],
         "codebase": "shop",
     },
-    positional=("name", "description"),
     render=render_ingested,
 )
 def remember_pattern(call: Call, arguments: PatternArguments) -> Noted:
@@ -215,14 +211,12 @@ def remember_pattern(call: Call, arguments: PatternArguments) -> Noted:
 @registry.operation(
     "codebase.remember_decision",
     permission="write",
-    effect="write",
     example={
         "decision": "Use SQLite for the local store.",
         "rationale": "One file, nothing to install.",
         "alternatives": ["PostgreSQL"],
         "codebase": "shop",
     },
-    positional=("decision", "rationale"),
     render=render_ingested,
 )
 def remember_decision(call: Call, arguments: DecisionArguments) -> Noted:
@@ -244,7 +238,6 @@ def remember_decision(call: Call, arguments: DecisionArguments) -> Noted:
 @registry.operation(
     "codebase.get_context",
     permission="read",
-    effect="none",
     example={"limit": 5},
     positional=("codebase",),
     render=render_context,
@@ -271,12 +264,7 @@ def get_context(call: Call, asked: ContextArguments) -> CodebaseContext:
 
 
 @registry.operation(
-    "codebase.structure",
-    permission="read",
-    effect="none",
-    example={},
-    positional=("codebase",),
-    render=render_structure,
+    "codebase.structure", permission="read", example={}, positional=("codebase",), render=render_structure
 )
 def codebase_structure(call: Call, asked: StructureArguments) -> Structure:
     """List the files named by the patterns and decisions of a codebase, most named first."""

@@ -172,7 +172,7 @@ def _render_linked(result: LinkChanged) -> str:
 @registry.operation(
     "connections.associations",
     permission="read",
-    effect="none",
+    positional=(),
     example={"from": EXAMPLE_MERGED, "limit": 5},
     render=render_associations,
 )
@@ -201,7 +201,7 @@ def connections_associations(call: Call, from_: From, limit: Limit = 10) -> Asso
 @registry.operation(
     "connections.chain",
     permission="read",
-    effect="none",
+    positional=(),
     example={"from": EXAMPLE_MERGED, "to": EXAMPLE_PART},
     render=render_chain,
 )
@@ -226,7 +226,7 @@ def connections_chain(call: Call, from_: From, to: To, limit: Limit = 10) -> Cha
 @registry.operation(
     "connections.bridges",
     permission="read",
-    effect="none",
+    positional=(),
     example={"from": EXAMPLE_PARTS[0], "to": EXAMPLE_PARTS[1]},
     render=render_bridges,
 )
@@ -246,9 +246,7 @@ def connections_bridges(call: Call, from_: From, to: To, limit: Limit = 10) -> B
 @registry.operation(
     "memory.link",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "target": EXAMPLE_PARTS[0], "type": "causal"},
-    positional=("id", "target"),
     render=_render_linked,
 )
 def memory_link(
@@ -271,9 +269,7 @@ def memory_link(
 @registry.operation(
     "memory.unlink",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "target": EXAMPLE_PARTS[0]},
-    positional=("id", "target"),
     render=_render_cut,
 )
 def memory_unlink(

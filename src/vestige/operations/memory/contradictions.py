@@ -9,7 +9,7 @@ from vestige.core.models import Filter
 from vestige.engine.context import Call, require_scope
 from vestige.engine.memory.contradictions import Contradiction, contradictions
 from vestige.operations.reasoning.reference_view import quoted
-from vestige.operations.registry.arguments import Arguments, Moment, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, Moment, ScopeBelow, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scoped, used
 from vestige.operations.shared.memory_view import ContradictionView, ExhibitView, exhibit_fields
@@ -50,9 +50,7 @@ class ContradictionsArguments(Arguments):
             description="Only memories about this topic. Default: all.",
         ),
     ] = None
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope and scopes below it. Default: the current scope.")
-    ] = None
+    scope: ScopeBelow = None
     as_of: Annotated[
         Moment | None, Field(description="Check memories that were true at this time. Default: now.")
     ] = None
@@ -82,7 +80,6 @@ def _line(side: ExhibitView, which: str) -> str:
 @registry.operation(
     "contradictions",
     permission="read",
-    effect="none",
     lane="long",
     example={"limit": 5},
     positional=("topic",),

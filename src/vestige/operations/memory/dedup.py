@@ -13,7 +13,7 @@ from vestige.engine.context import Call, require_scope
 from vestige.engine.memory import merge
 from vestige.engine.memory.duplicates import DuplicateCluster, find_duplicates
 from vestige.operations.reasoning.reference_view import quoted
-from vestige.operations.registry.arguments import Arguments, MemoryId, Scope, Switch, Tags, Wire
+from vestige.operations.registry.arguments import Arguments, MemoryId, ScopeBelow, Switch, Tags, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.memory_view import MemoryView, memory_card, view
@@ -81,9 +81,7 @@ class DuplicatesArguments(Arguments):
     ] = 0.80
     limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of clusters.")] = 20
     tags: Annotated[Tags, Field(description="Only memories with any of these tags.")] = []
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope and scopes below it. Default: the current scope.")
-    ] = None
+    scope: ScopeBelow = None
 
 
 class PartView(Wire):
@@ -187,7 +185,6 @@ def _render_undone(undone: MergeUndone) -> str:
 @registry.operation(
     "find_duplicates",
     permission="read",
-    effect="none",
     lane="long",
     example={"similarity_threshold": 0.8, "limit": 5},
     title="Find duplicates",
@@ -247,14 +244,7 @@ def _duplicate_view(record: Record, similarity: float, now: datetime) -> Duplica
     )
 
 
-@registry.operation(
-    "dedup.plan",
-    permission="read",
-    effect="none",
-    example={"ids": EXAMPLE_PARTS},
-    positional=("ids",),
-    render=render_plan,
-)
+@registry.operation("dedup.plan", permission="read", example={"ids": EXAMPLE_PARTS}, render=render_plan)
 def dedup_plan(
     call: Call, ids: Annotated[Ids, Field(description="The memories to merge: 2 to 20.")]
 ) -> Planned:
@@ -296,7 +286,6 @@ def _part_view(part: Memory, merged: Memory) -> PartView:
 @registry.operation(
     "dedup.apply",
     permission="write",
-    effect="write",
     example={"ids": EXAMPLE_PARTS, "plan_id": EXAMPLE_PLAN},
     positional=("ids",),
     render=_render_applied,
@@ -314,14 +303,7 @@ def dedup_apply(
     return Applied(merged_from=merge.part_ids(record.memory), node=view(record, call.engine.now()))
 
 
-@registry.operation(
-    "dedup.undo",
-    permission="write",
-    effect="write",
-    example={"id": EXAMPLE_MERGED},
-    positional=("id",),
-    render=_render_undone,
-)
+@registry.operation("dedup.undo", permission="write", example={"id": EXAMPLE_MERGED}, render=_render_undone)
 def dedup_undo(
     call: Call,
     id: MemoryId,

@@ -82,11 +82,8 @@ class Purged(Wire):
 @registry.operation(
     "suppress",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "reason": "It keeps coming up and does not help."},
-    positional=("id",),
     title="Suppress a memory",
-    render=lambda result: result.message,
 )
 def suppress_memory(
     call: Call,
@@ -143,14 +140,7 @@ def _reversed(done: Suppressed) -> str:
     return f"Reversed for {done.after.memory.id}: it is {said}.{rest}"
 
 
-@registry.operation(
-    "memory.delete",
-    permission="write",
-    effect="delete",
-    example={"id": EXAMPLE_ID},
-    positional=("id",),
-    render=lambda result: result.message,
-)
+@registry.operation("memory.delete", permission="write", effect="delete", example={"id": EXAMPLE_ID})
 def memory_delete(
     call: Call,
     id: MemoryId,
@@ -204,9 +194,7 @@ def _lingering(done: Forgotten) -> list[str]:
     permission="write",
     effect="delete",
     example={"id": EXAMPLE_ID, "confirm": True},
-    positional=("id",),
     title="Purge a memory",
-    render=lambda result: result.message,
 )
 def purge(
     call: Call,

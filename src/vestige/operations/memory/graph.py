@@ -222,7 +222,6 @@ def render_graph(answer: GraphView) -> str:
 @registry.operation(
     "memory_graph",
     permission="read",
-    effect="none",
     example={"depth": 2, "max_nodes": 20, "format": "mermaid"},
     command="graph",
     title="Memory graph",

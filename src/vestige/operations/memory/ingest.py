@@ -145,7 +145,6 @@ def _truth(result: IngestedView) -> str:
 @registry.operation(
     "smart_ingest",
     permission="write",
-    effect="write",
     example={"content": "Ada prefers TypeScript over JavaScript.", "tags": ["preference"]},
     positional=("content",),
     command="ingest",

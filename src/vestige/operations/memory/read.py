@@ -181,14 +181,7 @@ def _render_listed(result: Listed) -> str:
     return f"{memory_lines(result.results)}\n\n{shown}"
 
 
-@registry.operation(
-    "memory.get",
-    permission="read",
-    effect="none",
-    example={"id": EXAMPLE_ID},
-    positional=("id",),
-    render=_render_got,
-)
+@registry.operation("memory.get", permission="read", example={"id": EXAMPLE_ID}, render=_render_got)
 def memory_get(call: Call, id: MemoryId) -> Got:
     """Show one memory in full, with its links."""
     record = load(call, id)
@@ -204,9 +197,7 @@ def memory_get(call: Call, id: MemoryId) -> Got:
 @registry.operation(
     "memory.get_batch",
     permission="read",
-    effect="none",
     example={"ids": [EXAMPLE_ID]},
-    positional=("ids",),
     render=lambda result: memory_lines(result.results),
 )
 def memory_get_batch(
@@ -243,11 +234,7 @@ class ListArguments(FilterArguments):
 
 
 @registry.operation(
-    "memory.list",
-    permission="read",
-    effect="none",
-    example={"limit": 5, "order": "newest"},
-    render=_render_listed,
+    "memory.list", permission="read", example={"limit": 5, "order": "newest"}, render=_render_listed
 )
 def memory_list(call: Call, asked: ListArguments) -> Listed:
     """List memories without searching: newest, oldest, due or fading.
@@ -276,14 +263,7 @@ def memory_list(call: Call, asked: ListArguments) -> Listed:
     )
 
 
-@registry.operation(
-    "memory.state",
-    permission="read",
-    effect="none",
-    example={"id": EXAMPLE_ID},
-    positional=("id",),
-    render=_render_state,
-)
+@registry.operation("memory.state", permission="read", example={"id": EXAMPLE_ID}, render=_render_state)
 def memory_state(call: Call, id: MemoryId) -> StateView:
     """Show how accessible a memory is, and why."""
     record, now = load(call, id), call.engine.now()
@@ -307,14 +287,7 @@ def memory_state(call: Call, id: MemoryId) -> StateView:
     )
 
 
-@registry.operation(
-    "memory.history",
-    permission="read",
-    effect="none",
-    example={"id": EXAMPLE_ID},
-    positional=("id",),
-    render=_render_history,
-)
+@registry.operation("memory.history", permission="read", example={"id": EXAMPLE_ID}, render=_render_history)
 def memory_history(
     call: Call,
     id: MemoryId,

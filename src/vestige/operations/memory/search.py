@@ -111,7 +111,6 @@ class SearchArguments(FilterArguments):
     permission="read",
     effect="touch",
     example={"query": "TypeScript", "limit": 5, "explain": True},
-    positional=("query",),
     title="Search memories",
     render=render_found,
 )

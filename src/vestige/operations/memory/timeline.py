@@ -72,7 +72,6 @@ def render_timeline(timeline: Timeline) -> str:
 @registry.operation(
     "memory_timeline",
     permission="read",
-    effect="none",
     example={"start": "2020-01-01", "limit": 10},
     command="timeline",
     render=render_timeline,

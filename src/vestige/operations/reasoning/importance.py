@@ -103,12 +103,10 @@ def render_importance(result: Importance) -> str:
 @registry.operation(
     "importance_score",
     permission="read",
-    effect="none",
     example={
         "content": "Never run the migration by hand: it destroyed the ledger.",
         "context_topics": ["ledger"],
     },
-    positional=("content",),
     render=render_importance,
 )
 def importance_score(call: Call, asked: ImportanceArguments) -> Importance:

@@ -10,7 +10,7 @@ from vestige.engine.context import Call
 from vestige.engine.sleep.insights import KeptInsight, insights
 from vestige.engine.sleep.insights import dismiss as dismiss_insight
 from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, RunRecord, run_records
-from vestige.operations.registry.arguments import Arguments, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, ExactScope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
 from vestige.operations.shared.text import count, day, percent, table
@@ -67,9 +67,7 @@ class InsightsArguments(Arguments):
     """Scope and limit."""
 
     limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of insights.")] = 20
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
-    ] = None
+    scope: ExactScope = None
 
 
 def render_insights(answer: Insights) -> str:
@@ -80,12 +78,7 @@ def render_insights(answer: Insights) -> str:
 
 
 @registry.operation(
-    "insights.list",
-    permission="read",
-    effect="none",
-    example={"limit": 5},
-    title="List insights",
-    render=render_insights,
+    "insights.list", permission="read", example={"limit": 5}, title="List insights", render=render_insights
 )
 def list_insights(call: Call, asked: InsightsArguments) -> Insights:
     """List insights from dreams, newest first, each with its source memories.
@@ -110,7 +103,6 @@ class Dismissed(Wire):
     permission="write",
     effect="delete",
     example={"id": EXAMPLE_INSIGHT},
-    positional=("id",),
     title="Dismiss an insight",
     render=lambda answer: f"The insight {answer.id} is removed for good.",
 )
@@ -155,7 +147,6 @@ def _counts(run: RunView) -> str:
 @registry.operation(
     "insights.runs",
     permission="read",
-    effect="none",
     example={"limit": 5},
     title="Dream and consolidation runs",
     render=render_runs,

@@ -10,7 +10,7 @@ from vestige.core.events import preview
 from vestige.core.models import Filter
 from vestige.engine.context import Call
 from vestige.engine.reactions.predict import CurrentWork, LikelyQuery, Prediction, predict
-from vestige.operations.registry.arguments import Arguments, Names, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, ExactScope, Names, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.text import percent
@@ -31,9 +31,7 @@ class PredictArguments(Arguments):
 
     context: Annotated[PredictionContext | None, Field(description="Your current work.")] = None
     limit: Annotated[int, Field(ge=1, le=20, description="Maximum number of memories.")] = 5
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
-    ] = None
+    scope: ExactScope = None
 
 
 class PredictionView(Wire):

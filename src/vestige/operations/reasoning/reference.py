@@ -16,7 +16,7 @@ from vestige.operations.reasoning.reference_view import (
     render_reference,
     within,
 )
-from vestige.operations.registry.arguments import Arguments, Moment, Scope
+from vestige.operations.registry.arguments import Arguments, Moment, ScopeBelow
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scoped, used
 
@@ -26,9 +26,7 @@ class ReferenceArguments(Arguments):
 
     query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS, description="The question.")]
     depth: Annotated[int, Field(ge=5, le=50, description="Number of memories to weigh.")] = 20
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope and scopes below it. Default: the current scope.")
-    ] = None
+    scope: ScopeBelow = None
     as_of: Annotated[Moment | None, Field(description="Use what was true at this time. Default: now.")] = None
     known_at: Annotated[
         Moment | None, Field(description="Use what was stored at this time. Default: now.")
@@ -46,7 +44,6 @@ class ReferenceArguments(Arguments):
     permission="read",
     effect="touch",
     example={"query": "Which language does the user prefer?", "depth": 10},
-    positional=("query",),
     title="Reason over memories",
     render=render_reference,
 )

@@ -21,7 +21,7 @@ from vestige.engine.recall.session import (
 )
 from vestige.operations.intentions.intentions import situation_of
 from vestige.operations.intentions.view import intention_line
-from vestige.operations.registry.arguments import Arguments, Names, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, ExactScope, Names, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scoped, used
 from vestige.operations.shared.text import count
@@ -65,9 +65,7 @@ class SessionArguments(Arguments):
     include_predictions: Annotated[bool, Field(description="Include predictions of what is needed next.")] = (
         True
     )
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
-    ] = None
+    scope: ExactScope = None
 
 
 class Triggers(Wire):

@@ -12,7 +12,7 @@ from vestige.engine.sleep.dream import dream as dream_of
 from vestige.engine.sleep.schedule import LEAST_SIMILARITY
 from vestige.engine.sleep.schedule import sleep as consolidate_all
 from vestige.operations.reasoning.insights import InsightView, insight_lines, insight_view
-from vestige.operations.registry.arguments import Arguments, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, ExactScope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.text import count, table
@@ -33,9 +33,7 @@ class DreamArguments(Arguments):
     links_per_memory: Annotated[
         int, Field(ge=0, le=10, description="Maximum number of new links per memory; 0 creates none.")
     ] = LINKS_EACH
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
-    ] = None
+    scope: ExactScope = None
 
 
 class LinkView(Wire):
@@ -89,13 +87,7 @@ def render_dream(dreamed: DreamView) -> str:
 
 
 @registry.operation(
-    "dream",
-    permission="write",
-    effect="write",
-    lane="long",
-    example={"memory_count": 5},
-    title="Dream",
-    render=render_dream,
+    "dream", permission="write", lane="long", example={"memory_count": 5}, title="Dream", render=render_dream
 )
 def dream(call: Call, asked: DreamArguments) -> DreamView:
     """Replay memories, link similar ones, and draw insights.
@@ -184,7 +176,6 @@ def render_consolidation(done: ConsolidationView) -> str:
 @registry.operation(
     "consolidate",
     permission="write",
-    effect="write",
     lane="long",
     example={},
     title="Consolidate",

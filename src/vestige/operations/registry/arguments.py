@@ -146,6 +146,20 @@ EndMoment = Annotated[datetime, BeforeValidator(_end_moment)]
 Scope = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_CHARS, pattern=r"\S"), BeforeValidator(_scope)
 ]
+ExactScope = Annotated[
+    Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
+]
+ScopeBelow = Annotated[
+    Scope | None, Field(description="Only this scope and scopes below it. Default: the current scope.")
+]
+ScopeTree = Annotated[
+    Scope | None,
+    Field(description="Only this scope and scopes below it; / is everything. Default: the current scope."),
+]
+StoredBefore = Annotated[
+    EndMoment | None,
+    Field(description="Only memories stored before this time; a bare date includes that day."),
+]
 # The length is checked first: a list that is too long gets no other error.
 Tags = Annotated[list[str], Field(max_length=100), BeforeValidator(_one_or_many), AfterValidator(_distinct)]
 Names = Annotated[list[str], Field(max_length=50), BeforeValidator(_one_or_many), AfterValidator(_distinct)]

@@ -52,7 +52,6 @@ def render_tools(view: ToolsListed | ToolDescribed) -> str:
 @registry.operation(
     "tools.describe",
     permission="read",
-    effect="none",
     example={"tool": "memory"},
     positional=("tool",),
     command="tools",

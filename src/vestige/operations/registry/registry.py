@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Literal, TypedDict, get_type_hints
 
 from pydantic import ValidationError, create_model
@@ -195,11 +196,11 @@ class Registry:
         name: str,
         *,
         permission: Permission,
-        effect: Effect,
+        effect: Effect | None = None,
         example: Mapping[str, Any],
-        render: Callable[[Any], str],
+        render: Callable[[Any], str] = attrgetter("message"),
         title: str | None = None,
-        positional: tuple[str, ...] = (),
+        positional: tuple[str, ...] | None = None,
         lane: Lane = "short",
         command: str | None = None,
         command_only: bool = False,
@@ -208,24 +209,28 @@ class Registry:
         """Register a function `(call, …) -> Wire` as the operation `name`.
 
         Its parameters after `call` are the arguments; one parameter whose type is an `Arguments` class
-        declares all of them at once. `command` is its name on the command line when that differs;
-        `command_only` keeps it off MCP. `without_store` answers on the command line when the store cannot be
-        opened, from what its file shows.
+        declares all of them at once. The default `effect` is "none" for readers and "write" for others; by
+        default the required arguments are `positional`, and `render` shows the `message` of the answer.
+        `command` is its name on the command line when that differs; `command_only` keeps it off MCP.
+        `without_store` answers on the command line when the store cannot be opened, from what its file shows.
         """
 
         def register(function: Callable[..., Wire]) -> Callable[..., Wire]:
             summary, description = _prose(function)
+            signature = _signature(name, function)
+            declared = signature["arguments"].model_fields
+            required = tuple(argument for argument, field in declared.items() if field.is_required())
             operation = Operation(
                 name=name,
                 title=title or summary.rstrip("."),
                 summary=summary,
                 description=description,
                 permission=permission,
-                effect=effect,
+                effect=effect or ("none" if permission == "read" else "write"),
                 lane=lane,
                 example=example,
-                **_signature(name, function),
-                positional=positional,
+                **signature,
+                positional=required if positional is None else positional,
                 render=render,
                 command=tuple((command or name.replace(".", " ").replace("_", "-")).split()),
                 command_only=command_only,

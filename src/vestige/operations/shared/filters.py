@@ -10,7 +10,7 @@ from vestige.cognition.text.analyser import query_terms
 from vestige.core.errors import InvalidInput
 from vestige.core.models import EVERYTHING, ROOT_SCOPE, Filter, check_label, check_text, covers
 from vestige.engine.context import Call
-from vestige.operations.registry.arguments import Arguments, EndMoment, Moment, Names, Scope, Tags
+from vestige.operations.registry.arguments import Arguments, Moment, Names, ScopeTree, StoredBefore, Tags
 from vestige.operations.shared.text import clip, day
 
 # -- Default scope of an operation.
@@ -48,12 +48,7 @@ _LABELS = (
 class FilterArguments(Arguments):
     """Which memories to include; an omitted argument does not filter."""
 
-    scope: Annotated[
-        Scope | None,
-        Field(
-            description="Only this scope and scopes below it; / is everything. Default: the current scope."
-        ),
-    ] = None
+    scope: ScopeTree = None
     tags: Annotated[Tags, Field(description="Only memories with any of these tags.")] = []
     tags_all: Annotated[Tags, Field(description="Only memories with all of these tags.")] = []
     include_types: Annotated[Names, Field(description="Only these node types.")] = []
@@ -65,10 +60,7 @@ class FilterArguments(Arguments):
     created_from: Annotated[
         Moment | None, Field(description="Only memories stored at or after this time.")
     ] = None
-    created_to: Annotated[
-        EndMoment | None,
-        Field(description="Only memories stored before this time; a bare date includes that day."),
-    ] = None
+    created_to: StoredBefore = None
     min_retention: Annotated[float | None, Field(ge=0, le=1, description="Minimum retention.")] = None
 
     def narrow(self, call: Call, where: Filter) -> Filter:
