@@ -24,7 +24,6 @@ class BackedUp(Wire):
 
 
 def render_backup(made: BackedUp) -> str:
-    """The backup as text."""
     lines = [f"{made.path} ({made.size_bytes:,} bytes), checked by opening it."]
     if made.removed:
         lines.append(f"{count(len(made.removed), 'older backup')} removed.")

@@ -117,7 +117,6 @@ class Changelog(Wire):
 
 
 def render_changelog(log: Changelog) -> str:
-    """Changes as text."""
     rows = ((day(one.timestamp), one.change, one.memory_id, _what(one), one.preview) for one in log.changes)
     text = table(("at", "change", "memory", "what", "text"), rows) if log.changes else "No changes."
     return f"{text}\n\nThere are earlier changes: pass --before {log.next}." if log.more else text

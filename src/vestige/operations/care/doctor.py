@@ -56,7 +56,6 @@ class Examined(Wire):
 
 
 def render_doctor(result: Examined) -> str:
-    """The result as text."""
     lines = [_line(one) for one in result.findings]
     if len(result.processes) > 1:
         lines.append(f"Processes using this store: {'; '.join(result.processes)}.")

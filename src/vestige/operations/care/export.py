@@ -92,7 +92,6 @@ class Exported(Wire):
 
 
 def render_exported(done: Exported) -> str:
-    """The export as text."""
     what = f"{count(done.memories_exported, 'memory')} of {done.total_memories:,} from {done.scope}"
     beside = [
         count(number, noun)

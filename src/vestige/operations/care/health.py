@@ -54,7 +54,6 @@ class HealthView(Wire):
 
 
 def render_health(health: HealthView) -> str:
-    """The health of the memory as text."""
     numbers = fields(
         (
             ("average retention", health.avg_retention),

@@ -66,7 +66,6 @@ class Imported(Wire):
 
 
 def render_imported(done: Imported) -> str:
-    """The import as text."""
     rows = [(kind, one.read, one.imported, one.present, one.left) for kind, one in done.by_kind.items()]
     what = "would be imported" if done.dry_run else "imported"
     text = [f"{done.path}: {done.format}", table(("records", "read", what, "already here", "left"), rows)]

@@ -22,7 +22,6 @@ class IndexView(Wire):
 
 
 def render_index(view: IndexView) -> str:
-    """The index as text."""
     text = fields(
         (
             ("vectors", f"{view.vectors:,}"),

@@ -98,7 +98,6 @@ def render_made(made: KeyMade) -> str:
 
 
 def render_keys(answer: KeysView) -> str:
-    """The keys as text."""
     hidden = (
         (f"\n\n--all also shows {count(answer.hidden, 'revoked or expired key')}.") if answer.hidden else ""
     )

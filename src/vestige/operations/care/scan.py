@@ -60,7 +60,6 @@ class ScanResult(Wire):
 
 
 def render_scan(result: ScanResult) -> str:
-    """The result as text."""
     if not result.findings:
         return result.message
     rows = ((one.id, one.entity, one.secret, _location(one), one.excerpt) for one in result.findings)

@@ -95,7 +95,6 @@ class RebuiltView(Wire):
 
 
 def render_status(status: Status) -> str:
-    """The status as text."""
     text = fields(
         (
             ("status", status.status),
@@ -198,7 +197,6 @@ def _model(seen: EmbedderStatus) -> ModelView:
 
 
 def render_rebuilt(done: RebuiltView) -> str:
-    """The rebuild as text."""
     text = (
         f"{count(done.strengths, 'strength')} replayed from the log ({done.drifted} had drifted), "
         f"{count(done.words, 'memory')} reindexed, {count(done.vectors, 'memory')} embedded."

@@ -44,7 +44,6 @@ class SyncedView(Wire):
 
 
 def render_synced(done: SyncedView) -> str:
-    """The result as text."""
     lines = []
     if done.met:
         rows = ((m.file, m.state, m.added, m.changed, m.ended, m.reason or "") for m in done.met)

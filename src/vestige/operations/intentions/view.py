@@ -95,13 +95,11 @@ class IntentionsListed(Wire):
 
 
 def render_set(made: IntentionSet) -> str:
-    """The new intention as text."""
     warning = f"\n  {made.warning}" if made.warning else ""
     return f"{made.intention.description}\n  {made.intention_id}\n  {made.understood}{warning}"
 
 
 def render_checked(checked: IntentionsChecked) -> str:
-    """Triggered intentions as text."""
     if not checked.triggered:
         text = "No intention is due now."
     else:
@@ -114,7 +112,6 @@ def render_checked(checked: IntentionsChecked) -> str:
 
 
 def render_listed(found: IntentionsListed) -> str:
-    """Intentions as a table."""
     rows = ((one.description, one.when, one.priority_name, one.status, one.id) for one in found.intentions)
     shown_rows = (
         table(("to do", "when", "priority", "status", "id"), rows) if found.intentions else "No intentions."
@@ -123,7 +120,6 @@ def render_listed(found: IntentionsListed) -> str:
 
 
 def render_updated(done: IntentionUpdated) -> str:
-    """One intention as text."""
     return f"{done.intention.description}\n  {done.intention_id}  {done.status}, {done.intention.when}"
 
 

@@ -163,7 +163,6 @@ class Structure(Wire):
 
 
 def render_context(context: CodebaseContext) -> str:
-    """The notes of a codebase as text."""
     parts = [
         f"{title} ({part.count})\n{_note_table(part.items)}"
         for title, part in (("Patterns", context.patterns), ("Decisions", context.decisions))
@@ -181,7 +180,6 @@ def _note_table(items: list[NoteView]) -> str:
 
 
 def render_structure(structure: Structure) -> str:
-    """The files as text."""
     rows = ((one.path, one.patterns, one.decisions) for one in structure.files)
     shown = table(("file", "patterns", "decisions"), rows) if structure.files else "No note names a file."
     return f"{shown}\n\n{len(structure.files)} of {count(structure.total, 'file')}."

@@ -120,7 +120,6 @@ class LinksCut(Wire):
 
 
 def render_associations(answer: AssociationsFound) -> str:
-    """Links as text."""
     rows = (
         ("→" if one.direction == "outgoing" else "←", one.type, f"{one.weight:.2f}", one.memory.id,
          clip(one.memory.preview, 50))
@@ -149,7 +148,6 @@ def render_chain(answer: Chain) -> str:
 
 
 def render_bridges(answer: BridgesFound) -> str:
-    """Bridges as text."""
     if not answer.bridges:
         return "No memory connects them."
     rows = (

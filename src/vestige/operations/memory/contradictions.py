@@ -58,7 +58,6 @@ class ContradictionsArguments(Arguments):
 
 
 def render_contradictions(answer: Contradictions) -> str:
-    """Contradictions as text."""
     lines = []
     for one in answer.contradictions:
         lines.append(f"{one.kind}: {one.detail}")

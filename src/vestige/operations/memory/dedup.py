@@ -133,7 +133,6 @@ class MergeUndone(Wire):
 
 
 def render_duplicates(answer: Duplicates) -> str:
-    """Clusters as text."""
     lines = []
     for cluster in answer.clusters:
         lines.append(

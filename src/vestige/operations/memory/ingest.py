@@ -118,7 +118,6 @@ class BatchIngested(Wire):
 
 
 def render_ingested(result: SmartIngested | BatchIngested) -> str:
-    """The decisions as text."""
     if isinstance(result, SmartIngested):
         return f"{result.message}\n{result.reason}\n{result.node_id}{_truth(result)}{_beside(result)}"
     rows = ((r.index, r.decision, r.node_id, r.reason) for r in result.results)

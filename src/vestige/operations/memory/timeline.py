@@ -61,7 +61,6 @@ class TimelineArguments(Arguments):
 
 
 def render_timeline(timeline: Timeline) -> str:
-    """Days as text."""
     parts = [
         f"{day.date} ({count(day.count, 'memory')})\n{memory_lines(day.memories)}" for day in timeline.days
     ]

@@ -87,7 +87,6 @@ class Importance(Wire):
 
 
 def render_importance(result: Importance) -> str:
-    """The score as text."""
     reasons = result.explanations
     channels = result.channels
     return f"{result.summary}\n\n" + fields(

@@ -71,7 +71,6 @@ class InsightsArguments(Arguments):
 
 
 def render_insights(answer: Insights) -> str:
-    """All insights as text."""
     if not answer.insights:
         return f"No insights in {answer.scope}. `dream` may find some."
     return f"{insight_lines(answer.insights)}\n\n{count(answer.shown, 'insight')} in {answer.scope}."
@@ -133,7 +132,6 @@ class Runs(Wire):
 
 
 def render_runs(answer: Runs) -> str:
-    """Runs as text."""
     if not answer.runs:
         return "No dream or consolidation has run yet."
     run_rows = ((day(one.at), one.kind, one.scope, _counts(one)) for one in answer.runs)

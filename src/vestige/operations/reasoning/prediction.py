@@ -80,7 +80,6 @@ class Predictions(Wire):
 
 
 def render_predictions(answer: Predictions) -> str:
-    """Predictions as text."""
     lines = [f"! {answer.predict_degraded}"] if answer.predict_degraded else []
     for one in answer.predictions:
         lines.append(f"{percent(one.confidence):>5}  {preview(one.preview, 70)}")

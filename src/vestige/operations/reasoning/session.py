@@ -89,7 +89,6 @@ class Session(Wire):
 
 
 def render_session(session: Session) -> str:
-    """The context as text."""
     if not session.expandable:
         return session.context
     return f"{session.context}\n\n{len(session.expandable)} more did not fit the token budget."

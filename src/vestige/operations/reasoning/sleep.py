@@ -76,7 +76,6 @@ class DreamView(Wire):
 
 
 def render_dream(dreamed: DreamView) -> str:
-    """A dream as text."""
     stats = dreamed.stats
     summary = (
         f"Replayed {count(dreamed.memories_replayed, 'memory')} of {dreamed.scope}: "
@@ -168,7 +167,6 @@ class ConsolidationView(Wire):
 
 
 def render_consolidation(done: ConsolidationView) -> str:
-    """A consolidation as text."""
     steps = table(("step", "count", "note"), ((one.step, one.count, one.note) for one in done.steps))
     return f"{steps}\n\n{count(done.nodes_processed, 'memory')} processed."
 
