@@ -1,7 +1,7 @@
 """The event log of changes: `memory_changelog`."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
@@ -51,20 +51,20 @@ RUNS = {DREAM: "dreamed", CONSOLIDATION: "consolidated"}
 class ChangelogArguments(Arguments):
     """Memory, scope and time range."""
 
-    memory_id: Annotated[
-        str | None, Field(min_length=1, max_length=64, description="Only this memory, even if deleted.")
-    ] = None
-    start: Annotated[Moment | None, Field(description="Only changes at or after this time.")] = None
-    end: Annotated[
-        EndMoment | None, Field(description="Only changes before this time; a bare date includes that day.")
-    ] = None
-    before: Annotated[
-        int | None,
-        Field(
-            ge=1, le=2**63 - 1, description="Only changes before this log position: the `next` of an answer."
-        ),
-    ] = None
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of changes, the latest ones.")] = 20
+    memory_id: str | None = Field(
+        None, min_length=1, max_length=64, description="Only this memory, even if deleted."
+    )
+    start: Moment | None = Field(None, description="Only changes at or after this time.")
+    end: EndMoment | None = Field(
+        None, description="Only changes before this time; a bare date includes that day."
+    )
+    before: int | None = Field(
+        None,
+        ge=1,
+        le=2**63 - 1,
+        description="Only changes before this log position: the `next` of an answer.",
+    )
+    limit: int = Field(20, ge=1, le=100, description="Maximum number of changes, the latest ones.")
     scope: ExactScope = None
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import orjson
 from pydantic import Field
@@ -39,32 +39,27 @@ ENDINGS: tuple[tuple[str, Format], ...] = (
 class ExportArguments(Arguments):
     """Which memories, and the file."""
 
-    format: Annotated[
-        Format | None,
-        Field(
-            description="json: one array; jsonl: one memory a line; portable: everything, for `import`. "
-            "Default: by the ending of `path` (.vestige.jsonl and .gz are portable), else json."
-        ),
-    ] = None
-    tags: Annotated[Tags, Field(description="Only memories with all of these tags.")] = []
-    since: Annotated[Moment | None, Field(description="Only memories stored at or after this time.")] = None
+    format: Format | None = Field(
+        None,
+        description="json: one array; jsonl: one memory a line; portable: everything, for `import`. "
+        "Default: by the ending of `path` (.vestige.jsonl and .gz are portable), else json.",
+    )
+    tags: Tags = Field([], description="Only memories with all of these tags.")
+    since: Moment | None = Field(None, description="Only memories stored at or after this time.")
     until: StoredBefore = None
-    as_of: Annotated[Moment | None, Field(description="Only memories that were true at this time.")] = None
-    known_at: Annotated[
-        Moment | None,
-        Field(description="As stored at this time. Not for portable, which includes all history."),
-    ] = None
+    as_of: Moment | None = Field(None, description="Only memories that were true at this time.")
+    known_at: Moment | None = Field(
+        None, description="As stored at this time. Not for portable, which includes all history."
+    )
     scope: ScopeTree = None
-    vectors: Annotated[
-        Switch, Field(description="portable: include vectors, so that an import need not compute them.")
-    ] = False
-    path: Annotated[
-        str | None,
-        Field(
-            max_length=4096,
-            description="File name in exports/ (any path on the command line). Default: a dated name.",
-        ),
-    ] = None
+    vectors: Switch = Field(
+        False, description="portable: include vectors, so that an import need not compute them."
+    )
+    path: str | None = Field(
+        None,
+        max_length=4096,
+        description="File name in exports/ (any path on the command line). Default: a dated name.",
+    )
 
 
 class ExportedMemory(MemoryView):

@@ -35,9 +35,8 @@ Which = Annotated[
 class CreateKeyArguments(Arguments):
     """Label, permissions, filters and expiry of a new key."""
 
-    label: Annotated[
-        str, Field(min_length=1, max_length=200, description="Name of the user or client it is for.")
-    ]
+    label: str = Field(min_length=1, max_length=200, description="Name of the user or client it is for.")
+    # In the annotation, because only there does a lower limit replace that of `Names`.
     permissions: Annotated[
         Names,
         Field(
@@ -45,14 +44,11 @@ class CreateKeyArguments(Arguments):
             max_length=3,
         ),
     ] = list(DEFAULT_PERMISSIONS)
-    scopes: Annotated[
-        list[Scope] | None,
-        Field(description="Only these scopes and scopes below them.", max_length=MAX_FILTERS),
-    ] = None
-    domains: Annotated[Names | None, Field(description="Only memories of these domains.")] = None
-    expires: Annotated[
-        str | None, Field(max_length=50, description="Expiry: 12h, 30d, 8w, or a date or time.")
-    ] = None
+    scopes: list[Scope] | None = Field(
+        None, description="Only these scopes and scopes below them.", max_length=MAX_FILTERS
+    )
+    domains: Names | None = Field(None, description="Only memories of these domains.")
+    expires: str | None = Field(None, max_length=50, description="Expiry: 12h, 30d, 8w, or a date or time.")
 
 
 class KeyView(Wire):

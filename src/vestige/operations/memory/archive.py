@@ -103,23 +103,20 @@ class RestoredView(Wire):
 class GcArguments(Arguments):
     """Which memories to archive, and whether to do it."""
 
-    min_retention: Annotated[
-        float,
-        Field(
-            ge=0,
-            le=1,
-            description="Archive memories with an accessibility below this: retention "
-            "reduced by suppression.",
-        ),
-    ] = LEAST
-    max_age_days: Annotated[
-        float | None, Field(ge=0, le=100_000, description="Only memories older than this many days.")
-    ] = None
-    dry_run: Annotated[Switch, Field(description="Only show what would be archived (default true).")] = True
+    min_retention: float = Field(
+        LEAST,
+        ge=0,
+        le=1,
+        description="Archive memories with an accessibility below this: retention reduced by suppression.",
+    )
+    max_age_days: float | None = Field(
+        None, ge=0, le=100_000, description="Only memories older than this many days."
+    )
+    dry_run: Switch = Field(True, description="Only show what would be archived (default true).")
     scope: ScopeTree = None
-    even_most: Annotated[
-        Switch, Field(description="Proceed even if it would archive more than half of the memories there.")
-    ] = False
+    even_most: Switch = Field(
+        False, description="Proceed even if it would archive more than half of the memories there."
+    )
 
 
 def _render_collected(done: Collected) -> str:

@@ -185,10 +185,10 @@ class ValidityArguments(Arguments):
     """A memory, and the ends of its validity to change."""
 
     id: MemoryId
-    valid_from: Annotated[Moment | None, Field(description="Start of validity; null: no start.")] = None
-    valid_until: Annotated[
-        EndMoment | None, Field(description="End of validity (a bare date includes that day); null: no end.")
-    ] = None
+    valid_from: Moment | None = Field(None, description="Start of validity; null: no start.")
+    valid_until: EndMoment | None = Field(
+        None, description="End of validity (a bare date includes that day); null: no end."
+    )
 
 
 @registry.operation(

@@ -52,49 +52,47 @@ Part = Literal["patterns", "decisions", "cross_project"]
 class NoteArguments(Arguments):
     """Arguments of every note."""
 
-    files: Annotated[list[Line], Field(max_length=MAX_ITEMS, description="Files the note is about.")] = []
-    codebase: Annotated[Name | None, Field(description="Name of the codebase. Default: the current one.")] = (
-        None
-    )
-    scope: Annotated[Scope | None, Field(description="Scope of the note. Default: the current scope.")] = None
+    files: list[Line] = Field([], max_length=MAX_ITEMS, description="Files the note is about.")
+    codebase: Name | None = Field(None, description="Name of the codebase. Default: the current one.")
+    scope: Scope | None = Field(None, description="Scope of the note. Default: the current scope.")
     secrets: Secrets = None
 
 
 class PatternArguments(NoteArguments):
-    name: Annotated[Line, Field(description="Name of the pattern.")]
-    description: Annotated[Text, Field(description="What is done, and when.")]
+    name: Line = Field(description="Name of the pattern.")
+    description: Text = Field(description="What is done, and when.")
 
 
 class DecisionArguments(NoteArguments):
-    decision: Annotated[Text, Field(description="What was decided.")]
-    rationale: Annotated[Text, Field(description="Why.")]
-    alternatives: Annotated[
-        list[Line], Field(max_length=MAX_ITEMS, description="Other options that were considered.")
-    ] = []
+    decision: Text = Field(description="What was decided.")
+    rationale: Text = Field(description="Why.")
+    alternatives: list[Line] = Field(
+        [], max_length=MAX_ITEMS, description="Other options that were considered."
+    )
 
 
 class AboutArguments(Arguments):
     """Codebase and scope of a query."""
 
-    codebase: Annotated[Name | None, Field(description="Name of the codebase. Default: the current one.")] = (
-        None
-    )
+    codebase: Name | None = Field(None, description="Name of the codebase. Default: the current one.")
     scope: ExactScope = None
 
 
 class ContextArguments(AboutArguments):
     """Which notes to list, and how many."""
 
-    limit: Annotated[int, Field(ge=1, le=50, description="Maximum number of notes of each kind.")] = 10
-    include: Annotated[
-        list[Part], Field(min_length=1, description="patterns, decisions, cross_project. Default: all.")
-    ] = ["patterns", "decisions", "cross_project"]
+    limit: int = Field(10, ge=1, le=50, description="Maximum number of notes of each kind.")
+    include: list[Part] = Field(
+        ["patterns", "decisions", "cross_project"],
+        min_length=1,
+        description="patterns, decisions, cross_project. Default: all.",
+    )
 
 
 class StructureArguments(AboutArguments):
     """How many files to list."""
 
-    limit: Annotated[int, Field(ge=1, le=1000, description="Maximum number of files.")] = 100
+    limit: int = Field(100, ge=1, le=1000, description="Maximum number of files.")
 
 
 class Noted(SmartIngested):

@@ -1,7 +1,5 @@
 """Finds contradicting memories: `contradictions`."""
 
-from typing import Annotated
-
 from pydantic import Field
 
 from vestige.cognition.evidence.evidence import weight
@@ -42,19 +40,17 @@ class Contradictions(Wire):
 class ContradictionsArguments(Arguments):
     """Topic, scope and time to check."""
 
-    topic: Annotated[
-        str | None,
-        Field(
-            min_length=1,
-            max_length=MAX_QUERY_CHARS,
-            description="Only memories about this topic. Default: all.",
-        ),
-    ] = None
+    topic: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_QUERY_CHARS,
+        description="Only memories about this topic. Default: all.",
+    )
     scope: ScopeBelow = None
-    as_of: Annotated[
-        Moment | None, Field(description="Check memories that were true at this time. Default: now.")
-    ] = None
-    limit: Annotated[int, Field(ge=1, le=1000, description="Maximum number of pairs.")] = 20
+    as_of: Moment | None = Field(
+        None, description="Check memories that were true at this time. Default: now."
+    )
+    limit: int = Field(20, ge=1, le=1000, description="Maximum number of pairs.")
 
 
 def render_contradictions(answer: Contradictions) -> str:

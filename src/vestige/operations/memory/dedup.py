@@ -76,11 +76,11 @@ class Duplicates(Wire):
 class DuplicatesArguments(Arguments):
     """Where to look, and the similarity of duplicates."""
 
-    similarity_threshold: Annotated[
-        float, Field(ge=0.5, le=1, description="Minimum similarity of any two memories in a cluster.")
-    ] = 0.80
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of clusters.")] = 20
-    tags: Annotated[Tags, Field(description="Only memories with any of these tags.")] = []
+    similarity_threshold: float = Field(
+        0.80, ge=0.5, le=1, description="Minimum similarity of any two memories in a cluster."
+    )
+    limit: int = Field(20, ge=1, le=100, description="Maximum number of clusters.")
+    tags: Tags = Field([], description="Only memories with any of these tags.")
     scope: ScopeBelow = None
 
 

@@ -171,27 +171,22 @@ class GraphView(Wire):
 class GraphArguments(Arguments):
     """Where to start, and how much to show."""
 
-    center_id: Annotated[
-        MemoryId | None, Field(description="Id of the memory in the centre. Default: the newest.")
-    ] = None
-    query: Annotated[
-        str | None,
-        Field(
-            min_length=1, max_length=MAX_QUERY_CHARS, description="Start from the best match of this query."
-        ),
-    ] = None
-    depth: Annotated[int, Field(ge=1, le=3, description="Maximum number of links from the centre.")] = 2
-    max_nodes: Annotated[int, Field(ge=1, le=200, description="Maximum number of memories.")] = 50
-    scope: Annotated[
-        Scope | None,
-        Field(
-            description="Only this scope and scopes below it. Default: with `center_id` everything you "
-            "have access to, else the current scope and what it inherits."
-        ),
-    ] = None
-    format: Annotated[
-        Format, Field(description="mermaid or svg also returns a drawing of the graph in `drawing`.")
-    ] = "json"
+    center_id: MemoryId | None = Field(
+        None, description="Id of the memory in the centre. Default: the newest."
+    )
+    query: str | None = Field(
+        None, min_length=1, max_length=MAX_QUERY_CHARS, description="Start from the best match of this query."
+    )
+    depth: int = Field(2, ge=1, le=3, description="Maximum number of links from the centre.")
+    max_nodes: int = Field(50, ge=1, le=200, description="Maximum number of memories.")
+    scope: Scope | None = Field(
+        None,
+        description="Only this scope and scopes below it. Default: with `center_id` everything you "
+        "have access to, else the current scope and what it inherits.",
+    )
+    format: Format = Field(
+        "json", description="mermaid or svg also returns a drawing of the graph in `drawing`."
+    )
 
 
 def render_graph(answer: GraphView) -> str:

@@ -218,19 +218,17 @@ def memory_get_batch(
 class ListArguments(FilterArguments):
     """Filter, order and page."""
 
-    limit: Annotated[int, Field(ge=1, le=200, description="Maximum number of memories.")] = 20
-    offset: Annotated[int, Field(ge=0, le=10_000_000, description="How many to skip.")] = 0
-    order: Annotated[
-        Order, Field(description="newest, oldest, due (next review first) or retention (weakest first).")
-    ] = Order.NEWEST
-    as_of: Annotated[Moment | None, Field(description="Only memories that were true at this time.")] = None
-    pinned: Annotated[bool | None, Field(description="true: only pinned memories; false: only others.")] = (
-        None
+    limit: int = Field(20, ge=1, le=200, description="Maximum number of memories.")
+    offset: int = Field(0, ge=0, le=10_000_000, description="How many to skip.")
+    order: Order = Field(
+        Order.NEWEST, description="newest, oldest, due (next review first) or retention (weakest first)."
     )
-    max_retention: Annotated[float | None, Field(ge=0, le=1, description="Maximum retention.")] = None
-    due: Annotated[bool, Field(description="Only memories that are true now and due for review.")] = False
-    current: Annotated[bool, Field(description="Only memories that are true now.")] = False
-    detail_level: Annotated[DetailLevel, Field(description="How much of each memory to show.")] = "summary"
+    as_of: Moment | None = Field(None, description="Only memories that were true at this time.")
+    pinned: bool | None = Field(None, description="true: only pinned memories; false: only others.")
+    max_retention: float | None = Field(None, ge=0, le=1, description="Maximum retention.")
+    due: bool = Field(False, description="Only memories that are true now and due for review.")
+    current: bool = Field(False, description="Only memories that are true now.")
+    detail_level: DetailLevel = Field("summary", description="How much of each memory to show.")
 
 
 @registry.operation(

@@ -66,7 +66,7 @@ class Insights(Wire):
 class InsightsArguments(Arguments):
     """Scope and limit."""
 
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of insights.")] = 20
+    limit: int = Field(20, ge=1, le=100, description="Maximum number of insights.")
     scope: ExactScope = None
 
 

@@ -1,7 +1,6 @@
 """Predicting which memories are needed next: `predict`."""
 
 from datetime import datetime
-from typing import Annotated
 
 from pydantic import Field
 
@@ -21,16 +20,16 @@ PREVIEW_CHARS = 200
 class PredictionContext(Arguments):
     """The caller's current work."""
 
-    current_file: Annotated[str | None, Field(max_length=1000, description="Current file.")] = None
-    current_topics: Annotated[Names, Field(description="Current topics.")] = []
-    codebase: Annotated[str | None, Field(max_length=200, description="Current codebase.")] = None
+    current_file: str | None = Field(None, max_length=1000, description="Current file.")
+    current_topics: Names = Field([], description="Current topics.")
+    codebase: str | None = Field(None, max_length=200, description="Current codebase.")
 
 
 class PredictArguments(Arguments):
     """The caller's current work, and how much to predict."""
 
-    context: Annotated[PredictionContext | None, Field(description="Your current work.")] = None
-    limit: Annotated[int, Field(ge=1, le=20, description="Maximum number of memories.")] = 5
+    context: PredictionContext | None = Field(None, description="Your current work.")
+    limit: int = Field(5, ge=1, le=20, description="Maximum number of memories.")
     scope: ExactScope = None
 
 

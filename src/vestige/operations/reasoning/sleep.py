@@ -23,16 +23,15 @@ SHOWN_LINKS = 20
 class DreamArguments(Arguments):
     """How many memories to replay, and where."""
 
-    memory_count: Annotated[
-        int | None,
-        Field(ge=5, le=500, description="Maximum number of memories to replay. Default: the setting (50)."),
-    ] = None
-    min_similarity: Annotated[
-        float, Field(ge=0.1, le=1, description="Minimum similarity of linked memories.")
-    ] = LEAST_SIMILARITY
-    links_per_memory: Annotated[
-        int, Field(ge=0, le=10, description="Maximum number of new links per memory; 0 creates none.")
-    ] = LINKS_EACH
+    memory_count: int | None = Field(
+        None, ge=5, le=500, description="Maximum number of memories to replay. Default: the setting (50)."
+    )
+    min_similarity: float = Field(
+        LEAST_SIMILARITY, ge=0.1, le=1, description="Minimum similarity of linked memories."
+    )
+    links_per_memory: int = Field(
+        LINKS_EACH, ge=0, le=10, description="Maximum number of new links per memory; 0 creates none."
+    )
     scope: ExactScope = None
 
 

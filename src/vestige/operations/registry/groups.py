@@ -158,7 +158,7 @@ registry.group(
 registry.group(
     "keys",
     title="API keys",
-    description=("API keys for network clients: create, list, revoke, rotate."),
+    description="API keys for network clients: create, list, revoke, rotate.",
     actions={action: f"keys.{action}" for action in ("create", "list", "revoke", "rotate")},
 )
 

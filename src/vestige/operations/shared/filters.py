@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated
 
 from pydantic import Field
 
@@ -49,19 +48,17 @@ class FilterArguments(Arguments):
     """Which memories to include; an omitted argument does not filter."""
 
     scope: ScopeTree = None
-    tags: Annotated[Tags, Field(description="Only memories with any of these tags.")] = []
-    tags_all: Annotated[Tags, Field(description="Only memories with all of these tags.")] = []
-    include_types: Annotated[Names, Field(description="Only these node types.")] = []
-    exclude_types: Annotated[Names, Field(description="Not these node types.")] = []
-    domains: Annotated[Names, Field(description="Only these domains.")] = []
-    source: Annotated[str | None, Field(description="Only memories from this source.")] = None
-    author: Annotated[str | None, Field(description="Only memories by this author.")] = None
-    thread: Annotated[str | None, Field(description="Only memories from this thread.")] = None
-    created_from: Annotated[
-        Moment | None, Field(description="Only memories stored at or after this time.")
-    ] = None
+    tags: Tags = Field([], description="Only memories with any of these tags.")
+    tags_all: Tags = Field([], description="Only memories with all of these tags.")
+    include_types: Names = Field([], description="Only these node types.")
+    exclude_types: Names = Field([], description="Not these node types.")
+    domains: Names = Field([], description="Only these domains.")
+    source: str | None = Field(None, description="Only memories from this source.")
+    author: str | None = Field(None, description="Only memories by this author.")
+    thread: str | None = Field(None, description="Only memories from this thread.")
+    created_from: Moment | None = Field(None, description="Only memories stored at or after this time.")
     created_to: StoredBefore = None
-    min_retention: Annotated[float | None, Field(ge=0, le=1, description="Minimum retention.")] = None
+    min_retention: float | None = Field(None, ge=0, le=1, description="Minimum retention.")
 
     def narrow(self, call: Call, where: Filter) -> Filter:
         """The filter, narrowed by these arguments."""
