@@ -15,31 +15,21 @@ from vestige.operations.registry.arguments import Arguments, EndMoment, ExactSco
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
 from vestige.operations.shared.text import day, table
+from vestige.store.contract import changes
 from vestige.store.contract.answers import LogQuery
-from vestige.store.contract.changes import (
-    CARRIED,
-    CREATED,
-    DROPPED,
-    LINKED,
-    PUT,
-    REMARKED,
-    STATE,
-    TUNED,
-    UNLINKED,
-)
 from vestige.store.filter_rule import stands
 
 CHANGES = {
-    CREATED: "created",
+    changes.CREATED: "created",
     "memory.deleted": "deleted",
-    REMARKED: "remarked",
-    CARRIED: "brought along",
-    STATE: "state",
-    LINKED: "linked",
-    UNLINKED: "unlinked",
-    PUT: "kept",
-    DROPPED: "dropped",
-    TUNED: "tuned",
+    changes.REMARKED: "remarked",
+    changes.CARRIED: "brought along",
+    changes.STATE: "state",
+    changes.LINKED: "linked",
+    changes.UNLINKED: "unlinked",
+    changes.PUT: "kept",
+    changes.DROPPED: "dropped",
+    changes.TUNED: "tuned",
 }
 """Names of event kinds in answers; revisions are named by their reason."""
 SHOWN = Filter(include_suppressed=False)
@@ -177,8 +167,8 @@ def _query(call: Call, asked: ChangelogArguments) -> LogQuery:
 def _view(event: LogEvent, record: Record | None) -> ChangeView:
     payload = event.payload
     before, after = _states(event)
-    is_link = event.kind in (LINKED, UNLINKED)
-    is_document = event.kind in (PUT, DROPPED)
+    is_link = event.kind in (changes.LINKED, changes.UNLINKED)
+    is_document = event.kind in (changes.PUT, changes.DROPPED)
     return ChangeView(
         position=event.position,
         timestamp=event.at,
@@ -203,14 +193,14 @@ def _change(event: LogEvent) -> str:
     if event.kind == "memory.revised":
         reason = event.payload.get("reason")
         return reason if reason in ("superseded", "merged") else "revised"
-    if event.kind == PUT and event.payload["kind"] in RUNS:
+    if event.kind == changes.PUT and event.payload["kind"] in RUNS:
         return RUNS[event.payload["kind"]]
     return CHANGES.get(event.kind, event.kind)
 
 
 def _states(event: LogEvent) -> tuple[str | None, str | None]:
     """The states before and after; evidence events include them."""
-    if event.kind == STATE:
+    if event.kind == changes.STATE:
         return event.payload["from"], event.payload["to"]
     before, after = event.payload.get("state", (None, None))
     return before, after

@@ -6,15 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from vestige.core.errors import StoreError
-from vestige.engine.care.doctor import (
-    OPENING,
-    DoctorFinding,
-    DoctorReport,
-    doctor,
-    post_mortem,
-    repairs,
-    severity_of,
-)
+from vestige.engine.care.doctor import OPENING, DoctorReport, doctor, post_mortem, repairs, severity_of
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Switch, Wire
 from vestige.operations.registry.registry import registry
@@ -124,24 +116,11 @@ def view(report: DoctorReport, salvage: str = FROM_FILE) -> Examined:
     )
     return Examined(
         status=status,
-        findings=[_view(one) for one in report.findings],
+        findings=[FindingView.of(one.trouble, repaired=one.repaired) for one in report.findings],
         checked=list(report.checked),
         versions=report.versions,
         processes=[str(who) for who in report.others],
         message=_message(report, salvage),
-    )
-
-
-def _view(one: DoctorFinding) -> FindingView:
-    trouble = one.trouble
-    return FindingView(
-        check=trouble.check,
-        severity=trouble.severity,
-        message=trouble.message,
-        count=trouble.count,
-        ids=list(trouble.ids),
-        repair=trouble.repair,
-        repaired=one.repaired,
     )
 
 

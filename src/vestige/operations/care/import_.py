@@ -1,7 +1,6 @@
 """Importing memories from a file: `import`."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -247,7 +246,7 @@ def _imported(
         imported=sum(one.imported for one in tallies),
         present=sum(one.present for one in tallies),
         left=sum(one.left for one in tallies),
-        by_kind={kind: TallyView(**asdict(one)) for kind, one in outcome.tallies.items()},
+        by_kind={kind: TallyView.of(one) for kind, one in outcome.tallies.items()},
         reasons=_said(outcome.left),
         examples=_said(outcome.examples),
         notes=_said(outcome.notes),
@@ -258,4 +257,4 @@ def _imported(
 
 
 def _said(said: Sequence[ImportNote]) -> list[SaidView]:
-    return [SaidView(**asdict(one)) for one in said[:SHOWN]]
+    return [SaidView.of(one) for one in said[:SHOWN]]

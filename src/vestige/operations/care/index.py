@@ -1,12 +1,9 @@
 """Vector index files: `index.status`, `index.rebuild`."""
 
-from dataclasses import asdict
-
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.text import count, fields
-from vestige.store.contract.answers import IndexStatus
 
 
 class IndexView(Wire):
@@ -38,10 +35,6 @@ def render_index(view: IndexView) -> str:
     return "\n".join([text, *notes, *advice])
 
 
-def _view(status: IndexStatus) -> IndexView:
-    return IndexView(**asdict(status))
-
-
 @registry.operation(
     "index.status",
     permission="admin",
@@ -58,7 +51,7 @@ def index_status(call: Call) -> IndexView:
     A small store has none. Index files only save time and memory: searches return the same results without
     them. PostgreSQL has its own index instead.
     """
-    return _view(call.engine.store.index_status())
+    return IndexView.of(call.engine.store.index_status())
 
 
 @registry.operation(
@@ -75,4 +68,4 @@ def index_rebuild(call: Call) -> IndexView:
 
     Intact files stay; memories and vectors are only read.
     """
-    return _view(call.engine.store.rebuild_index())
+    return IndexView.of(call.engine.store.rebuild_index())

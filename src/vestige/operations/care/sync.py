@@ -77,24 +77,12 @@ def sync_stores(
     synchronised one, a network share, a USB stick.
     """
     done = sync(call, Path(folder))
-    return SyncedView(
+    return SyncedView.of(
+        done,
+        success=True,
         folder=str(done.folder),
         file=done.file.name,
-        met=[
-            MetView(
-                file=one.file,
-                state=one.state,
-                added=one.added,
-                changed=one.changed,
-                ended=one.ended,
-                reason=one.reason,
-            )
-            for one in done.peers
-        ],
+        met=[MetView.of(one) for one in done.peers],
         memories=done.contents.memories,
-        written=done.written,
-        removed=list(done.removed),
         secrets=view_holdings(done.holdings),
-        embedded=done.embedded,
-        note=done.note,
     )

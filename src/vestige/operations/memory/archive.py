@@ -10,17 +10,7 @@ from vestige.cognition.fsrs.suppression import reach
 from vestige.core.documents import Document
 from vestige.core.models import Record
 from vestige.engine.context import Call
-from vestige.engine.memory.archive import (
-    LEAST,
-    ArchiveRun,
-    FadedMemories,
-    GcQuery,
-    RestoredMemories,
-    archive,
-    archives,
-    find_faded,
-    undo,
-)
+from vestige.engine.memory import archive
 from vestige.operations.registry.arguments import Arguments, ScopeTree, Switch, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
@@ -104,7 +94,7 @@ class GcArguments(Arguments):
     """Which memories to archive, and whether to do it."""
 
     min_retention: float = Field(
-        LEAST,
+        archive.LEAST,
         ge=0,
         le=1,
         description="Archive memories with an accessibility below this: retention reduced by suppression.",
@@ -155,18 +145,18 @@ def gc(call: Call, asked: GcArguments) -> Collected:
     retrieved in the last 30 days or not yet due for review, or memories whose suppression can still be
     reversed. An archived memory can only be read by its id.
     """
-    wanted = GcQuery(
+    wanted = archive.GcQuery(
         scope=used(call, asked.scope),
         below=asked.min_retention,
         max_age_days=asked.max_age_days,
         even_most=asked.even_most,
     )
     if asked.dry_run:
-        return _shown(call, wanted, find_faded(call, wanted))
-    return _collected(wanted, archive(call, wanted))
+        return _shown(call, wanted, archive.find_faded(call, wanted))
+    return _collected(wanted, archive.archive(call, wanted))
 
 
-def _shown(call: Call, asked: GcQuery, there: FadedMemories) -> Collected:
+def _shown(call: Call, asked: archive.GcQuery, there: archive.FadedMemories) -> Collected:
     now, found = call.engine.now(), len(there.candidates)
     return Collected(
         dry_run=True,
@@ -185,7 +175,7 @@ def _found(found: int, memories: int, scope: str, *, by: str = "dry_run: false")
     return f"{found} of {count(memories, 'memory')} in {scope} can be archived; `{by}` archives them."
 
 
-def _collected(asked: GcQuery, run: ArchiveRun) -> Collected:
+def _collected(asked: archive.GcQuery, run: archive.ArchiveRun) -> Collected:
     taken = len(run.taken)
     back = f"`archive undo {run.archive_id}` restores {'it' if taken == 1 else 'them'}"
     more = (
@@ -202,20 +192,15 @@ def _collected(asked: GcQuery, run: ArchiveRun) -> Collected:
     )
 
 
-def _asked(asked: GcQuery) -> dict[str, Any]:  # Any: fields of the answer
+def _asked(asked: archive.GcQuery) -> dict[str, Any]:  # Any: fields of the answer
     return {"scope": asked.scope, "min_retention": asked.below, "max_age_days": asked.max_age_days}
 
 
 def _faded_view(record: Record, now: datetime) -> FadedView:
     memory = record.memory
-    return FadedView(
-        id=memory.id,
+    return FadedView.of(
+        memory,
         content_preview=None if memory.suppression_count else clip(memory.content, PREVIEW_CHARS),
-        node_type=memory.node_type,
-        tags=list(memory.tags),
-        source=memory.source,
-        author=memory.author,
-        created_at=memory.created_at,
         retention=round(retention_of(record.strength, now), 4),
         accessibility=round(reach(record, now), 4),
     )
@@ -229,7 +214,7 @@ def archive_list(
 ) -> ArchivesView:
     """List the runs of `gc` with the ids they archived; read one with `memory get`."""
     in_scope = used(call, scope)
-    runs = archives(call, in_scope, limit=limit)
+    runs = archive.archives(call, in_scope, limit=limit)
     return ArchivesView(scope=in_scope, archives=[_archive_view(run) for run in runs])
 
 
@@ -258,7 +243,7 @@ def archive_undo(
 
     A text that was stored again in the meantime then exists twice; `duplicates` in the answer names both ids.
     """
-    done = undo(call, id)
+    done = archive.undo(call, id)
     return RestoredView(
         archive_id=done.archive_id,
         restored=list(done.ids),
@@ -268,7 +253,7 @@ def archive_undo(
     )
 
 
-def _duplicates_note(done: RestoredMemories) -> str:
+def _duplicates_note(done: archive.RestoredMemories) -> str:
     twice = len(done.duplicates)
     if not twice:
         return ""

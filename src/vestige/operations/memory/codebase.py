@@ -270,10 +270,7 @@ def codebase_structure(call: Call, asked: StructureArguments) -> Structure:
         codebase=name,
         scope=used(call, asked.scope),
         total=len(files),
-        files=[
-            FileView(path=one.path, patterns=one.patterns, decisions=one.decisions)
-            for one in files[: asked.limit]
-        ],
+        files=[FileView.of(one) for one in files[: asked.limit]],
     )
 
 

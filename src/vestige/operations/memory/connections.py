@@ -288,16 +288,10 @@ def memory_unlink(
 
 def _connected(record: Record, now: datetime) -> ConnectedView:
     memory = record.memory
-    return ConnectedView(
-        id=memory.id,
+    return ConnectedView.of(
+        memory,
         preview=clip(memory.content, PREVIEW_CHARS),
-        node_type=memory.node_type,
-        scope=memory.scope,
         retention=round(retention_of(record.strength, now), 4),
-        created_at=memory.created_at,
-        source=memory.source,
-        author=memory.author,
-        superseded_by=memory.superseded_by,
     )
 
 

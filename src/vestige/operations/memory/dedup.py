@@ -8,7 +8,7 @@ from pydantic import Field
 
 from vestige.cognition.evidence.duplicates import MOST_MEMBERS
 from vestige.cognition.fsrs.strength import retention_of
-from vestige.core.models import Filter, Memory, Record
+from vestige.core.models import Filter, Record
 from vestige.engine.context import Call, require_scope
 from vestige.engine.memory import merge
 from vestige.engine.memory.duplicates import DuplicateCluster, find_duplicates
@@ -231,15 +231,11 @@ def _cluster_view(cluster: DuplicateCluster, now: datetime) -> ClusterView:
 
 def _duplicate_view(record: Record, similarity: float, now: datetime) -> DuplicateView:
     memory = record.memory
-    return DuplicateView(
-        id=memory.id,
+    return DuplicateView.of(
+        memory,
         content_preview=clip(memory.content, PREVIEW_CHARS),
         retention=round(retention_of(record.strength, now), 4),
-        created_at=memory.created_at,
-        tags=list(memory.tags),
         similarity_to_anchor=round(similarity, 4),
-        source=memory.source,
-        author=memory.author,
     )
 
 
@@ -254,31 +250,12 @@ def dedup_plan(
     """
     plan = merge.plan(call, ids)
     merged = plan.merged
-    return Planned(
+    return Planned.of(
+        merged,
+        action="plan",
         plan_id=plan.plan_id,
-        scope=merged.scope,
-        content=merged.content,
-        phrasings=list(merged.phrasings),
-        tags=list(merged.tags),
-        node_type=merged.node_type,
-        valid_from=merged.valid_from,
-        valid_until=merged.valid_until,
-        parts=[_part_view(part.memory, merged) for part in plan.parts],
+        parts=[PartView.of(part.memory, ends_at=merged.valid_from) for part in plan.parts],
         warning="Too long to be checked for contradictions." if plan.unchecked else None,
-    )
-
-
-def _part_view(part: Memory, merged: Memory) -> PartView:
-    return PartView(
-        id=part.id,
-        content=part.content,
-        tags=list(part.tags),
-        created_at=part.created_at,
-        source=part.source,
-        author=part.author,
-        valid_from=part.valid_from,
-        revision=part.revision,
-        ends_at=merged.valid_from,
     )
 
 

@@ -267,22 +267,14 @@ def _centre(call: Call, asked: GraphArguments) -> tuple[Record | None, Filter]:
 def _node(record: Record, drawn: Graph, now: datetime) -> NodeView:
     memory = record.memory
     x, y = drawn.places[memory.id]
-    return NodeView(
-        id=memory.id,
+    return NodeView.of(
+        memory,
         label=clip(memory.content, LABEL_CHARS),
         type=memory.node_type,
         retention=round(retention_of(record.strength, now), 4),
-        tags=list(memory.tags),
-        scope=memory.scope,
-        created_at=memory.created_at,
-        source=memory.source,
-        author=memory.author,
-        superseded_by=memory.superseded_by,
         x=round(x, 1),
         y=round(y, 1),
         is_center=memory.id == drawn.records[0].memory.id,
-        suppression_count=memory.suppression_count,
-        suppressed_at=memory.suppressed_at,
     )
 
 

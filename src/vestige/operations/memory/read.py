@@ -1,21 +1,12 @@
 """Operations that read memories: the reading actions of the tool `memory`."""
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from vestige.cognition.fsrs.strength import (
-    ACTIVE_FROM,
-    DORMANT_FROM,
-    SILENT_FROM,
-    accessibility,
-    retention_of,
-    retrieval_of,
-    state,
-)
-from vestige.core.models import Filter, MemoryState, Order, Revision
+from vestige.cognition.fsrs import strength
+from vestige.core.models import Filter, MemoryState, Order
 from vestige.engine.context import Call
 from vestige.engine.ingest.importance import encodings
 from vestige.engine.memory.states import transitions
@@ -190,7 +181,7 @@ def memory_get(call: Call, id: MemoryId) -> Got:
     return Got(
         node=view(record, call.engine.now()),
         edges=[edge_view(edge) for edge in edges],
-        importance=EncodedView(**asdict(judged)) if judged else None,
+        importance=EncodedView.of(judged) if judged else None,
     )
 
 
@@ -265,23 +256,25 @@ def memory_list(call: Call, asked: ListArguments) -> Listed:
 def memory_state(call: Call, id: MemoryId) -> StateView:
     """Show how accessible a memory is, and why."""
     record, now = load(call, id), call.engine.now()
-    kept = retention_of(record.strength, now)
-    accessible = float(accessibility(kept, record.memory.suppression_count))
+    kept = strength.retention_of(record.strength, now)
+    accessible = float(strength.accessibility(kept, record.memory.suppression_count))
+    state = strength.state(accessible)
     return StateView(
         id=id,
-        state=state(accessible).value,
+        state=state.value,
         accessibility=round(accessible, 4),
-        description=DESCRIPTIONS[state(accessible)],
+        description=DESCRIPTIONS[state],
         components={
             "retention": round(kept, 4),
-            "retrieval": round(retrieval_of(record.strength, now), 4),
+            "retrieval": round(strength.retrieval_of(record.strength, now), 4),
             "storage": round(min(1.0, record.strength.storage / 10), 4),
         },
-        thresholds={"active": ACTIVE_FROM, "dormant": DORMANT_FROM, "silent": SILENT_FROM},
-        transitions=[
-            TransitionView(at=one.at, before=one.before, after=one.after, reason=one.reason)
-            for one in transitions(call, id)[-MOST_TRANSITIONS:]
-        ],
+        thresholds={
+            "active": strength.ACTIVE_FROM,
+            "dormant": strength.DORMANT_FROM,
+            "silent": strength.SILENT_FROM,
+        },
+        transitions=[TransitionView.of(one) for one in transitions(call, id)[-MOST_TRANSITIONS:]],
     )
 
 
@@ -295,25 +288,16 @@ def memory_history(
 ) -> History:
     """Show a memory's earlier revisions and its logged events."""
     record = load(call, id)
-    revisions = call.engine.store.history(id, access=call.access)
     log = events_of(call, id)
     return History(
         id=id,
         current_revision=record.memory.revision,
         total_events=len(log),
-        revisions=[_revision_view(revision) for revision in revisions],
+        revisions=[
+            RevisionView.of(
+                one.memory, recorded_at=one.recorded_at, ended_at=one.ended_at, ended_by=one.reason
+            )
+            for one in call.engine.store.history(id, access=call.access)
+        ],
         events=[EventView(at=e.at, kind=e.kind, details=dict(e.payload)) for e in log[-limit:]],
-    )
-
-
-def _revision_view(revision: Revision) -> RevisionView:
-    return RevisionView(
-        revision=revision.memory.revision,
-        content=revision.memory.content,
-        tags=list(revision.memory.tags),
-        recorded_at=revision.recorded_at,
-        ended_at=revision.ended_at,
-        ended_by=revision.reason,
-        valid_from=revision.memory.valid_from,
-        valid_until=revision.memory.valid_until,
     )

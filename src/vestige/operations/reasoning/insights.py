@@ -168,11 +168,4 @@ def _run_view(row: RunRecord) -> RunView:
     plain = {
         name: number for name, number in row.body.items() if name not in ("turn", "steps", "duration_ms")
     }
-    return RunView(
-        id=row.id,
-        kind=row.kind,
-        at=row.at,
-        scope=row.scope,
-        counts={**plain, **steps},
-        duration_ms=row.body.get("duration_ms"),
-    )
+    return RunView.of(row, counts={**plain, **steps}, duration_ms=row.body.get("duration_ms"))

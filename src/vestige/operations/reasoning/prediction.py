@@ -125,15 +125,12 @@ def predict_next(call: Call, asked: PredictArguments) -> Predictions:
 
 def _view(one: Prediction) -> PredictionView:
     memory = one.record.memory
-    return PredictionView(
+    return PredictionView.of(
+        memory,
         memory_id=memory.id,
         preview=preview(memory.content, PREVIEW_CHARS),
         confidence=round(one.confidence, 4),
         reasons=list(one.reasons),
-        node_type=memory.node_type,
-        scope=memory.scope,
-        source=memory.source,
-        created_at=memory.created_at,
     )
 
 

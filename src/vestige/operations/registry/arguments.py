@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -31,6 +31,13 @@ class Wire(BaseModel):
     def exit_code(self) -> int:
         """Exit code of the command line after this answer."""
         return 0
+
+    @classmethod
+    def of(cls, source: object, **others: Any) -> Self:
+        """The view of a source: its attributes with the names of the fields, except those given as others."""
+        return cls(
+            **others, **{name: getattr(source, name) for name in cls.model_fields if name not in others}
+        )
 
     def wire(self) -> dict[str, Any]:
         """This value as JSON-able data."""
