@@ -14,17 +14,16 @@ from vestige.client.connection import Connection, Part
 class MemoryOperations(Part):
     """Operations on memory."""
 
-    def list(
-        self, *, scope: str | None = None, tags: Sequence[str] | None = None,
-        tags_all: Sequence[str] | None = None, include_types: Sequence[str] | None = None,
-        exclude_types: Sequence[str] | None = None, domains: Sequence[str] | None = None,
-        source: str | None = None, author: str | None = None, thread: str | None = None,
-        created_from: values.Moment | None = None, created_to: values.Moment | None = None,
-        min_retention: float | None = None, limit: int | None = None, offset: int | None = None,
-        order: values.Order | None = None, as_of: values.Moment | None = None, pinned: bool | None = None,
-        max_retention: float | None = None, due: bool | None = None, current: bool | None = None,
-        detail_level: Literal["brief", "summary", "full"] | None = None,
-    ) -> values.Listed:
+    def list(self, *, scope: str | None = None, tags: Sequence[str] | None = None,
+             tags_all: Sequence[str] | None = None, include_types: Sequence[str] | None = None,
+             exclude_types: Sequence[str] | None = None, domains: Sequence[str] | None = None,
+             source: str | None = None, author: str | None = None, thread: str | None = None,
+             created_from: values.Moment | None = None, created_to: values.Moment | None = None,
+             min_retention: float | None = None, limit: int | None = None, offset: int | None = None,
+             order: values.Order | None = None, as_of: values.Moment | None = None,
+             pinned: bool | None = None, max_retention: float | None = None, due: bool | None = None,
+             current: bool | None = None, detail_level: Literal["brief", "summary", "full"] | None = None,
+             ) -> values.Listed:
         """List memories without searching: newest, oldest, due or fading.
 
         Without `scope`: the current scope and what it inherits. Superseded and expired memories are included;
@@ -56,9 +55,8 @@ class MemoryOperations(Part):
         `ids`: Ids of the memories."""
         return self._connection.ask("GET", "/memories/batch", locals(), repeatable=True)
 
-    def edit(
-        self, id: str, content: str, *, secrets: Literal["refuse", "redact", "allow"] | None = None,
-    ) -> values.Changed:
+    def edit(self, id: str, content: str, *, secrets: Literal["refuse", "redact", "allow"] | None = None,
+             ) -> values.Changed:
         """Replace a memory's text; the old text stays in its history as a revision.
 
         Links and other wordings are kept. A validity window that came from the old text is dropped. An edit
@@ -71,10 +69,8 @@ class MemoryOperations(Part):
         memory.secrets."""
         return self._connection.ask("PUT", "/memories/{id}", locals())
 
-    def delete(
-        self, id: str, *, even_pinned: bool | None = None, with_merges: bool | None = None,
-        with_parts: bool | None = None,
-    ) -> values.Deleted:
+    def delete(self, id: str, *, even_pinned: bool | None = None, with_merges: bool | None = None,
+               with_parts: bool | None = None) -> values.Deleted:
         """Delete a memory for good: its text, revisions, wordings, vectors and links.
 
         Only a tombstone without content stays, so that no sync brings it back. What it had superseded or
@@ -98,10 +94,8 @@ class MemoryOperations(Part):
         `id`: Id of the memory. `limit`: Maximum number of events, the latest ones."""
         return self._connection.ask("GET", "/memories/{id}/history", locals(), repeatable=True)
 
-    def tag(
-        self, id: str, *, add: Sequence[str] | None = None, remove: Sequence[str] | None = None,
-        secrets: Literal["refuse", "redact", "allow"] | None = None,
-    ) -> values.Changed:
+    def tag(self, id: str, *, add: Sequence[str] | None = None, remove: Sequence[str] | None = None,
+            secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.Changed:
         """Add or remove tags of a memory.
 
         `id`: Id of the memory. `add`: Tags to add. `remove`: Tags to remove. `secrets`: If the text contains
@@ -109,10 +103,8 @@ class MemoryOperations(Part):
         setting memory.secrets."""
         return self._connection.ask("POST", "/memories/{id}/tags", locals())
 
-    def rename_tag(
-        self, tag: str, to: str, *, scope: str | None = None,
-        secrets: Literal["refuse", "redact", "allow"] | None = None,
-    ) -> values.Renamed:
+    def rename_tag(self, tag: str, to: str, *, scope: str | None = None,
+                   secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.Renamed:
         """Rename a tag on every memory in the scope; if the new name exists, the two tags are merged.
 
         `tag`: Current name of the tag. `to`: New name of the tag. `scope`: Only this scope and scopes below
@@ -133,9 +125,8 @@ class MemoryOperations(Part):
         `id`: Id of the memory."""
         return self._connection.ask("DELETE", "/memories/{id}/pin", locals())
 
-    def set_validity(
-        self, id: str, *, valid_from: values.Moment | None = None, valid_until: values.Moment | None = None,
-    ) -> values.Changed:
+    def set_validity(self, id: str, *, valid_from: values.Moment | None = None,
+                     valid_until: values.Moment | None = None) -> values.Changed:
         """Set the time range in which a memory is true.
 
         An omitted end stays as it is; null removes it. With neither, both ends are removed and it is true
@@ -167,11 +158,9 @@ class MemoryOperations(Part):
         `id`: Id of the memory."""
         return self._connection.ask("POST", "/memories/{id}/useful", locals())
 
-    def link(
-        self, id: str, target: str, *,
-        type: Literal["user_defined", "causal", "part_of", "spatial", "contradicts"] | None = None,
-        weight: float | None = None,
-    ) -> values.LinkChanged:
+    def link(self, id: str, target: str, *,
+             type: Literal["user_defined", "causal", "part_of", "spatial", "contradicts"] | None = None,
+             weight: float | None = None) -> values.LinkChanged:
         """Link two memories: a search that finds one may also return the other.
 
         A link made this way never fades. Linking again sets the weight.
@@ -249,12 +238,10 @@ class DedupOperations(Part):
 class IntentionOperations(Part):
     """Operations on intention."""
 
-    def set(
-        self, description: str, *, trigger: values.TriggerArguments | None = None,
-        priority: Literal["low", "normal", "high", "critical"] | None = None,
-        deadline: values.Moment | None = None, scope: str | None = None,
-        secrets: Literal["refuse", "redact", "allow"] | None = None,
-    ) -> values.IntentionSet:
+    def set(self, description: str, *, trigger: values.TriggerArguments | None = None,
+            priority: Literal["low", "normal", "high", "critical"] | None = None,
+            deadline: values.Moment | None = None, scope: str | None = None,
+            secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.IntentionSet:
         """Set a reminder: what to do later, and what triggers it.
 
         A trigger is a time (`at`, `in_minutes`), a context (`codebase`, `file_pattern`, `topic`: all that are
@@ -272,10 +259,9 @@ class IntentionOperations(Part):
         memory.secrets."""
         return self._connection.ask("POST", "/intentions", locals())
 
-    def list(
-        self, filter_status: Literal["active", "due", "open", "snoozed", "fulfilled", "cancelled", "all"]
-        | None = None, *, limit: int | None = None, scope: str | None = None,
-    ) -> values.IntentionsListed:
+    def list(self,
+             filter_status: Literal["active", "due", "open", "snoozed", "fulfilled", "cancelled", "all"]
+        | None = None, *, limit: int | None = None, scope: str | None = None) -> values.IntentionsListed:
         """List intentions: triggered ones, then by next time. Ended ones are listed for 30 days.
 
         `limit`: Maximum number of intentions. `scope`: Only this scope. Default: the current scope and what
@@ -283,10 +269,9 @@ class IntentionOperations(Part):
         not ended."""
         return self._connection.ask("GET", "/intentions", locals(), repeatable=True)
 
-    def check(
-        self, *, limit: int | None = None, scope: str | None = None,
-        context: values.CheckContext | None = None, include_snoozed: bool | None = None,
-    ) -> values.IntentionsChecked:
+    def check(self, *, limit: int | None = None, scope: str | None = None,
+              context: values.CheckContext | None = None, include_snoozed: bool | None = None,
+              ) -> values.IntentionsChecked:
         """Return the intentions triggered now: by the clock, by this context, or by an event.
 
         Each is reported at most five times, at least half an hour apart, until it is completed, snoozed or
@@ -298,14 +283,12 @@ class IntentionOperations(Part):
         pending."""
         return self._connection.ask("POST", "/intentions/check", locals(), repeatable=True)
 
-    def update(
-        self, id: str, status: Literal["complete", "snooze", "cancel", "resume"] | None = None, *,
-        snooze_minutes: int | None = None, snooze_until: values.Moment | None = None,
-        description: str | None = None, trigger: values.TriggerArguments | None = None,
-        priority: Literal["low", "normal", "high", "critical"] | None = None,
-        deadline: values.Moment | None = None, clear_deadline: bool | None = None,
-        secrets: Literal["refuse", "redact", "allow"] | None = None,
-    ) -> values.IntentionUpdated:
+    def update(self, id: str, status: Literal["complete", "snooze", "cancel", "resume"] | None = None, *,
+               snooze_minutes: int | None = None, snooze_until: values.Moment | None = None,
+               description: str | None = None, trigger: values.TriggerArguments | None = None,
+               priority: Literal["low", "normal", "high", "critical"] | None = None,
+               deadline: values.Moment | None = None, clear_deadline: bool | None = None,
+               secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.IntentionUpdated:
         """Complete, snooze, cancel, resume or edit an intention.
 
         A recurring one waits for its next time when completed; `cancel` ends it. A snoozed one rests for
@@ -329,10 +312,9 @@ class IntentionOperations(Part):
 class CodebaseOperations(Part):
     """Operations on codebase."""
 
-    def get_context(
-        self, codebase: str | None = None, *, scope: str | None = None, limit: int | None = None,
-        include: Sequence[Literal["patterns", "decisions", "cross_project"]] | None = None,
-    ) -> values.CodebaseContext:
+    def get_context(self, codebase: str | None = None, *, scope: str | None = None, limit: int | None = None,
+                    include: Sequence[Literal["patterns", "decisions", "cross_project"]] | None = None,
+                    ) -> values.CodebaseContext:
         """List the current patterns and decisions of a codebase, strongest first.
 
         `crossProject` lists patterns of other codebases that apply here too, with the codebases that have
@@ -344,20 +326,17 @@ class CodebaseOperations(Part):
         patterns, decisions, cross_project. Default: all."""
         return self._connection.ask("GET", "/codebase", locals(), repeatable=True)
 
-    def structure(
-        self, codebase: str | None = None, *, scope: str | None = None, limit: int | None = None,
-    ) -> values.Structure:
+    def structure(self, codebase: str | None = None, *, scope: str | None = None, limit: int | None = None,
+                  ) -> values.Structure:
         """List the files named by the patterns and decisions of a codebase, most named first.
 
         `codebase`: Name of the codebase. Default: the current one. `scope`: Only this scope. Default: the
         current scope and what it inherits. `limit`: Maximum number of files."""
         return self._connection.ask("GET", "/codebase/structure", locals(), repeatable=True)
 
-    def remember_pattern(
-        self, name: str, description: str, *, files: Sequence[str] | None = None,
-        codebase: str | None = None, scope: str | None = None,
-        secrets: Literal["refuse", "redact", "allow"] | None = None,
-    ) -> values.Noted:
+    def remember_pattern(self, name: str, description: str, *, files: Sequence[str] | None = None,
+                         codebase: str | None = None, scope: str | None = None,
+                         secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.Noted:
         """Remember a pattern: how something is done in a codebase.
 
         It passes the same gate as `smart_ingest`: a repeated pattern is strengthened, a corrected one
@@ -369,12 +348,10 @@ class CodebaseOperations(Part):
         memory.secrets. `name`: Name of the pattern. `description`: What is done, and when."""
         return self._connection.ask("POST", "/codebase/patterns", locals())
 
-    def remember_decision(
-        self, decision: str, rationale: str, *, files: Sequence[str] | None = None,
-        codebase: str | None = None, scope: str | None = None,
-        secrets: Literal["refuse", "redact", "allow"] | None = None,
-        alternatives: Sequence[str] | None = None,
-    ) -> values.Noted:
+    def remember_decision(self, decision: str, rationale: str, *, files: Sequence[str] | None = None,
+                          codebase: str | None = None, scope: str | None = None,
+                          secrets: Literal["refuse", "redact", "allow"] | None = None,
+                          alternatives: Sequence[str] | None = None) -> values.Noted:
         """Remember a decision about a codebase, with its reason and the alternatives considered.
 
         It passes the same gate as `smart_ingest`: a repeated decision is strengthened, a corrected one
@@ -406,9 +383,8 @@ class InsightsOperations(Part):
         `id`: Id of the insight."""
         return self._connection.ask("DELETE", "/insights/{id}", locals())
 
-    def runs(
-        self, *, limit: int | None = None, kind: Literal["dream", "consolidation"] | None = None,
-    ) -> values.Runs:
+    def runs(self, *, limit: int | None = None, kind: Literal["dream", "consolidation"] | None = None,
+             ) -> values.Runs:
         """List the latest dreams and consolidations that you have access to, with their effects.
 
         `limit`: Maximum number of runs. `kind`: Only this kind. Default: both."""
@@ -448,10 +424,9 @@ class ToolsOperations(Part):
 class KeysOperations(Part):
     """Operations on keys."""
 
-    def create(
-        self, *, label: str, permissions: Sequence[str] | None = None, scopes: Sequence[str] | None = None,
-        domains: Sequence[str] | None = None, expires: str | None = None,
-    ) -> values.KeyMade:
+    def create(self, *, label: str, permissions: Sequence[str] | None = None,
+               scopes: Sequence[str] | None = None, domains: Sequence[str] | None = None,
+               expires: str | None = None) -> values.KeyMade:
         """Create an API key for a network client. It is shown only once and not stored.
 
         It may `read` and `write` unless `permissions` is given. With `scopes` or `domains`, all other
@@ -499,17 +474,17 @@ class Operations(Part):
         self.tools = ToolsOperations(connection)
         self.keys = KeysOperations(connection)
 
-    def smart_ingest(
-        self, content: str | None = None, *, tags: Sequence[str] | None = None, node_type: str | None = None,
-        source: str | None = None, scope: str | None = None, author: str | None = None,
-        agent_id: str | None = None, session_id: str | None = None, thread: str | None = None,
-        position: int | None = None, occurred_at: values.Moment | None = None,
-        valid_from: values.Moment | None = None, valid_until: values.Moment | None = None,
-        pinned: bool | None = None, domains: Sequence[str] | None = None,
-        metadata: dict[str, values.JsonValue] | None = None, force_create: bool | None = None,
-        items: Sequence[values.Item] | None = None, idempotency_key: str | None = None,
-        secrets: Literal["refuse", "redact", "allow"] | None = None,
-    ) -> values.SmartIngested | values.BatchIngested:
+    def smart_ingest(self, content: str | None = None, *, tags: Sequence[str] | None = None,
+                     node_type: str | None = None, source: str | None = None, scope: str | None = None,
+                     author: str | None = None, agent_id: str | None = None, session_id: str | None = None,
+                     thread: str | None = None, position: int | None = None,
+                     occurred_at: values.Moment | None = None, valid_from: values.Moment | None = None,
+                     valid_until: values.Moment | None = None, pinned: bool | None = None,
+                     domains: Sequence[str] | None = None,
+                     metadata: dict[str, values.JsonValue] | None = None, force_create: bool | None = None,
+                     items: Sequence[values.Item] | None = None, idempotency_key: str | None = None,
+                     secrets: Literal["refuse", "redact", "allow"] | None = None,
+                     ) -> values.SmartIngested | values.BatchIngested:
         """Remember a text; compares it with what is known and decides how to store it.
 
         The text becomes a new memory, strengthens one that says the same, revises one it extends, or
@@ -531,10 +506,8 @@ class Operations(Part):
         allow (store it unchanged). Default: setting memory.secrets."""
         return self._connection.ask("POST", "/memories", locals())
 
-    def purge(
-        self, id: str, *, confirm: bool | None = None, even_pinned: bool | None = None,
-        with_merges: bool | None = None, with_parts: bool | None = None,
-    ) -> values.Purged:
+    def purge(self, id: str, *, confirm: bool | None = None, even_pinned: bool | None = None,
+              with_merges: bool | None = None, with_parts: bool | None = None) -> values.Purged:
         """Erase a memory from every file of the store; this cannot be undone.
 
         Removes text, revisions, wordings, vectors, index words, links, cached answers and insights drawn from
@@ -545,22 +518,21 @@ class Operations(Part):
         restored. `with_parts`: Also purge memories it was merged from."""
         return self._connection.ask("POST", "/memories/{id}/purge", locals())
 
-    def search(
-        self, query: str, *, scope: str | None = None, tags: Sequence[str] | None = None,
-        tags_all: Sequence[str] | None = None, include_types: Sequence[str] | None = None,
-        exclude_types: Sequence[str] | None = None, domains: Sequence[str] | None = None,
-        source: str | None = None, author: str | None = None, thread: str | None = None,
-        created_from: values.Moment | None = None, created_to: values.Moment | None = None,
-        min_retention: float | None = None, limit: int | None = None,
-        detail_level: Literal["brief", "summary", "full"] | None = None,
-        retrieval_mode: values.Mode | None = None, context_topics: Sequence[str] | None = None,
-        context_session: str | None = None, context_codebase: str | None = None,
-        context_file: str | None = None, context_time: values.Moment | None = None,
-        as_of: values.Moment | None = None, known_at: values.Moment | None = None,
-        include_expired: bool | None = None, include_suppressed: bool | None = None,
-        min_similarity: float | None = None, min_confidence: float | None = None,
-        token_budget: int | None = None, explain: bool | None = None, record: bool | None = None,
-    ) -> values.Found:
+    def search(self, query: str, *, scope: str | None = None, tags: Sequence[str] | None = None,
+               tags_all: Sequence[str] | None = None, include_types: Sequence[str] | None = None,
+               exclude_types: Sequence[str] | None = None, domains: Sequence[str] | None = None,
+               source: str | None = None, author: str | None = None, thread: str | None = None,
+               created_from: values.Moment | None = None, created_to: values.Moment | None = None,
+               min_retention: float | None = None, limit: int | None = None,
+               detail_level: Literal["brief", "summary", "full"] | None = None,
+               retrieval_mode: values.Mode | None = None, context_topics: Sequence[str] | None = None,
+               context_session: str | None = None, context_codebase: str | None = None,
+               context_file: str | None = None, context_time: values.Moment | None = None,
+               as_of: values.Moment | None = None, known_at: values.Moment | None = None,
+               include_expired: bool | None = None, include_suppressed: bool | None = None,
+               min_similarity: float | None = None, min_confidence: float | None = None,
+               token_budget: int | None = None, explain: bool | None = None, record: bool | None = None,
+               ) -> values.Found:
         """Find memories by meaning and by words, best first.
 
         Searches what is true now, unless `as_of` or `include_expired` is given, and only the current scope
@@ -594,11 +566,9 @@ class Operations(Part):
         Whether results are strengthened by being found (default true)."""
         return self._connection.ask("POST", "/search", locals(), repeatable=True)
 
-    def deep_reference(
-        self, query: str, *, depth: int | None = None, scope: str | None = None,
-        as_of: values.Moment | None = None, known_at: values.Moment | None = None,
-        token_budget: int | None = None, record: bool | None = None,
-    ) -> values.Referenced:
+    def deep_reference(self, query: str, *, depth: int | None = None, scope: str | None = None,
+                       as_of: values.Moment | None = None, known_at: values.Moment | None = None,
+                       token_budget: int | None = None, record: bool | None = None) -> values.Referenced:
         """Answer a question by weighing all memories about it, or report that they do not answer it.
 
         Searches, follows links, and weighs the results: the best answer, what supports it, what contradicts
@@ -612,12 +582,10 @@ class Operations(Part):
         Whether evidence is strengthened by being shown (default true)."""
         return self._connection.ask("POST", "/deep-reference", locals(), repeatable=True)
 
-    def session_context(
-        self, queries: Sequence[str] | None = None, *, token_budget: int | None = None,
-        context: values.SessionContext | None = None, include_status: bool | None = None,
-        include_intentions: bool | None = None, include_predictions: bool | None = None,
-        scope: str | None = None,
-    ) -> values.Session:
+    def session_context(self, queries: Sequence[str] | None = None, *, token_budget: int | None = None,
+                        context: values.SessionContext | None = None, include_status: bool | None = None,
+                        include_intentions: bool | None = None, include_predictions: bool | None = None,
+                        scope: str | None = None) -> values.Session:
         """Get what to know at the start of a session, in one call and within a token budget.
 
         First intentions that are triggered, overdue or important, then pinned memories, results of the
@@ -632,10 +600,8 @@ class Operations(Part):
         of what is needed next. `scope`: Only this scope. Default: the current scope and what it inherits."""
         return self._connection.ask("POST", "/session-context", locals(), repeatable=True)
 
-    def predict(
-        self, *, context: values.PredictionContext | None = None, limit: int | None = None,
-        scope: str | None = None,
-    ) -> values.Predictions:
+    def predict(self, *, context: values.PredictionContext | None = None, limit: int | None = None,
+                scope: str | None = None) -> values.Predictions:
         """Predict which memories will be needed next, from the history of searches.
 
         Each prediction lists its evidence with numbers: found together with something of this session, with
@@ -648,12 +614,11 @@ class Operations(Part):
         the current scope and what it inherits."""
         return self._connection.ask("POST", "/predict", locals(), repeatable=True)
 
-    def memory_timeline(
-        self, *, start: values.Moment | None = None, end: values.Moment | None = None,
-        node_type: str | None = None, tags: Sequence[str] | None = None, scope: str | None = None,
-        as_of: values.Moment | None = None, known_at: values.Moment | None = None, limit: int | None = None,
-        detail_level: Literal["brief", "summary", "full"] | None = None,
-    ) -> values.Timeline:
+    def memory_timeline(self, *, start: values.Moment | None = None, end: values.Moment | None = None,
+                        node_type: str | None = None, tags: Sequence[str] | None = None,
+                        scope: str | None = None, as_of: values.Moment | None = None,
+                        known_at: values.Moment | None = None, limit: int | None = None,
+                        detail_level: Literal["brief", "summary", "full"] | None = None) -> values.Timeline:
         """Show memories day by day, newest first.
 
         Superseded and expired memories are included; `as_of` leaves out what was not true then. Suppressed
@@ -667,10 +632,8 @@ class Operations(Part):
         show."""
         return self._connection.ask("GET", "/timeline", locals(), repeatable=True)
 
-    def contradictions(
-        self, topic: str | None = None, *, scope: str | None = None, as_of: values.Moment | None = None,
-        limit: int | None = None,
-    ) -> values.Contradictions:
+    def contradictions(self, topic: str | None = None, *, scope: str | None = None,
+                       as_of: values.Moment | None = None, limit: int | None = None) -> values.Contradictions:
         """List pairs of memories that contradict each other and are both considered true.
 
         Checks the memories that are true now, about a `topic` or in the whole scope. For each pair it states
@@ -681,10 +644,8 @@ class Operations(Part):
         `limit`: Maximum number of pairs."""
         return self._connection.ask("GET", "/contradictions", locals(), repeatable=True, long=True)
 
-    def importance_score(
-        self, content: str, *, context_topics: Sequence[str] | None = None, project: str | None = None,
-        scope: str | None = None,
-    ) -> values.Importance:
+    def importance_score(self, content: str, *, context_topics: Sequence[str] | None = None,
+                         project: str | None = None, scope: str | None = None) -> values.Importance:
         """Score how important a text is, by four signals, without storing it.
 
         Novelty compares it with known memories, arousal reads its words, reward uses ratings of similar
@@ -702,9 +663,8 @@ class Operations(Part):
         `id`: Id of the memory. `rating`: 1 again, 2 hard, 3 good, 4 easy."""
         return self._connection.ask("POST", "/memories/{id}/reviews", locals())
 
-    def suppress(
-        self, id: str, *, reason: str | None = None, reverse: bool | None = None,
-    ) -> values.SuppressedView:
+    def suppress(self, id: str, *, reason: str | None = None, reverse: bool | None = None,
+                 ) -> values.SuppressedView:
         """Hide a memory without deleting it. Each call hides it further.
 
         It ranks lower in `search`, appears nowhere else, and can still be read by its id. Its text and
@@ -723,11 +683,9 @@ class Operations(Part):
         `system_status`."""
         return self._connection.ask("GET", "/memory-health", locals(), repeatable=True)
 
-    def memory_graph(
-        self, *, center_id: str | None = None, query: str | None = None, depth: int | None = None,
-        max_nodes: int | None = None, scope: str | None = None,
-        format: Literal["json", "mermaid", "svg"] | None = None,
-    ) -> values.GraphView:
+    def memory_graph(self, *, center_id: str | None = None, query: str | None = None,
+                     depth: int | None = None, max_nodes: int | None = None, scope: str | None = None,
+                     format: Literal["json", "mermaid", "svg"] | None = None) -> values.GraphView:
         """Show the memories linked to one, up to three links away, with coordinates for drawing.
 
         Starts from `center_id`, from the best match of `query`, or from the newest memory. Suppressed
@@ -740,10 +698,8 @@ class Operations(Part):
         drawing of the graph in `drawing`."""
         return self._connection.ask("GET", "/graph", locals(), repeatable=True)
 
-    def find_duplicates(
-        self, *, similarity_threshold: float | None = None, limit: int | None = None,
-        tags: Sequence[str] | None = None, scope: str | None = None,
-    ) -> values.Duplicates:
+    def find_duplicates(self, *, similarity_threshold: float | None = None, limit: int | None = None,
+                        tags: Sequence[str] | None = None, scope: str | None = None) -> values.Duplicates:
         """Find duplicates: clusters of memories that say the same.
 
         `suggested_action` is `merge` for small clusters without objections, else `review`. Only memories that
@@ -764,10 +720,8 @@ class Operations(Part):
         another consolidation runs, in this process or another."""
         return self._connection.ask("POST", "/consolidate", locals(), long=True)
 
-    def dream(
-        self, *, memory_count: int | None = None, min_similarity: float | None = None,
-        links_per_memory: int | None = None, scope: str | None = None,
-    ) -> values.DreamView:
+    def dream(self, *, memory_count: int | None = None, min_similarity: float | None = None,
+              links_per_memory: int | None = None, scope: str | None = None) -> values.DreamView:
         """Replay memories, link similar ones, and draw insights.
 
         Replays recent important memories, the newest, and some of every age. Links each to similar ones in
@@ -779,10 +733,9 @@ class Operations(Part):
         creates none. `scope`: Only this scope. Default: the current scope and what it inherits."""
         return self._connection.ask("POST", "/dream", locals(), long=True)
 
-    def gc(
-        self, *, min_retention: float | None = None, max_age_days: float | None = None,
-        dry_run: bool | None = None, scope: str | None = None, even_most: bool | None = None,
-    ) -> values.Collected:
+    def gc(self, *, min_retention: float | None = None, max_age_days: float | None = None,
+           dry_run: bool | None = None, scope: str | None = None, even_most: bool | None = None,
+           ) -> values.Collected:
         """Archive memories that have faded below a threshold. Nothing is deleted: `archive undo` restores
         them.
 
@@ -803,11 +756,9 @@ class Operations(Part):
         the installation."""
         return self._connection.ask("GET", "/stats", locals(), repeatable=True)
 
-    def memory_changelog(
-        self, memory_id: str | None = None, *, start: values.Moment | None = None,
-        end: values.Moment | None = None, before: int | None = None, limit: int | None = None,
-        scope: str | None = None,
-    ) -> values.Changelog:
+    def memory_changelog(self, memory_id: str | None = None, *, start: values.Moment | None = None,
+                         end: values.Moment | None = None, before: int | None = None,
+                         limit: int | None = None, scope: str | None = None) -> values.Changelog:
         """List changes with their reasons, newest first: of one memory, or of the scope.
 
         Covers memories created, revised (with fields and reason), superseded, rated, linked, unlinked and
@@ -833,9 +784,8 @@ class Operations(Part):
         the file; slower."""
         return self._connection.ask("POST", "/doctor", locals(), long=True)
 
-    def backup(
-        self, path: str | None = None, *, rotate: bool | None = None, snapshot: bool | None = None,
-    ) -> values.BackedUp:
+    def backup(self, path: str | None = None, *, rotate: bool | None = None, snapshot: bool | None = None,
+               ) -> values.BackedUp:
         """Copy the whole store to a file while it is in use, and verify the copy by opening it.
 
         Nothing is overwritten. Only `rotate` removes older backups, and only after the new one was verified.
@@ -845,12 +795,11 @@ class Operations(Part):
         data directory, with settings and exports, into one .tar.gz. A path with that ending does the same."""
         return self._connection.ask("POST", "/backup", locals(), long=True)
 
-    def export(
-        self, path: str | None = None, *, format: Literal["json", "jsonl", "portable"] | None = None,
-        tags: Sequence[str] | None = None, since: values.Moment | None = None,
-        until: values.Moment | None = None, as_of: values.Moment | None = None,
-        known_at: values.Moment | None = None, scope: str | None = None, vectors: bool | None = None,
-    ) -> values.Exported:
+    def export(self, path: str | None = None, *, format: Literal["json", "jsonl", "portable"] | None = None,
+               tags: Sequence[str] | None = None, since: values.Moment | None = None,
+               until: values.Moment | None = None, as_of: values.Moment | None = None,
+               known_at: values.Moment | None = None, scope: str | None = None, vectors: bool | None = None,
+               ) -> values.Exported:
         """Write memories to a new file; without `path`, in the folder `exports` of the data directory.
 
         json and jsonl are for reading: every field with the names `memory` uses, without vectors and history.
@@ -869,10 +818,8 @@ class Operations(Part):
         command line). Default: a dated name."""
         return self._connection.ask("POST", "/export", locals(), long=True)
 
-    def import_(
-        self, path: str, *, from_: values.ImportFormat | None = None, scope: str | None = None,
-        dry_run: bool | None = None,
-    ) -> values.Imported:
+    def import_(self, path: str, *, from_: values.ImportFormat | None = None, scope: str | None = None,
+                dry_run: bool | None = None) -> values.Imported:
         """Import the memories of a file: an export, another memory system's store, or notes.
 
         Formats: portable (`vestige.portable.v1`), reference (a database of the original Vestige), its JSON

@@ -235,9 +235,8 @@ from vestige.client.connection import Connection, Part
 
 def _is_used(name: str, source: str) -> bool:
     """Whether a parameter is of this type."""
-    return (
-        re.search(rf"^(?:    def|        self,|        \w+:) .*\b{name}\b", source, re.MULTILINE) is not None
-    )
+    # Parameters are indented further than docstrings, which may contain the word.
+    return re.search(rf"^(?:    def| {{9,}}\w+:) .*\b{name}\b", source, re.MULTILINE) is not None
 
 
 def _class(group: str) -> str:
@@ -269,7 +268,11 @@ def _signature(name: str, parameters: list[str], answer: str) -> str:
     one_line = f"    def {name}({', '.join(parameters)}) -> {answer}:"
     if len(one_line) <= _WIDTH and "\n" not in one_line:
         return one_line
-    return f"    def {name}(\n{_filled(parameters, ',', 8)}\n    ) -> {answer}:"
+    start = f"    def {name}("
+    rest = _filled(parameters, ",", len(start)).strip().removesuffix(",")
+    closing = f") -> {answer}:"
+    fits = len(start) * ("\n" not in rest) + len(rest.rpartition("\n")[2]) + len(closing) <= _WIDTH
+    return f"{start}{rest}{closing}" if fits else f"{start}{rest},\n{' ' * len(start)}{closing}"
 
 
 def _parameter(name: str, schema: Schema, *, needed: bool) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import orjson
 from pydantic import Field
@@ -136,23 +136,23 @@ def export_memories(call: Call, asked: ExportArguments) -> Exported:
             f"`vectors` can only be written to portable files, not to {form}.",
             details={"argument": "vectors"},
         )
-    path, done = export(
-        call, scoped(call, where, asked.scope), name=asked.path, form=form, write=_written(call)
-    )
-    return Exported(
-        path=_shown_path(call, path),
-        format=form,
-        memories_exported=done,
-        total_memories=call.engine.store.count(ANYTHING, access=call.access),
-        size_bytes=path.stat().st_size,
-        scope=used(call, asked.scope),
-        note=_left_out(call, asked, where),
-    )
+    within = scoped(call, where, asked.scope)
+    path, done = export(call, within, name=asked.path, form=form, write=_written(call))
+    return Exported(memories_exported=done, **_about_file(call, asked, where, path, form))
 
 
-def _shown_path(call: Call, path: Path) -> str:
-    """The path of the file; the full one for callers that may know the data directory."""
-    return str(path) if call.sees_installation else f"{path.parent.name}/{path.name}"
+def _about_file(
+    call: Call, asked: ExportArguments, where: Filter, path: Path, form: Format
+) -> dict[str, Any]:  # fields of Exported, which checks them
+    return {
+        # The full path is for callers that may know the data directory.
+        "path": str(path) if call.sees_installation else f"{path.parent.name}/{path.name}",
+        "format": form,
+        "total_memories": call.engine.store.count(ANYTHING, access=call.access),
+        "size_bytes": path.stat().st_size,
+        "scope": used(call, asked.scope),
+        "note": _left_out(call, asked, where),
+    }
 
 
 def _portable(call: Call, asked: ExportArguments, where: Filter) -> Exported:
@@ -162,21 +162,15 @@ def _portable(call: Call, asked: ExportArguments, where: Filter) -> Exported:
             hint="Omit `known_at`, or choose json or jsonl.",
             details={"argument": "known_at"},
         )
-    scope = used(call, asked.scope)
-    whole = where == ANYTHING and scope == ROOT_SCOPE
+    whole = where == ANYTHING and used(call, asked.scope) == ROOT_SCOPE
     chosen = None if whole else scoped(call, where, asked.scope)
     path, done = export_portable(call, chosen, name=asked.path, vectors=asked.vectors)
     return Exported(
-        path=_shown_path(call, path),
-        format="portable",
         memories_exported=done.memories,
-        total_memories=call.engine.store.count(ANYTHING, access=call.access),
         deleted_exported=done.deleted,
         edges_exported=done.edges,
         documents_exported=done.documents,
-        size_bytes=path.stat().st_size,
-        scope=scope,
-        note=_left_out(call, asked, where),
+        **_about_file(call, asked, where, path, "portable"),
     )
 
 

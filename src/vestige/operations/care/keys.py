@@ -131,7 +131,7 @@ def create_key(call: Call, wanted: CreateKeyArguments) -> KeyMade:
         domains=wanted.domains,
         expires_at=None if wanted.expires is None else _expiry(call.engine.now(), wanted.expires),
     )
-    return KeyMade(key=text, message=_KEEP_IT, **_key_fields(made, made.created_at))
+    return KeyMade.of(made, key=text, replaces=None, message=_KEEP_IT, **_key_fields(made, made.created_at))
 
 
 @registry.operation("keys.list", permission="admin", effect="none", example={}, render=render_keys)
@@ -142,7 +142,8 @@ def list_keys(
     now, known = call.engine.now(), call.engine.store.list_keys()
     shown = [key for key in known if all or key.works_at(now)]
     return KeysView(
-        keys=[KeyView(**_key_fields(key, now)) for key in shown], hidden=len(known) - len(shown) or None
+        keys=[KeyView.of(key, **_key_fields(key, now)) for key in shown],
+        hidden=len(known) - len(shown) or None,
     )
 
 
@@ -150,7 +151,8 @@ def list_keys(
 def revoke_key(call: Call, id: Which) -> KeyRevoked:
     """Revoke a key at once. This cannot be undone; create a new key instead."""
     revoked = keys.revoke(call, id)
-    return KeyRevoked(
+    return KeyRevoked.of(
+        revoked,
         message=f"The key “{revoked.label}” ({revoked.shown_hash}) is revoked.",
         **_key_fields(revoked, call.engine.now()),
     )
@@ -165,7 +167,7 @@ def rotate_key(call: Call, id: Which) -> KeyMade:
     """
     old, made, text = keys.rotate(call, id)
     message = f"{_KEEP_IT} The key {old.shown_hash} was revoked."
-    return KeyMade(key=text, replaces=old.id, message=message, **_key_fields(made, made.created_at))
+    return KeyMade.of(made, key=text, replaces=old.id, message=message, **_key_fields(made, made.created_at))
 
 
 _KEEP_IT = "Save it now: it is not shown again. Send it as `Authorization: Bearer` or `X-API-Key`."
@@ -186,19 +188,10 @@ def _expiry(now: datetime, text: str) -> datetime:
 
 
 def _key_fields(key: ApiKey, now: datetime) -> dict[str, Any]:  # fields of KeyView, which checks them
-    scopes = scope_filter(key.scopes)
     return {
-        "id": key.id,
-        "label": key.label,
         "hash": key.shown_hash,
         "status": "revoked" if key.revoked_at else "active" if key.works_at(now) else "expired",
-        "permissions": list(key.permissions),
-        "scopes": None if scopes is None else list(scopes),
-        "domains": None if key.domains is None else list(key.domains),
-        "created_at": key.created_at,
-        "expires_at": key.expires_at,
-        "last_used": key.last_used,
-        "revoked_at": key.revoked_at,
+        "scopes": scope_filter(key.scopes),
     }
 
 

@@ -125,13 +125,13 @@ def render_updated(done: IntentionUpdated) -> str:
 
 def view(intention: Intention, now: datetime) -> IntentionView:
     """An intention in its current state."""
-    return IntentionView(**_fields(intention, now))
+    return IntentionView.of(intention, **_fields(intention, now))
 
 
 def triggered_view(looked: Looked, now: datetime) -> ToldView:
     """A triggered intention."""
     first = looked.counted and looked.fresh
-    return ToldView(**_fields(looked.after, now), reminded=looked.counted, first=first)
+    return ToldView.of(looked.after, **_fields(looked.after, now), reminded=looked.counted, first=first)
 
 
 def intention_line(looked: Looked, now: datetime) -> str:
@@ -150,12 +150,10 @@ def intention_line(looked: Looked, now: datetime) -> str:
 
 
 def _fields(intention: Intention, now: datetime) -> dict[str, Any]:
+    """The fields that an intention does not have itself."""
     priority, firing = intention.priority_at(now), intention.firing
     raised = priority is not intention.priority
     return {
-        "id": intention.id,
-        "description": intention.description,
-        "said": intention.said,
         "status": intention.stands_at(now).value,
         "priority": int(priority),
         "priority_name": priority.name.casefold(),
@@ -163,16 +161,11 @@ def _fields(intention: Intention, now: datetime) -> dict[str, Any]:
         "trigger": shown(intention.trigger),
         "when": in_words(intention.trigger),
         "next_at": intention.next_at(now),
-        "deadline": intention.deadline,
         "is_overdue": intention.overdue(now),
-        "snoozed_until": intention.snoozed_until,
         "triggered_at": firing.at if firing else None,
         "due_at": firing.due_at if firing else None,
         "missed": firing.missed if firing else None,
         "reminders": firing.reminders if firing else None,
-        "created_at": intention.created_at,
-        "closed_at": intention.closed_at,
-        "scope": intention.scope,
     }
 
 

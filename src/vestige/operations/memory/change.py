@@ -84,10 +84,6 @@ def archived_note(memory: Memory) -> str | None:
     return f"It is archived and no search finds it; `archive undo {memory.id}` restores it."
 
 
-def _render_strengthened(result: Strengthened) -> str:
-    return result.message
-
-
 @registry.operation(
     "memory.edit",
     permission="write",
@@ -224,10 +220,7 @@ def _revised(
 
 
 @registry.operation(
-    "memory.promote",
-    permission="write",
-    example={"id": EXAMPLE_ID, "reason": "It solved the problem."},
-    render=_render_strengthened,
+    "memory.promote", permission="write", example={"id": EXAMPLE_ID, "reason": "It solved the problem."}
 )
 def memory_promote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthened:
     """Rate a memory as right or helpful: it is kept longer and ranks higher.
@@ -238,19 +231,14 @@ def memory_promote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthe
 
 
 @registry.operation(
-    "memory.demote",
-    permission="write",
-    example={"id": EXAMPLE_ID, "reason": "It was out of date."},
-    render=_render_strengthened,
+    "memory.demote", permission="write", example={"id": EXAMPLE_ID, "reason": "It was out of date."}
 )
 def memory_demote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthened:
     """Rate a memory as wrong or unhelpful: it fades sooner and ranks lower. It is not deleted."""
     return _strengthened(call, id, Evidence.DEMOTED)
 
 
-@registry.operation(
-    "memory.useful", permission="write", example={"id": EXAMPLE_ID}, render=_render_strengthened
-)
+@registry.operation("memory.useful", permission="write", example={"id": EXAMPLE_ID})
 def memory_useful(call: Call, id: MemoryId) -> Strengthened:
     """Record that a memory shown in an answer was used."""
     return _strengthened(call, id, Evidence.USEFUL)
@@ -262,7 +250,6 @@ def memory_useful(call: Call, id: MemoryId) -> Strengthened:
     example={"id": EXAMPLE_ID, "rating": 3},
     command="review",
     title="Review a memory",
-    render=_render_strengthened,
 )
 def mark_reviewed(
     call: Call,

@@ -36,15 +36,13 @@ class InsightView(Wire):
 
 def insight_view(held: KeptInsight) -> InsightView:
     """The view of a stored insight."""
-    return InsightView(
-        id=held.id,
+    return InsightView.of(
+        held,
         insight_type=held.kind,
         insight=held.text,
         source_memories=list(held.sources),
-        confidence=held.confidence,
         novelty_score=held.novelty,
         generated_at=held.at,
-        scope=held.scope,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from vestige.cognition.dreams.replay import LINKS_EACH
-from vestige.core.models import Edge, Filter
+from vestige.core.models import Filter
 from vestige.engine.context import Call, require_scope
 from vestige.engine.sleep.dream import Dreamed, DreamQuery
 from vestige.engine.sleep.dream import dream as dream_of
@@ -15,6 +15,7 @@ from vestige.operations.reasoning.insights import InsightView, insight_lines, in
 from vestige.operations.registry.arguments import Arguments, ExactScope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
+from vestige.operations.shared.memory_view import EdgeView, edge_view
 from vestige.operations.shared.text import count, table
 
 SHOWN_LINKS = 20
@@ -35,13 +36,8 @@ class DreamArguments(Arguments):
     scope: ExactScope = None
 
 
-class LinkView(Wire):
+class LinkView(EdgeView):
     """A link created by a dream."""
-
-    source: str
-    target: str
-    type: str
-    weight: float
 
 
 class DreamStats(Wire):
@@ -117,7 +113,7 @@ def _dream_view(dreamed: Dreamed) -> DreamView:
         insights=[insight_view(one) for one in dreamed.insights],
         insights_persisted=len(dreamed.insights),
         connections_persisted=len(dreamed.linked),
-        connections=[_link_view(edge) for edge in heaviest[:SHOWN_LINKS]],
+        connections=[LinkView.of(edge_view(edge)) for edge in heaviest[:SHOWN_LINKS]],
         stats=DreamStats(
             new_connections_found=len(dreamed.linked),
             connections_reinforced=dreamed.reinforced,
@@ -126,12 +122,6 @@ def _dream_view(dreamed: Dreamed) -> DreamView:
             by_words=dreamed.by_words or None,
             duration_ms=dreamed.duration_ms,
         ),
-    )
-
-
-def _link_view(edge: Edge) -> LinkView:
-    return LinkView(
-        source=edge.source_id, target=edge.target_id, type=edge.kind, weight=round(edge.weight, 4)
     )
 
 

@@ -44,6 +44,10 @@ _LABELS = (
 )  # fmt: skip
 
 
+_SAME = ("source", "author", "thread", "created_from", "created_to", "min_retention")
+"""Arguments that a filter has under the same name."""
+
+
 class FilterArguments(Arguments):
     """Which memories to include; an omitted argument does not filter."""
 
@@ -85,12 +89,7 @@ class FilterArguments(Arguments):
             node_types=tuple(self.include_types),
             exclude_types=tuple(self.exclude_types),
             domains=tuple(self.domains),
-            source=self.source,
-            author=self.author,
-            thread=self.thread,
-            created_from=self.created_from,
-            created_to=self.created_to,
-            min_retention=self.min_retention,
+            **{name: getattr(self, name) for name in _SAME},
         )
 
     def in_words(self, call: Call) -> str:
