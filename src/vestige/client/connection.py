@@ -52,8 +52,16 @@ class Connection:
         repeatable: bool = False,
         long: bool = False,
     ) -> Any:  # JSON; the caller knows its type
-        """The answer of an operation; null arguments are not sent."""
-        given = {name: value for name, value in arguments.items() if value is not None}
+        """The answer of an operation.
+
+        `arguments` are all local variables of a method of a `Part`. `self` and null ones are not sent. The
+        name of one that is a keyword, such as `from`, has a trailing `_`.
+        """
+        given = {
+            name.removesuffix("_"): value
+            for name, value in arguments.items()
+            if value is not None and name != "self"
+        }
         request = self._request(method, path, given, self._timeouts[long])
         response = self._sent(request, repeatable=repeatable or _KEY in given)
         if not response.is_success:

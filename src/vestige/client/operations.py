@@ -14,17 +14,16 @@ from vestige.client.connection import Connection, Part
 class MemoryOperations(Part):
     """Operations on memory."""
 
-    def list(
-        self, *, scope: str | None = None, tags: Sequence[str] | None = None,
-        tags_all: Sequence[str] | None = None, include_types: Sequence[str] | None = None,
-        exclude_types: Sequence[str] | None = None, domains: Sequence[str] | None = None,
-        source: str | None = None, author: str | None = None, thread: str | None = None,
-        created_from: values.Moment | None = None, created_to: values.Moment | None = None,
-        min_retention: float | None = None, limit: int | None = None, offset: int | None = None,
-        order: values.Order | None = None, as_of: values.Moment | None = None, pinned: bool | None = None,
-        max_retention: float | None = None, due: bool | None = None, current: bool | None = None,
-        detail_level: Literal["brief", "summary", "full"] | None = None,
-    ) -> values.Listed:
+    def list(self, *, scope: str | None = None, tags: Sequence[str] | None = None,
+             tags_all: Sequence[str] | None = None, include_types: Sequence[str] | None = None,
+             exclude_types: Sequence[str] | None = None, domains: Sequence[str] | None = None,
+             source: str | None = None, author: str | None = None, thread: str | None = None,
+             created_from: values.Moment | None = None, created_to: values.Moment | None = None,
+             min_retention: float | None = None, limit: int | None = None, offset: int | None = None,
+             order: values.Order | None = None, as_of: values.Moment | None = None,
+             pinned: bool | None = None, max_retention: float | None = None, due: bool | None = None,
+             current: bool | None = None, detail_level: Literal["brief", "summary", "full"] | None = None,
+             ) -> values.Listed:
         """List memories without searching: newest, oldest, due or fading.
 
         Without `scope`: the current scope and what it inherits. Superseded and expired memories are included;
@@ -42,30 +41,22 @@ class MemoryOperations(Part):
         this time. `pinned`: true: only pinned memories; false: only others. `max_retention`: Maximum
         retention. `due`: Only memories that are true now and due for review. `current`: Only memories that
         are true now. `detail_level`: How much of each memory to show."""
-        return self._connection.ask("GET", "/memories", {
-            "scope": scope, "tags": tags, "tags_all": tags_all, "include_types": include_types,
-            "exclude_types": exclude_types, "domains": domains, "source": source, "author": author,
-            "thread": thread, "created_from": created_from, "created_to": created_to,
-            "min_retention": min_retention, "limit": limit, "offset": offset, "order": order, "as_of": as_of,
-            "pinned": pinned, "max_retention": max_retention, "due": due, "current": current,
-            "detail_level": detail_level,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/memories", locals(), repeatable=True)
 
     def get(self, id: str) -> values.Got:
         """Show one memory in full, with its links.
 
         `id`: Id of the memory."""
-        return self._connection.ask("GET", "/memories/{id}", {"id": id}, repeatable=True)
+        return self._connection.ask("GET", "/memories/{id}", locals(), repeatable=True)
 
     def get_batch(self, ids: Sequence[str]) -> values.GotBatch:
         """Show several memories in full; unknown ids are listed as missing.
 
         `ids`: Ids of the memories."""
-        return self._connection.ask("GET", "/memories/batch", {"ids": ids}, repeatable=True)
+        return self._connection.ask("GET", "/memories/batch", locals(), repeatable=True)
 
-    def edit(
-        self, id: str, content: str, *, secrets: Literal["refuse", "redact", "allow"] | None = None,
-    ) -> values.Changed:
+    def edit(self, id: str, content: str, *, secrets: Literal["refuse", "redact", "allow"] | None = None,
+             ) -> values.Changed:
         """Replace a memory's text; the old text stays in its history as a revision.
 
         Links and other wordings are kept. A validity window that came from the old text is dropped. An edit
@@ -76,14 +67,10 @@ class MemoryOperations(Part):
         `id`: Id of the memory. `content`: The new text. `secrets`: If the text contains a key, token or
         password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
         memory.secrets."""
-        return self._connection.ask("PUT", "/memories/{id}", {
-            "id": id, "content": content, "secrets": secrets,
-        })
+        return self._connection.ask("PUT", "/memories/{id}", locals())
 
-    def delete(
-        self, id: str, *, even_pinned: bool | None = None, with_merges: bool | None = None,
-        with_parts: bool | None = None,
-    ) -> values.Deleted:
+    def delete(self, id: str, *, even_pinned: bool | None = None, with_merges: bool | None = None,
+               with_parts: bool | None = None) -> values.Deleted:
         """Delete a memory for good: its text, revisions, wordings, vectors and links.
 
         Only a tombstone without content stays, so that no sync brings it back. What it had superseded or
@@ -93,66 +80,53 @@ class MemoryOperations(Part):
         `id`: Id of the memory. `even_pinned`: Delete it even if it is pinned. `with_merges`: Also delete
         memories it was merged into; their other parts are restored. `with_parts`: Also delete memories it was
         merged from."""
-        return self._connection.ask("DELETE", "/memories/{id}", {
-            "id": id, "even_pinned": even_pinned, "with_merges": with_merges, "with_parts": with_parts,
-        })
+        return self._connection.ask("DELETE", "/memories/{id}", locals())
 
     def state(self, id: str) -> values.StateView:
         """Show how accessible a memory is, and why.
 
         `id`: Id of the memory."""
-        return self._connection.ask("GET", "/memories/{id}/state", {"id": id}, repeatable=True)
+        return self._connection.ask("GET", "/memories/{id}/state", locals(), repeatable=True)
 
     def history(self, id: str, *, limit: int | None = None) -> values.History:
         """Show a memory's earlier revisions and its logged events.
 
         `id`: Id of the memory. `limit`: Maximum number of events, the latest ones."""
-        return self._connection.ask("GET", "/memories/{id}/history", {
-            "id": id, "limit": limit,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/memories/{id}/history", locals(), repeatable=True)
 
-    def tag(
-        self, id: str, *, add: Sequence[str] | None = None, remove: Sequence[str] | None = None,
-        secrets: Literal["refuse", "redact", "allow"] | None = None,
-    ) -> values.Changed:
+    def tag(self, id: str, *, add: Sequence[str] | None = None, remove: Sequence[str] | None = None,
+            secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.Changed:
         """Add or remove tags of a memory.
 
         `id`: Id of the memory. `add`: Tags to add. `remove`: Tags to remove. `secrets`: If the text contains
         a key, token or password: refuse it, redact (replace the secret), allow (store it unchanged). Default:
         setting memory.secrets."""
-        return self._connection.ask("POST", "/memories/{id}/tags", {
-            "id": id, "add": add, "remove": remove, "secrets": secrets,
-        })
+        return self._connection.ask("POST", "/memories/{id}/tags", locals())
 
-    def rename_tag(
-        self, tag: str, to: str, *, scope: str | None = None,
-        secrets: Literal["refuse", "redact", "allow"] | None = None,
-    ) -> values.Renamed:
+    def rename_tag(self, tag: str, to: str, *, scope: str | None = None,
+                   secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.Renamed:
         """Rename a tag on every memory in the scope; if the new name exists, the two tags are merged.
 
         `tag`: Current name of the tag. `to`: New name of the tag. `scope`: Only this scope and scopes below
         it; / is everything. Default: the current scope. `secrets`: If the text contains a key, token or
         password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
         memory.secrets."""
-        return self._connection.ask("POST", "/tags/rename", {
-            "tag": tag, "to": to, "scope": scope, "secrets": secrets,
-        })
+        return self._connection.ask("POST", "/tags/rename", locals())
 
     def pin(self, id: str) -> values.Changed:
         """Pin a memory: no automatic process changes, supersedes or archives it.
 
         `id`: Id of the memory."""
-        return self._connection.ask("PUT", "/memories/{id}/pin", {"id": id})
+        return self._connection.ask("PUT", "/memories/{id}/pin", locals())
 
     def unpin(self, id: str) -> values.Changed:
         """Unpin a memory.
 
         `id`: Id of the memory."""
-        return self._connection.ask("DELETE", "/memories/{id}/pin", {"id": id})
+        return self._connection.ask("DELETE", "/memories/{id}/pin", locals())
 
-    def set_validity(
-        self, id: str, *, valid_from: values.Moment | None = None, valid_until: values.Moment | None = None,
-    ) -> values.Changed:
+    def set_validity(self, id: str, *, valid_from: values.Moment | None = None,
+                     valid_until: values.Moment | None = None) -> values.Changed:
         """Set the time range in which a memory is true.
 
         An omitted end stays as it is; null removes it. With neither, both ends are removed and it is true
@@ -160,9 +134,7 @@ class MemoryOperations(Part):
 
         `id`: Id of the memory. `valid_from`: Start of validity; null: no start. `valid_until`: End of
         validity (a bare date includes that day); null: no end."""
-        return self._connection.ask("PUT", "/memories/{id}/validity", {
-            "id": id, "valid_from": valid_from, "valid_until": valid_until,
-        })
+        return self._connection.ask("PUT", "/memories/{id}/validity", locals())
 
     def promote(self, id: str, *, reason: str | None = None) -> values.Strengthened:
         """Rate a memory as right or helpful: it is kept longer and ranks higher.
@@ -171,35 +143,31 @@ class MemoryOperations(Part):
 
         `id`: Id of the memory. `reason`: Why. Not stored: the log holds no text. Use smart_ingest to keep
         it."""
-        return self._connection.ask("POST", "/memories/{id}/promote", {"id": id, "reason": reason})
+        return self._connection.ask("POST", "/memories/{id}/promote", locals())
 
     def demote(self, id: str, *, reason: str | None = None) -> values.Strengthened:
         """Rate a memory as wrong or unhelpful: it fades sooner and ranks lower. It is not deleted.
 
         `id`: Id of the memory. `reason`: Why. Not stored: the log holds no text. Use smart_ingest to keep
         it."""
-        return self._connection.ask("POST", "/memories/{id}/demote", {"id": id, "reason": reason})
+        return self._connection.ask("POST", "/memories/{id}/demote", locals())
 
     def useful(self, id: str) -> values.Strengthened:
         """Record that a memory shown in an answer was used.
 
         `id`: Id of the memory."""
-        return self._connection.ask("POST", "/memories/{id}/useful", {"id": id})
+        return self._connection.ask("POST", "/memories/{id}/useful", locals())
 
-    def link(
-        self, id: str, target: str, *,
-        type: Literal["user_defined", "causal", "part_of", "spatial", "contradicts"] | None = None,
-        weight: float | None = None,
-    ) -> values.LinkChanged:
+    def link(self, id: str, target: str, *,
+             type: Literal["user_defined", "causal", "part_of", "spatial", "contradicts"] | None = None,
+             weight: float | None = None) -> values.LinkChanged:
         """Link two memories: a search that finds one may also return the other.
 
         A link made this way never fades. Linking again sets the weight.
 
         `id`: Id of the memory. `target`: Id of the other memory. `type`: Type of the link from the first
         memory to the other. `weight`: Strength of the link."""
-        return self._connection.ask("POST", "/memories/{id}/links", {
-            "id": id, "target": target, "type": type, "weight": weight,
-        })
+        return self._connection.ask("POST", "/memories/{id}/links", locals())
 
     def unlink(self, id: str, target: str, *, type: str | None = None) -> values.LinksCut:
         """Remove the links between two memories, in both directions.
@@ -208,9 +176,7 @@ class MemoryOperations(Part):
 
         `id`: Id of the memory. `target`: Id of the other memory. `type`: Only links of this type. Default:
         all."""
-        return self._connection.ask("DELETE", "/memories/{id}/links/{target}", {
-            "id": id, "target": target, "type": type,
-        })
+        return self._connection.ask("DELETE", "/memories/{id}/links/{target}", locals())
 
 
 class ConnectionsOperations(Part):
@@ -222,9 +188,7 @@ class ConnectionsOperations(Part):
         Suppressed memories are left out; `memory` with action `get` lists every link with its ids.
 
         `from_`: Id of the first memory. `limit`: Maximum number of results."""
-        return self._connection.ask("GET", "/connections/associations", {
-            "from": from_, "limit": limit,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/connections/associations", locals(), repeatable=True)
 
     def chain(self, *, from_: str, to: str, limit: int | None = None) -> values.Chain:
         """Find the paths of links between two memories, best first, at most five.
@@ -233,17 +197,13 @@ class ConnectionsOperations(Part):
         suppressed memories are ignored.
 
         `from_`: Id of the first memory. `to`: Id of the last memory. `limit`: Maximum number of results."""
-        return self._connection.ask("GET", "/connections/chain", {
-            "from": from_, "to": to, "limit": limit,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/connections/chain", locals(), repeatable=True)
 
     def bridges(self, *, from_: str, to: str, limit: int | None = None) -> values.BridgesFound:
         """Find the memories that connect two others: those on most of the ten best paths.
 
         `from_`: Id of the first memory. `to`: Id of the last memory. `limit`: Maximum number of results."""
-        return self._connection.ask("GET", "/connections/bridges", {
-            "from": from_, "to": to, "limit": limit,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/connections/bridges", locals(), repeatable=True)
 
 
 class DedupOperations(Part):
@@ -256,7 +216,7 @@ class DedupOperations(Part):
         time. Tags and other wordings are combined. Pass the answer's `plan_id` to `apply`.
 
         `ids`: The memories to merge: 2 to 20."""
-        return self._connection.ask("GET", "/duplicates/plan", {"ids": ids}, repeatable=True)
+        return self._connection.ask("GET", "/duplicates/plan", locals(), repeatable=True)
 
     def apply(self, ids: Sequence[str], *, plan_id: str) -> values.Applied:
         """Merge memories as planned; fails if any of them changed since the plan.
@@ -264,7 +224,7 @@ class DedupOperations(Part):
         The merged memory is new. Its parts end and stay in the history; `undo` restores them.
 
         `ids`: The memories of the plan. `plan_id`: The `plan_id` from `plan`."""
-        return self._connection.ask("POST", "/merges", {"ids": ids, "plan_id": plan_id})
+        return self._connection.ask("POST", "/merges", locals())
 
     def undo(self, id: str, *, even_changed: bool | None = None) -> values.MergeUndone:
         """Undo a merge, by the id of the merged memory: its parts are restored as they were before.
@@ -272,18 +232,16 @@ class DedupOperations(Part):
         The merged memory ends and stays in the history. If it was merged again, undo the last merge first.
 
         `id`: Id of the memory. `even_changed`: Undo even if the merged memory was changed since."""
-        return self._connection.ask("POST", "/merges/{id}/undo", {"id": id, "even_changed": even_changed})
+        return self._connection.ask("POST", "/merges/{id}/undo", locals())
 
 
 class IntentionOperations(Part):
     """Operations on intention."""
 
-    def set(
-        self, description: str, *, trigger: values.TriggerArguments | None = None,
-        priority: Literal["low", "normal", "high", "critical"] | None = None,
-        deadline: values.Moment | None = None, scope: str | None = None,
-        secrets: Literal["refuse", "redact", "allow"] | None = None,
-    ) -> values.IntentionSet:
+    def set(self, description: str, *, trigger: values.TriggerArguments | None = None,
+            priority: Literal["low", "normal", "high", "critical"] | None = None,
+            deadline: values.Moment | None = None, scope: str | None = None,
+            secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.IntentionSet:
         """Set a reminder: what to do later, and what triggers it.
 
         A trigger is a time (`at`, `in_minutes`), a context (`codebase`, `file_pattern`, `topic`: all that are
@@ -299,28 +257,21 @@ class IntentionOperations(Part):
         Scope it belongs to. Default: the current scope. `secrets`: If the text contains a key, token or
         password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
         memory.secrets."""
-        return self._connection.ask("POST", "/intentions", {
-            "description": description, "trigger": trigger, "priority": priority, "deadline": deadline,
-            "scope": scope, "secrets": secrets,
-        })
+        return self._connection.ask("POST", "/intentions", locals())
 
-    def list(
-        self, filter_status: Literal["active", "due", "open", "snoozed", "fulfilled", "cancelled", "all"]
-        | None = None, *, limit: int | None = None, scope: str | None = None,
-    ) -> values.IntentionsListed:
+    def list(self,
+             filter_status: Literal["active", "due", "open", "snoozed", "fulfilled", "cancelled", "all"]
+        | None = None, *, limit: int | None = None, scope: str | None = None) -> values.IntentionsListed:
         """List intentions: triggered ones, then by next time. Ended ones are listed for 30 days.
 
         `limit`: Maximum number of intentions. `scope`: Only this scope. Default: the current scope and what
         it inherits. `filter_status`: active: neither ended nor snoozed; due: what `check` would return; open:
         not ended."""
-        return self._connection.ask("GET", "/intentions", {
-            "limit": limit, "scope": scope, "filter_status": filter_status,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/intentions", locals(), repeatable=True)
 
-    def check(
-        self, *, limit: int | None = None, scope: str | None = None,
-        context: values.CheckContext | None = None, include_snoozed: bool | None = None,
-    ) -> values.IntentionsChecked:
+    def check(self, *, limit: int | None = None, scope: str | None = None,
+              context: values.CheckContext | None = None, include_snoozed: bool | None = None,
+              ) -> values.IntentionsChecked:
         """Return the intentions triggered now: by the clock, by this context, or by an event.
 
         Each is reported at most five times, at least half an hour apart, until it is completed, snoozed or
@@ -330,18 +281,14 @@ class IntentionOperations(Part):
         `limit`: Maximum number of intentions. `scope`: Only this scope. Default: the current scope and what
         it inherits. `context`: Your current work. `include_snoozed`: Also list snoozed intentions as
         pending."""
-        return self._connection.ask("POST", "/intentions/check", {
-            "limit": limit, "scope": scope, "context": context, "include_snoozed": include_snoozed,
-        }, repeatable=True)
+        return self._connection.ask("POST", "/intentions/check", locals(), repeatable=True)
 
-    def update(
-        self, id: str, status: Literal["complete", "snooze", "cancel", "resume"] | None = None, *,
-        snooze_minutes: int | None = None, snooze_until: values.Moment | None = None,
-        description: str | None = None, trigger: values.TriggerArguments | None = None,
-        priority: Literal["low", "normal", "high", "critical"] | None = None,
-        deadline: values.Moment | None = None, clear_deadline: bool | None = None,
-        secrets: Literal["refuse", "redact", "allow"] | None = None,
-    ) -> values.IntentionUpdated:
+    def update(self, id: str, status: Literal["complete", "snooze", "cancel", "resume"] | None = None, *,
+               snooze_minutes: int | None = None, snooze_until: values.Moment | None = None,
+               description: str | None = None, trigger: values.TriggerArguments | None = None,
+               priority: Literal["low", "normal", "high", "critical"] | None = None,
+               deadline: values.Moment | None = None, clear_deadline: bool | None = None,
+               secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.IntentionUpdated:
         """Complete, snooze, cancel, resume or edit an intention.
 
         A recurring one waits for its next time when completed; `cancel` ends it. A snoozed one rests for
@@ -353,26 +300,21 @@ class IntentionOperations(Part):
         New priority. `deadline`: New deadline. `clear_deadline`: Remove the deadline. `secrets`: If the text
         contains a key, token or password: refuse it, redact (replace the secret), allow (store it unchanged).
         Default: setting memory.secrets."""
-        return self._connection.ask("PATCH", "/intentions/{id}", {
-            "id": id, "status": status, "snooze_minutes": snooze_minutes, "snooze_until": snooze_until,
-            "description": description, "trigger": trigger, "priority": priority, "deadline": deadline,
-            "clear_deadline": clear_deadline, "secrets": secrets,
-        })
+        return self._connection.ask("PATCH", "/intentions/{id}", locals())
 
     def delete(self, id: str) -> values.IntentionDeleted:
         """Delete an intention for good, with its text. To stop one but keep it visible, use `cancel`.
 
         `id`: Id of the intention."""
-        return self._connection.ask("DELETE", "/intentions/{id}", {"id": id})
+        return self._connection.ask("DELETE", "/intentions/{id}", locals())
 
 
 class CodebaseOperations(Part):
     """Operations on codebase."""
 
-    def get_context(
-        self, codebase: str | None = None, *, scope: str | None = None, limit: int | None = None,
-        include: Sequence[Literal["patterns", "decisions", "cross_project"]] | None = None,
-    ) -> values.CodebaseContext:
+    def get_context(self, codebase: str | None = None, *, scope: str | None = None, limit: int | None = None,
+                    include: Sequence[Literal["patterns", "decisions", "cross_project"]] | None = None,
+                    ) -> values.CodebaseContext:
         """List the current patterns and decisions of a codebase, strongest first.
 
         `crossProject` lists patterns of other codebases that apply here too, with the codebases that have
@@ -382,26 +324,19 @@ class CodebaseOperations(Part):
         `codebase`: Name of the codebase. Default: the current one. `scope`: Only this scope. Default: the
         current scope and what it inherits. `limit`: Maximum number of notes of each kind. `include`:
         patterns, decisions, cross_project. Default: all."""
-        return self._connection.ask("GET", "/codebase", {
-            "codebase": codebase, "scope": scope, "limit": limit, "include": include,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/codebase", locals(), repeatable=True)
 
-    def structure(
-        self, codebase: str | None = None, *, scope: str | None = None, limit: int | None = None,
-    ) -> values.Structure:
+    def structure(self, codebase: str | None = None, *, scope: str | None = None, limit: int | None = None,
+                  ) -> values.Structure:
         """List the files named by the patterns and decisions of a codebase, most named first.
 
         `codebase`: Name of the codebase. Default: the current one. `scope`: Only this scope. Default: the
         current scope and what it inherits. `limit`: Maximum number of files."""
-        return self._connection.ask("GET", "/codebase/structure", {
-            "codebase": codebase, "scope": scope, "limit": limit,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/codebase/structure", locals(), repeatable=True)
 
-    def remember_pattern(
-        self, name: str, description: str, *, files: Sequence[str] | None = None,
-        codebase: str | None = None, scope: str | None = None,
-        secrets: Literal["refuse", "redact", "allow"] | None = None,
-    ) -> values.Noted:
+    def remember_pattern(self, name: str, description: str, *, files: Sequence[str] | None = None,
+                         codebase: str | None = None, scope: str | None = None,
+                         secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.Noted:
         """Remember a pattern: how something is done in a codebase.
 
         It passes the same gate as `smart_ingest`: a repeated pattern is strengthened, a corrected one
@@ -411,17 +346,12 @@ class CodebaseOperations(Part):
         Scope of the note. Default: the current scope. `secrets`: If the text contains a key, token or
         password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
         memory.secrets. `name`: Name of the pattern. `description`: What is done, and when."""
-        return self._connection.ask("POST", "/codebase/patterns", {
-            "files": files, "codebase": codebase, "scope": scope, "secrets": secrets, "name": name,
-            "description": description,
-        })
+        return self._connection.ask("POST", "/codebase/patterns", locals())
 
-    def remember_decision(
-        self, decision: str, rationale: str, *, files: Sequence[str] | None = None,
-        codebase: str | None = None, scope: str | None = None,
-        secrets: Literal["refuse", "redact", "allow"] | None = None,
-        alternatives: Sequence[str] | None = None,
-    ) -> values.Noted:
+    def remember_decision(self, decision: str, rationale: str, *, files: Sequence[str] | None = None,
+                          codebase: str | None = None, scope: str | None = None,
+                          secrets: Literal["refuse", "redact", "allow"] | None = None,
+                          alternatives: Sequence[str] | None = None) -> values.Noted:
         """Remember a decision about a codebase, with its reason and the alternatives considered.
 
         It passes the same gate as `smart_ingest`: a repeated decision is strengthened, a corrected one
@@ -432,10 +362,7 @@ class CodebaseOperations(Part):
         password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
         memory.secrets. `decision`: What was decided. `rationale`: Why. `alternatives`: Other options that
         were considered."""
-        return self._connection.ask("POST", "/codebase/decisions", {
-            "files": files, "codebase": codebase, "scope": scope, "secrets": secrets, "decision": decision,
-            "rationale": rationale, "alternatives": alternatives,
-        })
+        return self._connection.ask("POST", "/codebase/decisions", locals())
 
 
 class InsightsOperations(Part):
@@ -448,21 +375,20 @@ class InsightsOperations(Part):
 
         `limit`: Maximum number of insights. `scope`: Only this scope. Default: the current scope and what it
         inherits."""
-        return self._connection.ask("GET", "/insights", {"limit": limit, "scope": scope}, repeatable=True)
+        return self._connection.ask("GET", "/insights", locals(), repeatable=True)
 
     def dismiss(self, id: str) -> values.Dismissed:
         """Remove an insight for good: its text is deleted, and no dream draws it again from the same texts.
 
         `id`: Id of the insight."""
-        return self._connection.ask("DELETE", "/insights/{id}", {"id": id})
+        return self._connection.ask("DELETE", "/insights/{id}", locals())
 
-    def runs(
-        self, *, limit: int | None = None, kind: Literal["dream", "consolidation"] | None = None,
-    ) -> values.Runs:
+    def runs(self, *, limit: int | None = None, kind: Literal["dream", "consolidation"] | None = None,
+             ) -> values.Runs:
         """List the latest dreams and consolidations that you have access to, with their effects.
 
         `limit`: Maximum number of runs. `kind`: Only this kind. Default: both."""
-        return self._connection.ask("GET", "/runs", {"limit": limit, "kind": kind}, repeatable=True)
+        return self._connection.ask("GET", "/runs", locals(), repeatable=True)
 
 
 class ArchiveOperations(Part):
@@ -473,7 +399,7 @@ class ArchiveOperations(Part):
 
         `scope`: Only this scope and scopes below it; / is everything. Default: the current scope. `limit`:
         Maximum number of runs."""
-        return self._connection.ask("GET", "/archive", {"scope": scope, "limit": limit}, repeatable=True)
+        return self._connection.ask("GET", "/archive", locals(), repeatable=True)
 
     def undo(self, id: str) -> values.RestoredView:
         """Restore everything that a run of `gc` archived, or one memory.
@@ -482,7 +408,7 @@ class ArchiveOperations(Part):
         ids.
 
         `id`: Id of a gc run (archive) or of a memory."""
-        return self._connection.ask("POST", "/archive/{id}/undo", {"id": id})
+        return self._connection.ask("POST", "/archive/{id}/undo", locals())
 
 
 class ToolsOperations(Part):
@@ -492,16 +418,15 @@ class ToolsOperations(Part):
         """List every MCP tool, or show one in full: its arguments, actions and examples.
 
         `tool`: Tool name. Omit to list all tools."""
-        return self._connection.ask("GET", "/tools", {"tool": tool}, repeatable=True)
+        return self._connection.ask("GET", "/tools", locals(), repeatable=True)
 
 
 class KeysOperations(Part):
     """Operations on keys."""
 
-    def create(
-        self, *, label: str, permissions: Sequence[str] | None = None, scopes: Sequence[str] | None = None,
-        domains: Sequence[str] | None = None, expires: str | None = None,
-    ) -> values.KeyMade:
+    def create(self, *, label: str, permissions: Sequence[str] | None = None,
+               scopes: Sequence[str] | None = None, domains: Sequence[str] | None = None,
+               expires: str | None = None) -> values.KeyMade:
         """Create an API key for a network client. It is shown only once and not stored.
 
         It may `read` and `write` unless `permissions` is given. With `scopes` or `domains`, all other
@@ -510,22 +435,19 @@ class KeysOperations(Part):
         `label`: Name of the user or client it is for. `permissions`: read, write, admin; each includes those
         before it. Default: read and write. `scopes`: Only these scopes and scopes below them. `domains`: Only
         memories of these domains. `expires`: Expiry: 12h, 30d, 8w, or a date or time."""
-        return self._connection.ask("POST", "/keys", {
-            "label": label, "permissions": permissions, "scopes": scopes, "domains": domains,
-            "expires": expires,
-        })
+        return self._connection.ask("POST", "/keys", locals())
 
     def list(self, *, all: bool | None = None) -> values.KeysView:
         """List active keys with their permissions and last use.
 
         `all`: Also list revoked and expired keys."""
-        return self._connection.ask("GET", "/keys", {"all": all}, repeatable=True)
+        return self._connection.ask("GET", "/keys", locals(), repeatable=True)
 
     def revoke(self, id: str) -> values.KeyRevoked:
         """Revoke a key at once. This cannot be undone; create a new key instead.
 
         `id`: Id of the key, the first 12 characters of its hash, or its label."""
-        return self._connection.ask("DELETE", "/keys/{id}", {"id": id})
+        return self._connection.ask("DELETE", "/keys/{id}", locals())
 
     def rotate(self, id: str) -> values.KeyMade:
         """Replace a key by a new one with the same label, permissions and filters; the old one is revoked at
@@ -534,7 +456,7 @@ class KeysOperations(Part):
         An expiring key gets the same lifetime again.
 
         `id`: Id of the key, the first 12 characters of its hash, or its label."""
-        return self._connection.ask("POST", "/keys/{id}/rotate", {"id": id})
+        return self._connection.ask("POST", "/keys/{id}/rotate", locals())
 
 
 class Operations(Part):
@@ -552,17 +474,17 @@ class Operations(Part):
         self.tools = ToolsOperations(connection)
         self.keys = KeysOperations(connection)
 
-    def smart_ingest(
-        self, content: str | None = None, *, tags: Sequence[str] | None = None, node_type: str | None = None,
-        source: str | None = None, scope: str | None = None, author: str | None = None,
-        agent_id: str | None = None, session_id: str | None = None, thread: str | None = None,
-        position: int | None = None, occurred_at: values.Moment | None = None,
-        valid_from: values.Moment | None = None, valid_until: values.Moment | None = None,
-        pinned: bool | None = None, domains: Sequence[str] | None = None,
-        metadata: dict[str, values.JsonValue] | None = None, force_create: bool | None = None,
-        items: Sequence[values.Item] | None = None, idempotency_key: str | None = None,
-        secrets: Literal["refuse", "redact", "allow"] | None = None,
-    ) -> values.SmartIngested | values.BatchIngested:
+    def smart_ingest(self, content: str | None = None, *, tags: Sequence[str] | None = None,
+                     node_type: str | None = None, source: str | None = None, scope: str | None = None,
+                     author: str | None = None, agent_id: str | None = None, session_id: str | None = None,
+                     thread: str | None = None, position: int | None = None,
+                     occurred_at: values.Moment | None = None, valid_from: values.Moment | None = None,
+                     valid_until: values.Moment | None = None, pinned: bool | None = None,
+                     domains: Sequence[str] | None = None,
+                     metadata: dict[str, values.JsonValue] | None = None, force_create: bool | None = None,
+                     items: Sequence[values.Item] | None = None, idempotency_key: str | None = None,
+                     secrets: Literal["refuse", "redact", "allow"] | None = None,
+                     ) -> values.SmartIngested | values.BatchIngested:
         """Remember a text; compares it with what is known and decides how to store it.
 
         The text becomes a new memory, strengthens one that says the same, revises one it extends, or
@@ -582,19 +504,10 @@ class Operations(Part):
         instead of one; all are written or none. `idempotency_key`: Makes a retry safe: same key, same answer.
         `secrets`: If the text contains a key, token or password: refuse it, redact (replace the secret),
         allow (store it unchanged). Default: setting memory.secrets."""
-        return self._connection.ask("POST", "/memories", {
-            "content": content, "tags": tags, "node_type": node_type, "source": source, "scope": scope,
-            "author": author, "agent_id": agent_id, "session_id": session_id, "thread": thread,
-            "position": position, "occurred_at": occurred_at, "valid_from": valid_from,
-            "valid_until": valid_until, "pinned": pinned, "domains": domains, "metadata": metadata,
-            "force_create": force_create, "items": items, "idempotency_key": idempotency_key,
-            "secrets": secrets,
-        })
+        return self._connection.ask("POST", "/memories", locals())
 
-    def purge(
-        self, id: str, *, confirm: bool | None = None, even_pinned: bool | None = None,
-        with_merges: bool | None = None, with_parts: bool | None = None,
-    ) -> values.Purged:
+    def purge(self, id: str, *, confirm: bool | None = None, even_pinned: bool | None = None,
+              with_merges: bool | None = None, with_parts: bool | None = None) -> values.Purged:
         """Erase a memory from every file of the store; this cannot be undone.
 
         Removes text, revisions, wordings, vectors, index words, links, cached answers and insights drawn from
@@ -603,27 +516,23 @@ class Operations(Part):
         `id`: Id of the memory. `confirm`: Must be true: a purge cannot be undone. `even_pinned`: Purge it
         even if it is pinned. `with_merges`: Also purge memories it was merged into; their other parts are
         restored. `with_parts`: Also purge memories it was merged from."""
-        return self._connection.ask("POST", "/memories/{id}/purge", {
-            "id": id, "confirm": confirm, "even_pinned": even_pinned, "with_merges": with_merges,
-            "with_parts": with_parts,
-        })
+        return self._connection.ask("POST", "/memories/{id}/purge", locals())
 
-    def search(
-        self, query: str, *, scope: str | None = None, tags: Sequence[str] | None = None,
-        tags_all: Sequence[str] | None = None, include_types: Sequence[str] | None = None,
-        exclude_types: Sequence[str] | None = None, domains: Sequence[str] | None = None,
-        source: str | None = None, author: str | None = None, thread: str | None = None,
-        created_from: values.Moment | None = None, created_to: values.Moment | None = None,
-        min_retention: float | None = None, limit: int | None = None,
-        detail_level: Literal["brief", "summary", "full"] | None = None,
-        retrieval_mode: values.Mode | None = None, context_topics: Sequence[str] | None = None,
-        context_session: str | None = None, context_codebase: str | None = None,
-        context_file: str | None = None, context_time: values.Moment | None = None,
-        as_of: values.Moment | None = None, known_at: values.Moment | None = None,
-        include_expired: bool | None = None, include_suppressed: bool | None = None,
-        min_similarity: float | None = None, min_confidence: float | None = None,
-        token_budget: int | None = None, explain: bool | None = None, record: bool | None = None,
-    ) -> values.Found:
+    def search(self, query: str, *, scope: str | None = None, tags: Sequence[str] | None = None,
+               tags_all: Sequence[str] | None = None, include_types: Sequence[str] | None = None,
+               exclude_types: Sequence[str] | None = None, domains: Sequence[str] | None = None,
+               source: str | None = None, author: str | None = None, thread: str | None = None,
+               created_from: values.Moment | None = None, created_to: values.Moment | None = None,
+               min_retention: float | None = None, limit: int | None = None,
+               detail_level: Literal["brief", "summary", "full"] | None = None,
+               retrieval_mode: values.Mode | None = None, context_topics: Sequence[str] | None = None,
+               context_session: str | None = None, context_codebase: str | None = None,
+               context_file: str | None = None, context_time: values.Moment | None = None,
+               as_of: values.Moment | None = None, known_at: values.Moment | None = None,
+               include_expired: bool | None = None, include_suppressed: bool | None = None,
+               min_similarity: float | None = None, min_confidence: float | None = None,
+               token_budget: int | None = None, explain: bool | None = None, record: bool | None = None,
+               ) -> values.Found:
         """Find memories by meaning and by words, best first.
 
         Searches what is true now, unless `as_of` or `include_expired` is given, and only the current scope
@@ -655,24 +564,11 @@ class Operations(Part):
         `min_confidence`: Return nothing below this confidence (default depends on retrieval_mode).
         `token_budget`: Maximum tokens of the answer. `explain`: Explain the rank of each result. `record`:
         Whether results are strengthened by being found (default true)."""
-        return self._connection.ask("POST", "/search", {
-            "scope": scope, "tags": tags, "tags_all": tags_all, "include_types": include_types,
-            "exclude_types": exclude_types, "domains": domains, "source": source, "author": author,
-            "thread": thread, "created_from": created_from, "created_to": created_to,
-            "min_retention": min_retention, "query": query, "limit": limit, "detail_level": detail_level,
-            "retrieval_mode": retrieval_mode, "context_topics": context_topics,
-            "context_session": context_session, "context_codebase": context_codebase,
-            "context_file": context_file, "context_time": context_time, "as_of": as_of, "known_at": known_at,
-            "include_expired": include_expired, "include_suppressed": include_suppressed,
-            "min_similarity": min_similarity, "min_confidence": min_confidence, "token_budget": token_budget,
-            "explain": explain, "record": record,
-        }, repeatable=True)
+        return self._connection.ask("POST", "/search", locals(), repeatable=True)
 
-    def deep_reference(
-        self, query: str, *, depth: int | None = None, scope: str | None = None,
-        as_of: values.Moment | None = None, known_at: values.Moment | None = None,
-        token_budget: int | None = None, record: bool | None = None,
-    ) -> values.Referenced:
+    def deep_reference(self, query: str, *, depth: int | None = None, scope: str | None = None,
+                       as_of: values.Moment | None = None, known_at: values.Moment | None = None,
+                       token_budget: int | None = None, record: bool | None = None) -> values.Referenced:
         """Answer a question by weighing all memories about it, or report that they do not answer it.
 
         Searches, follows links, and weighs the results: the best answer, what supports it, what contradicts
@@ -684,17 +580,12 @@ class Operations(Part):
         it. Default: the current scope. `as_of`: Use what was true at this time. Default: now. `known_at`: Use
         what was stored at this time. Default: now. `token_budget`: Maximum tokens of the answer. `record`:
         Whether evidence is strengthened by being shown (default true)."""
-        return self._connection.ask("POST", "/deep-reference", {
-            "query": query, "depth": depth, "scope": scope, "as_of": as_of, "known_at": known_at,
-            "token_budget": token_budget, "record": record,
-        }, repeatable=True)
+        return self._connection.ask("POST", "/deep-reference", locals(), repeatable=True)
 
-    def session_context(
-        self, queries: Sequence[str] | None = None, *, token_budget: int | None = None,
-        context: values.SessionContext | None = None, include_status: bool | None = None,
-        include_intentions: bool | None = None, include_predictions: bool | None = None,
-        scope: str | None = None,
-    ) -> values.Session:
+    def session_context(self, queries: Sequence[str] | None = None, *, token_budget: int | None = None,
+                        context: values.SessionContext | None = None, include_status: bool | None = None,
+                        include_intentions: bool | None = None, include_predictions: bool | None = None,
+                        scope: str | None = None) -> values.Session:
         """Get what to know at the start of a session, in one call and within a token budget.
 
         First intentions that are triggered, overdue or important, then pinned memories, results of the
@@ -707,16 +598,10 @@ class Operations(Part):
         exceeded. `context`: Your current work. `include_status`: Include the status of the memory.
         `include_intentions`: Include intentions that are due now. `include_predictions`: Include predictions
         of what is needed next. `scope`: Only this scope. Default: the current scope and what it inherits."""
-        return self._connection.ask("POST", "/session-context", {
-            "queries": queries, "token_budget": token_budget, "context": context,
-            "include_status": include_status, "include_intentions": include_intentions,
-            "include_predictions": include_predictions, "scope": scope,
-        }, repeatable=True)
+        return self._connection.ask("POST", "/session-context", locals(), repeatable=True)
 
-    def predict(
-        self, *, context: values.PredictionContext | None = None, limit: int | None = None,
-        scope: str | None = None,
-    ) -> values.Predictions:
+    def predict(self, *, context: values.PredictionContext | None = None, limit: int | None = None,
+                scope: str | None = None) -> values.Predictions:
         """Predict which memories will be needed next, from the history of searches.
 
         Each prediction lists its evidence with numbers: found together with something of this session, with
@@ -727,16 +612,13 @@ class Operations(Part):
 
         `context`: Your current work. `limit`: Maximum number of memories. `scope`: Only this scope. Default:
         the current scope and what it inherits."""
-        return self._connection.ask("POST", "/predict", {
-            "context": context, "limit": limit, "scope": scope,
-        }, repeatable=True)
+        return self._connection.ask("POST", "/predict", locals(), repeatable=True)
 
-    def memory_timeline(
-        self, *, start: values.Moment | None = None, end: values.Moment | None = None,
-        node_type: str | None = None, tags: Sequence[str] | None = None, scope: str | None = None,
-        as_of: values.Moment | None = None, known_at: values.Moment | None = None, limit: int | None = None,
-        detail_level: Literal["brief", "summary", "full"] | None = None,
-    ) -> values.Timeline:
+    def memory_timeline(self, *, start: values.Moment | None = None, end: values.Moment | None = None,
+                        node_type: str | None = None, tags: Sequence[str] | None = None,
+                        scope: str | None = None, as_of: values.Moment | None = None,
+                        known_at: values.Moment | None = None, limit: int | None = None,
+                        detail_level: Literal["brief", "summary", "full"] | None = None) -> values.Timeline:
         """Show memories day by day, newest first.
 
         Superseded and expired memories are included; `as_of` leaves out what was not true then. Suppressed
@@ -748,15 +630,10 @@ class Operations(Part):
         `as_of`: Only memories that were true at this time. `known_at`: As stored at this time; also the
         default of `end`. `limit`: Maximum number of memories. `detail_level`: How much of each memory to
         show."""
-        return self._connection.ask("GET", "/timeline", {
-            "start": start, "end": end, "node_type": node_type, "tags": tags, "scope": scope, "as_of": as_of,
-            "known_at": known_at, "limit": limit, "detail_level": detail_level,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/timeline", locals(), repeatable=True)
 
-    def contradictions(
-        self, topic: str | None = None, *, scope: str | None = None, as_of: values.Moment | None = None,
-        limit: int | None = None,
-    ) -> values.Contradictions:
+    def contradictions(self, topic: str | None = None, *, scope: str | None = None,
+                       as_of: values.Moment | None = None, limit: int | None = None) -> values.Contradictions:
         """List pairs of memories that contradict each other and are both considered true.
 
         Checks the memories that are true now, about a `topic` or in the whole scope. For each pair it states
@@ -765,14 +642,10 @@ class Operations(Part):
         `topic`: Only memories about this topic. Default: all. `scope`: Only this scope and scopes below it.
         Default: the current scope. `as_of`: Check memories that were true at this time. Default: now.
         `limit`: Maximum number of pairs."""
-        return self._connection.ask("GET", "/contradictions", {
-            "topic": topic, "scope": scope, "as_of": as_of, "limit": limit,
-        }, repeatable=True, long=True)
+        return self._connection.ask("GET", "/contradictions", locals(), repeatable=True, long=True)
 
-    def importance_score(
-        self, content: str, *, context_topics: Sequence[str] | None = None, project: str | None = None,
-        scope: str | None = None,
-    ) -> values.Importance:
+    def importance_score(self, content: str, *, context_topics: Sequence[str] | None = None,
+                         project: str | None = None, scope: str | None = None) -> values.Importance:
         """Score how important a text is, by four signals, without storing it.
 
         Novelty compares it with known memories, arousal reads its words, reward uses ratings of similar
@@ -782,19 +655,16 @@ class Operations(Part):
         `content`: Text to judge. `context_topics`: Current topics: each counts as if you had just searched
         for it. `project`: Short for scope /project/<name>. `scope`: Compare with memories in this scope.
         Default: the current scope and what it inherits."""
-        return self._connection.ask("POST", "/importance", {
-            "content": content, "context_topics": context_topics, "project": project, "scope": scope,
-        }, repeatable=True)
+        return self._connection.ask("POST", "/importance", locals(), repeatable=True)
 
     def mark_reviewed(self, id: str, rating: int) -> values.Strengthened:
         """Record a review: how well a memory was recalled. FSRS-6 schedules the next one.
 
         `id`: Id of the memory. `rating`: 1 again, 2 hard, 3 good, 4 easy."""
-        return self._connection.ask("POST", "/memories/{id}/reviews", {"id": id, "rating": rating})
+        return self._connection.ask("POST", "/memories/{id}/reviews", locals())
 
-    def suppress(
-        self, id: str, *, reason: str | None = None, reverse: bool | None = None,
-    ) -> values.SuppressedView:
+    def suppress(self, id: str, *, reason: str | None = None, reverse: bool | None = None,
+                 ) -> values.SuppressedView:
         """Hide a memory without deleting it. Each call hides it further.
 
         It ranks lower in `search`, appears nowhere else, and can still be read by its id. Its text and
@@ -803,9 +673,7 @@ class Operations(Part):
 
         `id`: Id of the memory. `reason`: Why. Not stored: the log holds no text. Use smart_ingest to keep it.
         `reverse`: Reverse the last suppression, within 24 hours."""
-        return self._connection.ask("POST", "/memories/{id}/suppress", {
-            "id": id, "reason": reason, "reverse": reverse,
-        })
+        return self._connection.ask("POST", "/memories/{id}/suppress", locals())
 
     def memory_health(self) -> values.HealthView:
         """Show how well all accessible memories are retained, the target, and a recommendation.
@@ -813,13 +681,11 @@ class Operations(Part):
         The target for the average recall probability is the setting `memory.retention_target`. Every
         consolidation takes a snapshot, which the trend is computed from. For the store and the model, use
         `system_status`."""
-        return self._connection.ask("GET", "/memory-health", {}, repeatable=True)
+        return self._connection.ask("GET", "/memory-health", locals(), repeatable=True)
 
-    def memory_graph(
-        self, *, center_id: str | None = None, query: str | None = None, depth: int | None = None,
-        max_nodes: int | None = None, scope: str | None = None,
-        format: Literal["json", "mermaid", "svg"] | None = None,
-    ) -> values.GraphView:
+    def memory_graph(self, *, center_id: str | None = None, query: str | None = None,
+                     depth: int | None = None, max_nodes: int | None = None, scope: str | None = None,
+                     format: Literal["json", "mermaid", "svg"] | None = None) -> values.GraphView:
         """Show the memories linked to one, up to three links away, with coordinates for drawing.
 
         Starts from `center_id`, from the best match of `query`, or from the newest memory. Suppressed
@@ -830,15 +696,10 @@ class Operations(Part):
         memories. `scope`: Only this scope and scopes below it. Default: with `center_id` everything you have
         access to, else the current scope and what it inherits. `format`: mermaid or svg also returns a
         drawing of the graph in `drawing`."""
-        return self._connection.ask("GET", "/graph", {
-            "center_id": center_id, "query": query, "depth": depth, "max_nodes": max_nodes, "scope": scope,
-            "format": format,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/graph", locals(), repeatable=True)
 
-    def find_duplicates(
-        self, *, similarity_threshold: float | None = None, limit: int | None = None,
-        tags: Sequence[str] | None = None, scope: str | None = None,
-    ) -> values.Duplicates:
+    def find_duplicates(self, *, similarity_threshold: float | None = None, limit: int | None = None,
+                        tags: Sequence[str] | None = None, scope: str | None = None) -> values.Duplicates:
         """Find duplicates: clusters of memories that say the same.
 
         `suggested_action` is `merge` for small clusters without objections, else `review`. Only memories that
@@ -848,9 +709,7 @@ class Operations(Part):
         `similarity_threshold`: Minimum similarity of any two memories in a cluster. `limit`: Maximum number
         of clusters. `tags`: Only memories with any of these tags. `scope`: Only this scope and scopes below
         it. Default: the current scope."""
-        return self._connection.ask("GET", "/duplicates", {
-            "similarity_threshold": similarity_threshold, "limit": limit, "tags": tags, "scope": scope,
-        }, repeatable=True, long=True)
+        return self._connection.ask("GET", "/duplicates", locals(), repeatable=True, long=True)
 
     def consolidate(self) -> values.ConsolidationView:
         """Run maintenance now: what the autopilot does when the store is idle.
@@ -859,12 +718,10 @@ class Operations(Part):
         the reviews, lets links fade, finishes suppressions, counts duplicates, dreams if a dream is due, and
         takes a snapshot for the trend in `memory_health`. No text is changed, merged or removed. Fails while
         another consolidation runs, in this process or another."""
-        return self._connection.ask("POST", "/consolidate", {}, long=True)
+        return self._connection.ask("POST", "/consolidate", locals(), long=True)
 
-    def dream(
-        self, *, memory_count: int | None = None, min_similarity: float | None = None,
-        links_per_memory: int | None = None, scope: str | None = None,
-    ) -> values.DreamView:
+    def dream(self, *, memory_count: int | None = None, min_similarity: float | None = None,
+              links_per_memory: int | None = None, scope: str | None = None) -> values.DreamView:
         """Replay memories, link similar ones, and draw insights.
 
         Replays recent important memories, the newest, and some of every age. Links each to similar ones in
@@ -874,15 +731,11 @@ class Operations(Part):
         `memory_count`: Maximum number of memories to replay. Default: the setting (50). `min_similarity`:
         Minimum similarity of linked memories. `links_per_memory`: Maximum number of new links per memory; 0
         creates none. `scope`: Only this scope. Default: the current scope and what it inherits."""
-        return self._connection.ask("POST", "/dream", {
-            "memory_count": memory_count, "min_similarity": min_similarity,
-            "links_per_memory": links_per_memory, "scope": scope,
-        }, long=True)
+        return self._connection.ask("POST", "/dream", locals(), long=True)
 
-    def gc(
-        self, *, min_retention: float | None = None, max_age_days: float | None = None,
-        dry_run: bool | None = None, scope: str | None = None, even_most: bool | None = None,
-    ) -> values.Collected:
+    def gc(self, *, min_retention: float | None = None, max_age_days: float | None = None,
+           dry_run: bool | None = None, scope: str | None = None, even_most: bool | None = None,
+           ) -> values.Collected:
         """Archive memories that have faded below a threshold. Nothing is deleted: `archive undo` restores
         them.
 
@@ -894,23 +747,18 @@ class Operations(Part):
         `max_age_days`: Only memories older than this many days. `dry_run`: Only show what would be archived
         (default true). `scope`: Only this scope and scopes below it; / is everything. Default: the current
         scope. `even_most`: Proceed even if it would archive more than half of the memories there."""
-        return self._connection.ask("POST", "/gc", {
-            "min_retention": min_retention, "max_age_days": max_age_days, "dry_run": dry_run, "scope": scope,
-            "even_most": even_most,
-        }, long=True)
+        return self._connection.ask("POST", "/gc", locals(), long=True)
 
     def system_status(self) -> values.Status:
         """Show the status of the memory: counts, retention, the model, and recommendations.
 
         Counts cover the memories that the caller has access to. Only callers with full access see details of
         the installation."""
-        return self._connection.ask("GET", "/stats", {}, repeatable=True)
+        return self._connection.ask("GET", "/stats", locals(), repeatable=True)
 
-    def memory_changelog(
-        self, memory_id: str | None = None, *, start: values.Moment | None = None,
-        end: values.Moment | None = None, before: int | None = None, limit: int | None = None,
-        scope: str | None = None,
-    ) -> values.Changelog:
+    def memory_changelog(self, memory_id: str | None = None, *, start: values.Moment | None = None,
+                         end: values.Moment | None = None, before: int | None = None,
+                         limit: int | None = None, scope: str | None = None) -> values.Changelog:
         """List changes with their reasons, newest first: of one memory, or of the scope.
 
         Covers memories created, revised (with fields and reason), superseded, rated, linked, unlinked and
@@ -922,10 +770,7 @@ class Operations(Part):
         Only changes before this time; a bare date includes that day. `before`: Only changes before this log
         position: the `next` of an answer. `limit`: Maximum number of changes, the latest ones. `scope`: Only
         this scope. Default: the current scope and what it inherits."""
-        return self._connection.ask("GET", "/changelog", {
-            "memory_id": memory_id, "start": start, "end": end, "before": before, "limit": limit,
-            "scope": scope,
-        }, repeatable=True)
+        return self._connection.ask("GET", "/changelog", locals(), repeatable=True)
 
     def doctor(self, *, repair: bool | None = None, deep: bool | None = None) -> values.Examined:
         """Check the integrity of the store and report problems.
@@ -937,11 +782,10 @@ class Operations(Part):
 
         `repair`: Rebuild derived data that is wrong, then check again. `deep`: Read every page and index of
         the file; slower."""
-        return self._connection.ask("POST", "/doctor", {"repair": repair, "deep": deep}, long=True)
+        return self._connection.ask("POST", "/doctor", locals(), long=True)
 
-    def backup(
-        self, path: str | None = None, *, rotate: bool | None = None, snapshot: bool | None = None,
-    ) -> values.BackedUp:
+    def backup(self, path: str | None = None, *, rotate: bool | None = None, snapshot: bool | None = None,
+               ) -> values.BackedUp:
         """Copy the whole store to a file while it is in use, and verify the copy by opening it.
 
         Nothing is overwritten. Only `rotate` removes older backups, and only after the new one was verified.
@@ -949,16 +793,13 @@ class Operations(Part):
         `path`: File name in backups/ (any path on the command line). Default: a dated name. `rotate`: Make a
         rotating backup in backups/; only the last `backup.keep` of them are kept. `snapshot`: Pack the whole
         data directory, with settings and exports, into one .tar.gz. A path with that ending does the same."""
-        return self._connection.ask("POST", "/backup", {
-            "path": path, "rotate": rotate, "snapshot": snapshot,
-        }, long=True)
+        return self._connection.ask("POST", "/backup", locals(), long=True)
 
-    def export(
-        self, path: str | None = None, *, format: Literal["json", "jsonl", "portable"] | None = None,
-        tags: Sequence[str] | None = None, since: values.Moment | None = None,
-        until: values.Moment | None = None, as_of: values.Moment | None = None,
-        known_at: values.Moment | None = None, scope: str | None = None, vectors: bool | None = None,
-    ) -> values.Exported:
+    def export(self, path: str | None = None, *, format: Literal["json", "jsonl", "portable"] | None = None,
+               tags: Sequence[str] | None = None, since: values.Moment | None = None,
+               until: values.Moment | None = None, as_of: values.Moment | None = None,
+               known_at: values.Moment | None = None, scope: str | None = None, vectors: bool | None = None,
+               ) -> values.Exported:
         """Write memories to a new file; without `path`, in the folder `exports` of the data directory.
 
         json and jsonl are for reading: every field with the names `memory` uses, without vectors and history.
@@ -975,15 +816,10 @@ class Operations(Part):
         scope and scopes below it; / is everything. Default: the current scope. `vectors`: portable: include
         vectors, so that an import need not compute them. `path`: File name in exports/ (any path on the
         command line). Default: a dated name."""
-        return self._connection.ask("POST", "/export", {
-            "format": format, "tags": tags, "since": since, "until": until, "as_of": as_of,
-            "known_at": known_at, "scope": scope, "vectors": vectors, "path": path,
-        }, long=True)
+        return self._connection.ask("POST", "/export", locals(), long=True)
 
-    def import_(
-        self, path: str, *, from_: values.ImportFormat | None = None, scope: str | None = None,
-        dry_run: bool | None = None,
-    ) -> values.Imported:
+    def import_(self, path: str, *, from_: values.ImportFormat | None = None, scope: str | None = None,
+                dry_run: bool | None = None) -> values.Imported:
         """Import the memories of a file: an export, another memory system's store, or notes.
 
         Formats: portable (`vestige.portable.v1`), reference (a database of the original Vestige), its JSON
@@ -993,6 +829,4 @@ class Operations(Part):
         `path`: File in exports/ or backups/ (any file or folder on the command line). `from_`: Format.
         Default: recognised from the content. `scope`: Scope for the memories. Default: the current scope.
         Portable files have their own. `dry_run`: Report what would happen without writing."""
-        return self._connection.ask("POST", "/import", {
-            "path": path, "from": from_, "scope": scope, "dry_run": dry_run,
-        }, long=True)
+        return self._connection.ask("POST", "/import", locals(), long=True)

@@ -157,44 +157,17 @@ class ClusterView(TypedDict):
     clusterId: str; size: int; members: list[DuplicateView]; mergeScore: float; suggestedAction: str
     reasons: NotRequired[list[str]]
 
-class NoteView(TypedDict):
+class NoteView(MemoryView):
     """A note about a codebase."""
-    id: str; content: NotRequired[str]; contentLength: NotRequired[int]; nodeType: str; tags: list[str]
-    scope: NotRequired[str]; retentionStrength: float; state: NotRequired[str]; source: NotRequired[str]
-    author: NotRequired[str]; agentId: NotRequired[str]; sessionId: NotRequired[str]
-    thread: NotRequired[str]; position: NotRequired[int]; occurredAt: NotRequired[str]
-    createdAt: NotRequired[str]; updatedAt: NotRequired[str]; validFrom: NotRequired[str]
-    validUntil: NotRequired[str]; supersededBy: NotRequired[str]; pinned: NotRequired[bool]
-    suppressionCount: NotRequired[int]; suppressedAt: NotRequired[str]; archivedAt: NotRequired[str]
-    revision: NotRequired[int]; phrasings: NotRequired[list[str]]; domains: NotRequired[list[str]]
-    metadata: NotRequired[dict[str, Any]]; retrievalStrength: NotRequired[float]
-    storageStrength: NotRequired[float]; accessibility: NotRequired[float]; stability: NotRequired[float]
-    difficulty: NotRequired[float]; learningState: NotRequired[str]; reps: NotRequired[int]
-    lapses: NotRequired[int]; lastAccessed: NotRequired[str]; nextReview: NotRequired[str]
-    timesRetrieved: NotRequired[int]; timesUseful: NotRequired[int]; hasEmbedding: NotRequired[bool]
     title: str; codebase: NotRequired[str]; files: list[str]
 
 class Notes(TypedDict):
     """A page of notes; `count` is the total."""
     count: int; items: list[NoteView]
 
-class SharedView(TypedDict):
+class SharedView(NoteView):
     """A pattern of other codebases, the codebases that have it, and its similarity to a pattern here."""
-    id: str; content: NotRequired[str]; contentLength: NotRequired[int]; nodeType: str; tags: list[str]
-    scope: NotRequired[str]; retentionStrength: float; state: NotRequired[str]; source: NotRequired[str]
-    author: NotRequired[str]; agentId: NotRequired[str]; sessionId: NotRequired[str]
-    thread: NotRequired[str]; position: NotRequired[int]; occurredAt: NotRequired[str]
-    createdAt: NotRequired[str]; updatedAt: NotRequired[str]; validFrom: NotRequired[str]
-    validUntil: NotRequired[str]; supersededBy: NotRequired[str]; pinned: NotRequired[bool]
-    suppressionCount: NotRequired[int]; suppressedAt: NotRequired[str]; archivedAt: NotRequired[str]
-    revision: NotRequired[int]; phrasings: NotRequired[list[str]]; domains: NotRequired[list[str]]
-    metadata: NotRequired[dict[str, Any]]; retrievalStrength: NotRequired[float]
-    storageStrength: NotRequired[float]; accessibility: NotRequired[float]; stability: NotRequired[float]
-    difficulty: NotRequired[float]; learningState: NotRequired[str]; reps: NotRequired[int]
-    lapses: NotRequired[int]; lastAccessed: NotRequired[str]; nextReview: NotRequired[str]
-    timesRetrieved: NotRequired[int]; timesUseful: NotRequired[int]; hasEmbedding: NotRequired[bool]
-    title: str; codebase: NotRequired[str]; files: list[str]; codebases: list[str]
-    similarity: NotRequired[float]
+    codebases: list[str]; similarity: NotRequired[float]
 
 class SharedNotes(TypedDict):
     """Patterns of other codebases that apply here too."""
@@ -267,9 +240,8 @@ class ContradictionView(TypedDict):
     """Two contradicting memories, and how they differ."""
     stronger: ExhibitView; weaker: ExhibitView; newer: str; kind: str; detail: str; topic_overlap: float
 
-class SettledView(TypedDict):
+class SettledView(ContradictionView):
     """A contradiction and how to settle it."""
-    stronger: ExhibitView; weaker: ExhibitView; newer: str; kind: str; detail: str; topic_overlap: float
     settle: str
 
 class Contradictions(TypedDict):
@@ -320,9 +292,8 @@ class EventView(TypedDict):
     """A logged event of a memory."""
     at: str; kind: str; details: dict[str, Any]
 
-class EvidenceView(TypedDict):
+class EvidenceView(ExhibitView):
     """A memory and its role in the answer."""
-    id: str; preview: str; trust: float; date: str; source: NotRequired[str]; author: NotRequired[str]
     role: str
 
 class FindingView(TypedDict):
@@ -375,26 +346,13 @@ class FoundAssociationView(TypedDict):
     """The link that added a hit which the search itself did not find."""
     via: NotRequired[str]; type: NotRequired[str]; activation: float
 
-class HitView(TypedDict):
+class HitView(MemoryView):
     """A memory found.
 
     `keyword_score` is its BM25 score; it has no upper bound, and its minimum is 0.0001, for words that most
     memories contain. It is absent if no word matches. `semantic_score`, a cosine, is absent without a vector.
     `shortened` says how a memory was cut to fit a token budget: to its `summary`, its `brief` view, or the
     brief view with the `beginning` of its text."""
-    id: str; content: NotRequired[str]; contentLength: NotRequired[int]; nodeType: str; tags: list[str]
-    scope: NotRequired[str]; retentionStrength: float; state: NotRequired[str]; source: NotRequired[str]
-    author: NotRequired[str]; agentId: NotRequired[str]; sessionId: NotRequired[str]
-    thread: NotRequired[str]; position: NotRequired[int]; occurredAt: NotRequired[str]
-    createdAt: NotRequired[str]; updatedAt: NotRequired[str]; validFrom: NotRequired[str]
-    validUntil: NotRequired[str]; supersededBy: NotRequired[str]; pinned: NotRequired[bool]
-    suppressionCount: NotRequired[int]; suppressedAt: NotRequired[str]; archivedAt: NotRequired[str]
-    revision: NotRequired[int]; phrasings: NotRequired[list[str]]; domains: NotRequired[list[str]]
-    metadata: NotRequired[dict[str, Any]]; retrievalStrength: NotRequired[float]
-    storageStrength: NotRequired[float]; accessibility: NotRequired[float]; stability: NotRequired[float]
-    difficulty: NotRequired[float]; learningState: NotRequired[str]; reps: NotRequired[int]
-    lapses: NotRequired[int]; lastAccessed: NotRequired[str]; nextReview: NotRequired[str]
-    timesRetrieved: NotRequired[int]; timesUseful: NotRequired[int]; hasEmbedding: NotRequired[bool]
     combinedScore: float; provenance: Provenance; keywordScore: NotRequired[float]
     semanticScore: NotRequired[float]; matchType: NotRequired[str]; matchedText: NotRequired[str]
     duplicates: NotRequired[int]; duplicateIds: NotRequired[list[str]]; contradicts: NotRequired[list[str]]
@@ -524,14 +482,9 @@ class IntentionSet(TypedDict):
 class IntentionUpdated(TypedDict):
     action: str; success: bool; intentionId: str; status: str; intention: IntentionView
 
-class ToldView(TypedDict):
+class ToldView(IntentionView):
     """A triggered intention. `reminded`: a new reminder, not a repetition; `first`: the first reminder."""
-    id: str; description: str; said: NotRequired[str]; status: str; priority: int; priorityName: str
-    escalatedFrom: NotRequired[str]; trigger: dict[str, Any]; when: str; nextAt: NotRequired[str]
-    deadline: NotRequired[str]; isOverdue: bool; snoozedUntil: NotRequired[str]
-    triggeredAt: NotRequired[str]; dueAt: NotRequired[str]; missed: NotRequired[int]
-    reminders: NotRequired[int]; createdAt: str; closedAt: NotRequired[str]; scope: str; reminded: bool
-    first: bool
+    reminded: bool; first: bool
 
 class IntentionsChecked(TypedDict):
     """Triggered intentions, most urgent first, and waiting ones, soonest first."""
@@ -558,24 +511,19 @@ class Item(TypedDict):
     pinned: NotRequired[bool]; domains: NotRequired[Sequence[str]]
     metadata: NotRequired[dict[str, JsonValue]]; force_create: NotRequired[bool]
 
-class KeyMade(TypedDict):
-    """A new key. `key` is shown only once."""
-    id: str; label: str; hash: str; status: Literal["active", "expired", "revoked"]; permissions: list[str]
-    scopes: NotRequired[list[str]]; domains: NotRequired[list[str]]; createdAt: str
-    expiresAt: NotRequired[str]; lastUsed: NotRequired[str]; revokedAt: NotRequired[str]; key: str
-    replaces: NotRequired[str]; message: str
-
-class KeyRevoked(TypedDict):
-    """A revoked key."""
-    id: str; label: str; hash: str; status: Literal["active", "expired", "revoked"]; permissions: list[str]
-    scopes: NotRequired[list[str]]; domains: NotRequired[list[str]]; createdAt: str
-    expiresAt: NotRequired[str]; lastUsed: NotRequired[str]; revokedAt: NotRequired[str]; message: str
-
 class KeyView(TypedDict):
     """A key without its text, which is not stored."""
     id: str; label: str; hash: str; status: Literal["active", "expired", "revoked"]; permissions: list[str]
     scopes: NotRequired[list[str]]; domains: NotRequired[list[str]]; createdAt: str
     expiresAt: NotRequired[str]; lastUsed: NotRequired[str]; revokedAt: NotRequired[str]
+
+class KeyMade(KeyView):
+    """A new key. `key` is shown only once."""
+    key: str; replaces: NotRequired[str]; message: str
+
+class KeyRevoked(KeyView):
+    """A revoked key."""
+    message: str
 
 class KeysView(TypedDict):
     """The keys, oldest first. `hidden` counts revoked and expired ones."""
@@ -607,14 +555,9 @@ class ModelView(TypedDict):
     state: str; detail: NotRequired[str]; name: NotRequired[str]; dimension: NotRequired[int]
     progress: NotRequired[float]
 
-class Noted(TypedDict):
+class Noted(IngestedView):
     """The decision of the ingest gate about a note."""
-    index: NotRequired[int]; status: str; decision: str; nodeId: str; scope: str; message: str; reason: str
-    hasEmbedding: bool; similarity: NotRequired[float]; predictionError: NotRequired[float]
-    importanceScore: NotRequired[float]; conflict: NotRequired[str]; conflictDetail: NotRequired[str]
-    rivalId: NotRequired[str]; rivalPreview: NotRequired[str]; supersededId: NotRequired[str]
-    relatedIds: NotRequired[list[str]]; validFrom: NotRequired[str]; validUntil: NotRequired[str]
-    validityWords: NotRequired[str]; success: bool; replayed: bool; action: str; codebase: NotRequired[str]
+    success: bool; replayed: bool; action: str; codebase: NotRequired[str]
 
 Order = Literal["newest", "oldest", "due", "retention"]
 """Sort order of a list; ties are ordered by id, ascending."""
@@ -665,9 +608,8 @@ class Recommended(TypedDict):
     answer_preview: str; memory_id: str; trust_score: float; date: str; source: NotRequired[str]
     author: NotRequired[str]
 
-class SupersededView(TypedDict):
+class SupersededView(ExhibitView):
     """A superseded memory: since when, and by which other one."""
-    id: str; preview: str; trust: float; date: str; source: NotRequired[str]; author: NotRequired[str]
     supersededBy: NotRequired[str]; until: NotRequired[str]; detail: NotRequired[str]
 
 class ReferencedStepView(TypedDict):
@@ -714,14 +656,9 @@ class SessionContext(TypedDict):
     codebase: NotRequired[str | None]; topics: NotRequired[Sequence[str]]; file: NotRequired[str | None]
 
 @final
-class SmartIngested(TypedDict):
+class SmartIngested(IngestedView):
     """The answer to a single text."""
-    index: NotRequired[int]; status: str; decision: str; nodeId: str; scope: str; message: str; reason: str
-    hasEmbedding: bool; similarity: NotRequired[float]; predictionError: NotRequired[float]
-    importanceScore: NotRequired[float]; conflict: NotRequired[str]; conflictDetail: NotRequired[str]
-    rivalId: NotRequired[str]; rivalPreview: NotRequired[str]; supersededId: NotRequired[str]
-    relatedIds: NotRequired[list[str]]; validFrom: NotRequired[str]; validUntil: NotRequired[str]
-    validityWords: NotRequired[str]; success: bool; replayed: bool
+    success: bool; replayed: bool
 
 class TransitionView(TypedDict):
     """A change of a memory's state, with its reason."""

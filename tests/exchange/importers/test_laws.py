@@ -12,11 +12,10 @@ from vestige.cognition.fsrs.formulas import W20
 from vestige.cognition.fsrs.strength import retrieval_of
 from vestige.core.errors import VestigeError
 from vestige.core.models import Strength
-from vestige.exchange.importers.intentions import insight_of, intention_of
-from vestige.exchange.importers.links import edge_of
 from vestige.exchange.importers.memories import memory_of
 from vestige.exchange.importers.recognition import ImportFormat, reading, recognise
 from vestige.exchange.importers.records import BroughtMemory, Reading, Target, UnreadRecords
+from vestige.exchange.importers.reference import edge_of, insight_of, intention_of
 from vestige.exchange.importers.strengths import faded_to
 
 TARGET = Target(scope="/project/a", now=START, curve=W20)

@@ -28,8 +28,7 @@ from vestige.engine.intentions import KIND, MOST, intentions
 from vestige.engine.memory.link import FADED, LINKS
 from vestige.engine.revise import find_document, put_document
 from vestige.engine.sleep.insights import INSIGHT
-from vestige.exchange.importers import intentions as foreign
-from vestige.exchange.importers.links import CONNECTION
+from vestige.exchange.importers import reference as foreign
 from vestige.exchange.importers.memories import KEPT, MEMORY
 from vestige.exchange.importers.recognition import ImportFormat, reading
 from vestige.exchange.importers.records import (
@@ -42,6 +41,7 @@ from vestige.exchange.importers.records import (
     Target,
     UnreadRecords,
 )
+from vestige.exchange.importers.reference import CONNECTION
 from vestige.store.contract.changes import DROPPED, UNLINKED, Add, Carry, Change, Link, Put
 
 # -- Intentions and insights -----------------------------------------------------------------------------

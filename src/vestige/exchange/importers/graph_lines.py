@@ -14,7 +14,7 @@ from pathlib import Path
 from vestige.core.errors import VestigeError
 from vestige.core.models import Edge, Memory
 from vestige.exchange.importers.fields import usable
-from vestige.exchange.importers.lines import objects
+from vestige.exchange.importers.json_files import objects
 from vestige.exchange.importers.memories import MEMORY
 from vestige.exchange.importers.records import (
     Brought,

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from vestige.core.errors import InvalidInput, TooLarge
-from vestige.exchange.importers import arrays, graph_lines, lines, markdown, reference
+from vestige.exchange.importers import graph_lines, json_files, markdown, reference
 from vestige.exchange.importers.records import Reading, Target, UnreadRecords
 from vestige.exchange.portable.file import FAMILY
 from vestige.store.sqlite.file.reference import is_database
@@ -32,8 +32,8 @@ class ImportFormat(enum.StrEnum):
 
 READERS = {
     ImportFormat.SERVER_MEMORY: graph_lines.records,
-    ImportFormat.JSON: arrays.records,
-    ImportFormat.JSONL: lines.records,
+    ImportFormat.JSON: json_files.array_records,
+    ImportFormat.JSONL: json_files.line_records,
     ImportFormat.MARKDOWN: markdown.records,
 }
 
@@ -66,7 +66,7 @@ def _packed(path: Path) -> ImportFormat:
 
 def _of_lines(path: Path) -> ImportFormat | None:
     """The format of JSON lines; None when it is something else."""
-    found = [one for _, one in islice(lines.objects(path), LINES_TRIED)]
+    found = [one for _, one in islice(json_files.objects(path), LINES_TRIED)]
     whole = [one for one in found if not isinstance(one, UnreadRecords)]
     if not whole:
         return None
@@ -83,12 +83,12 @@ def _of_lines(path: Path) -> ImportFormat | None:
 
 
 def _holds_records(first: Mapping[str, object]) -> bool:
-    return any(isinstance(first.get(name), list) for name in arrays.WRAPPERS)
+    return any(isinstance(first.get(name), list) for name in json_files.WRAPPERS)
 
 
 def _is_json(path: Path) -> bool:
     try:
-        arrays.load(path)
+        json_files.load(path)
     except TooLarge:
         raise
     except InvalidInput:

@@ -1,5 +1,8 @@
 """The vectors of a memory with their token bits, as text."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,31 +11,19 @@ from vestige.embed.protocol import Signature
 from vestige.exchange.portable.values import ObjectFields, base64_text, count, items, raw_bytes, text
 from vestige.store.contract.changes import Embedded, Piece, Tokens
 
+_SIGNATURE: Mapping[str, Callable[[object], Any]] = {  # Any: the type of the field
+    "name": text, "revision": text, "dimension": count, "precision": text, "pooling": text,
+    "document_prefix": text, "query_prefix": text,
+}  # fmt: skip
+
 
 def encode_signature(signature: Signature) -> dict[str, object]:
-    """The signature, field by field."""
-    return {
-        "name": signature.name,
-        "revision": signature.revision,
-        "dimension": signature.dimension,
-        "precision": signature.precision,
-        "pooling": signature.pooling,
-        "document_prefix": signature.document_prefix,
-        "query_prefix": signature.query_prefix,
-    }
+    return {name: getattr(signature, name) for name in _SIGNATURE}
 
 
 def decode_signature(value: object) -> Signature:
     given = ObjectFields("vectors", value)
-    signature = Signature(
-        name=given.take("name", text),
-        revision=given.take("revision", text),
-        dimension=given.take("dimension", count),
-        precision=given.take("precision", text),
-        pooling=given.take("pooling", text),
-        document_prefix=given.take("document_prefix", text),
-        query_prefix=given.take("query_prefix", text),
-    )
+    signature = Signature(**{name: given.take(name, read) for name, read in _SIGNATURE.items()})
     given.end()
     if not signature.dimension:
         raise InvalidInput("`dimension` is not a number from 1 on.")

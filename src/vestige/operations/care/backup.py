@@ -24,7 +24,6 @@ class BackedUp(Wire):
 
 
 def render_backup(made: BackedUp) -> str:
-    """The backup as text."""
     lines = [f"{made.path} ({made.size_bytes:,} bytes), checked by opening it."]
     if made.removed:
         lines.append(f"{count(len(made.removed), 'older backup')} removed.")
@@ -33,13 +32,7 @@ def render_backup(made: BackedUp) -> str:
 
 
 @registry.operation(
-    "backup",
-    permission="admin",
-    effect="write",
-    example={},
-    positional=("path",),
-    lane="long",
-    render=render_backup,
+    "backup", permission="admin", example={}, positional=("path",), lane="long", render=render_backup
 )
 def backup_store(
     call: Call,

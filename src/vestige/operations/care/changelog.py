@@ -1,7 +1,7 @@
 """The event log of changes: `memory_changelog`."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
@@ -11,35 +11,25 @@ from vestige.core.models import Filter, LogEvent, Record
 from vestige.engine.context import Call
 from vestige.engine.revise import load
 from vestige.engine.sleep.runs import CONSOLIDATION, DREAM
-from vestige.operations.registry.arguments import Arguments, EndMoment, Moment, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, EndMoment, ExactScope, Moment, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
 from vestige.operations.shared.text import day, table
+from vestige.store.contract import changes
 from vestige.store.contract.answers import LogQuery
-from vestige.store.contract.changes import (
-    CARRIED,
-    CREATED,
-    DROPPED,
-    LINKED,
-    PUT,
-    REMARKED,
-    STATE,
-    TUNED,
-    UNLINKED,
-)
 from vestige.store.filter_rule import stands
 
 CHANGES = {
-    CREATED: "created",
+    changes.CREATED: "created",
     "memory.deleted": "deleted",
-    REMARKED: "remarked",
-    CARRIED: "brought along",
-    STATE: "state",
-    LINKED: "linked",
-    UNLINKED: "unlinked",
-    PUT: "kept",
-    DROPPED: "dropped",
-    TUNED: "tuned",
+    changes.REMARKED: "remarked",
+    changes.CARRIED: "brought along",
+    changes.STATE: "state",
+    changes.LINKED: "linked",
+    changes.UNLINKED: "unlinked",
+    changes.PUT: "kept",
+    changes.DROPPED: "dropped",
+    changes.TUNED: "tuned",
 }
 """Names of event kinds in answers; revisions are named by their reason."""
 SHOWN = Filter(include_suppressed=False)
@@ -51,23 +41,21 @@ RUNS = {DREAM: "dreamed", CONSOLIDATION: "consolidated"}
 class ChangelogArguments(Arguments):
     """Memory, scope and time range."""
 
-    memory_id: Annotated[
-        str | None, Field(min_length=1, max_length=64, description="Only this memory, even if deleted.")
-    ] = None
-    start: Annotated[Moment | None, Field(description="Only changes at or after this time.")] = None
-    end: Annotated[
-        EndMoment | None, Field(description="Only changes before this time; a bare date includes that day.")
-    ] = None
-    before: Annotated[
-        int | None,
-        Field(
-            ge=1, le=2**63 - 1, description="Only changes before this log position: the `next` of an answer."
-        ),
-    ] = None
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of changes, the latest ones.")] = 20
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
-    ] = None
+    memory_id: str | None = Field(
+        None, min_length=1, max_length=64, description="Only this memory, even if deleted."
+    )
+    start: Moment | None = Field(None, description="Only changes at or after this time.")
+    end: EndMoment | None = Field(
+        None, description="Only changes before this time; a bare date includes that day."
+    )
+    before: int | None = Field(
+        None,
+        ge=1,
+        le=2**63 - 1,
+        description="Only changes before this log position: the `next` of an answer.",
+    )
+    limit: int = Field(20, ge=1, le=100, description="Maximum number of changes, the latest ones.")
+    scope: ExactScope = None
 
 
 class ChangeView(Wire):
@@ -119,7 +107,6 @@ class Changelog(Wire):
 
 
 def render_changelog(log: Changelog) -> str:
-    """Changes as text."""
     rows = ((day(one.timestamp), one.change, one.memory_id, _what(one), one.preview) for one in log.changes)
     text = table(("at", "change", "memory", "what", "text"), rows) if log.changes else "No changes."
     return f"{text}\n\nThere are earlier changes: pass --before {log.next}." if log.more else text
@@ -128,7 +115,6 @@ def render_changelog(log: Changelog) -> str:
 @registry.operation(
     "memory_changelog",
     permission="read",
-    effect="none",
     example={"limit": 5},
     positional=("memory_id",),
     command="changelog",
@@ -181,8 +167,8 @@ def _query(call: Call, asked: ChangelogArguments) -> LogQuery:
 def _view(event: LogEvent, record: Record | None) -> ChangeView:
     payload = event.payload
     before, after = _states(event)
-    is_link = event.kind in (LINKED, UNLINKED)
-    is_document = event.kind in (PUT, DROPPED)
+    is_link = event.kind in (changes.LINKED, changes.UNLINKED)
+    is_document = event.kind in (changes.PUT, changes.DROPPED)
     return ChangeView(
         position=event.position,
         timestamp=event.at,
@@ -207,14 +193,14 @@ def _change(event: LogEvent) -> str:
     if event.kind == "memory.revised":
         reason = event.payload.get("reason")
         return reason if reason in ("superseded", "merged") else "revised"
-    if event.kind == PUT and event.payload["kind"] in RUNS:
+    if event.kind == changes.PUT and event.payload["kind"] in RUNS:
         return RUNS[event.payload["kind"]]
     return CHANGES.get(event.kind, event.kind)
 
 
 def _states(event: LogEvent) -> tuple[str | None, str | None]:
     """The states before and after; evidence events include them."""
-    if event.kind == STATE:
+    if event.kind == changes.STATE:
         return event.payload["from"], event.payload["to"]
     before, after = event.payload.get("state", (None, None))
     return before, after

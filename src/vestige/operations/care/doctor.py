@@ -6,15 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from vestige.core.errors import StoreError
-from vestige.engine.care.doctor import (
-    OPENING,
-    DoctorFinding,
-    DoctorReport,
-    doctor,
-    post_mortem,
-    repairs,
-    severity_of,
-)
+from vestige.engine.care.doctor import OPENING, DoctorReport, doctor, post_mortem, repairs, severity_of
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Switch, Wire
 from vestige.operations.registry.registry import registry
@@ -56,7 +48,6 @@ class Examined(Wire):
 
 
 def render_doctor(result: Examined) -> str:
-    """The result as text."""
     lines = [_line(one) for one in result.findings]
     if len(result.processes) > 1:
         lines.append(f"Processes using this store: {'; '.join(result.processes)}.")
@@ -79,7 +70,6 @@ def without_store(why: StoreError, troubles: Sequence[Trouble]) -> Examined:
 @registry.operation(
     "doctor",
     permission="admin",
-    effect="write",
     example={},
     lane="long",
     title="Check the store",
@@ -126,24 +116,11 @@ def view(report: DoctorReport, salvage: str = FROM_FILE) -> Examined:
     )
     return Examined(
         status=status,
-        findings=[_view(one) for one in report.findings],
+        findings=[FindingView.of(one.trouble, repaired=one.repaired) for one in report.findings],
         checked=list(report.checked),
         versions=report.versions,
         processes=[str(who) for who in report.others],
         message=_message(report, salvage),
-    )
-
-
-def _view(one: DoctorFinding) -> FindingView:
-    trouble = one.trouble
-    return FindingView(
-        check=trouble.check,
-        severity=trouble.severity,
-        message=trouble.message,
-        count=trouble.count,
-        ids=list(trouble.ids),
-        repair=trouble.repair,
-        repaired=one.repaired,
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any, Literal
 
 import orjson
 from pydantic import Field
@@ -11,7 +11,15 @@ from vestige.core.errors import InvalidInput
 from vestige.core.models import ANYTHING, ROOT_SCOPE, Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import export, export_portable
-from vestige.operations.registry.arguments import Arguments, EndMoment, Moment, Scope, Switch, Tags, Wire
+from vestige.operations.registry.arguments import (
+    Arguments,
+    Moment,
+    ScopeTree,
+    StoredBefore,
+    Switch,
+    Tags,
+    Wire,
+)
 from vestige.operations.registry.registry import registry, without_inaccessible_ids
 from vestige.operations.shared.filters import scoped, used, widening
 from vestige.operations.shared.memory_view import MemoryView, view_fields
@@ -31,40 +39,27 @@ ENDINGS: tuple[tuple[str, Format], ...] = (
 class ExportArguments(Arguments):
     """Which memories, and the file."""
 
-    format: Annotated[
-        Format | None,
-        Field(
-            description="json: one array; jsonl: one memory a line; portable: everything, for `import`. "
-            "Default: by the ending of `path` (.vestige.jsonl and .gz are portable), else json."
-        ),
-    ] = None
-    tags: Annotated[Tags, Field(description="Only memories with all of these tags.")] = []
-    since: Annotated[Moment | None, Field(description="Only memories stored at or after this time.")] = None
-    until: Annotated[
-        EndMoment | None,
-        Field(description="Only memories stored before this time; a bare date includes that day."),
-    ] = None
-    as_of: Annotated[Moment | None, Field(description="Only memories that were true at this time.")] = None
-    known_at: Annotated[
-        Moment | None,
-        Field(description="As stored at this time. Not for portable, which includes all history."),
-    ] = None
-    scope: Annotated[
-        Scope | None,
-        Field(
-            description="Only this scope and scopes below it; / is everything. Default: the current scope."
-        ),
-    ] = None
-    vectors: Annotated[
-        Switch, Field(description="portable: include vectors, so that an import need not compute them.")
-    ] = False
-    path: Annotated[
-        str | None,
-        Field(
-            max_length=4096,
-            description="File name in exports/ (any path on the command line). Default: a dated name.",
-        ),
-    ] = None
+    format: Format | None = Field(
+        None,
+        description="json: one array; jsonl: one memory a line; portable: everything, for `import`. "
+        "Default: by the ending of `path` (.vestige.jsonl and .gz are portable), else json.",
+    )
+    tags: Tags = Field([], description="Only memories with all of these tags.")
+    since: Moment | None = Field(None, description="Only memories stored at or after this time.")
+    until: StoredBefore = None
+    as_of: Moment | None = Field(None, description="Only memories that were true at this time.")
+    known_at: Moment | None = Field(
+        None, description="As stored at this time. Not for portable, which includes all history."
+    )
+    scope: ScopeTree = None
+    vectors: Switch = Field(
+        False, description="portable: include vectors, so that an import need not compute them."
+    )
+    path: str | None = Field(
+        None,
+        max_length=4096,
+        description="File name in exports/ (any path on the command line). Default: a dated name.",
+    )
 
 
 class ExportedMemory(MemoryView):
@@ -92,7 +87,6 @@ class Exported(Wire):
 
 
 def render_exported(done: Exported) -> str:
-    """The export as text."""
     what = f"{count(done.memories_exported, 'memory')} of {done.total_memories:,} from {done.scope}"
     beside = [
         count(number, noun)
@@ -111,7 +105,6 @@ def render_exported(done: Exported) -> str:
 @registry.operation(
     "export",
     permission="admin",
-    effect="write",
     example={"format": "jsonl"},
     positional=("path",),
     lane="long",
@@ -143,23 +136,23 @@ def export_memories(call: Call, asked: ExportArguments) -> Exported:
             f"`vectors` can only be written to portable files, not to {form}.",
             details={"argument": "vectors"},
         )
-    path, done = export(
-        call, scoped(call, where, asked.scope), name=asked.path, form=form, write=_written(call)
-    )
-    return Exported(
-        path=_shown_path(call, path),
-        format=form,
-        memories_exported=done,
-        total_memories=call.engine.store.count(ANYTHING, access=call.access),
-        size_bytes=path.stat().st_size,
-        scope=used(call, asked.scope),
-        note=_left_out(call, asked, where),
-    )
+    within = scoped(call, where, asked.scope)
+    path, done = export(call, within, name=asked.path, form=form, write=_written(call))
+    return Exported(memories_exported=done, **_about_file(call, asked, where, path, form))
 
 
-def _shown_path(call: Call, path: Path) -> str:
-    """The path of the file; the full one for callers that may know the data directory."""
-    return str(path) if call.sees_installation else f"{path.parent.name}/{path.name}"
+def _about_file(
+    call: Call, asked: ExportArguments, where: Filter, path: Path, form: Format
+) -> dict[str, Any]:  # fields of Exported, which checks them
+    return {
+        # The full path is for callers that may know the data directory.
+        "path": str(path) if call.sees_installation else f"{path.parent.name}/{path.name}",
+        "format": form,
+        "total_memories": call.engine.store.count(ANYTHING, access=call.access),
+        "size_bytes": path.stat().st_size,
+        "scope": used(call, asked.scope),
+        "note": _left_out(call, asked, where),
+    }
 
 
 def _portable(call: Call, asked: ExportArguments, where: Filter) -> Exported:
@@ -169,21 +162,15 @@ def _portable(call: Call, asked: ExportArguments, where: Filter) -> Exported:
             hint="Omit `known_at`, or choose json or jsonl.",
             details={"argument": "known_at"},
         )
-    scope = used(call, asked.scope)
-    whole = where == ANYTHING and scope == ROOT_SCOPE
+    whole = where == ANYTHING and used(call, asked.scope) == ROOT_SCOPE
     chosen = None if whole else scoped(call, where, asked.scope)
     path, done = export_portable(call, chosen, name=asked.path, vectors=asked.vectors)
     return Exported(
-        path=_shown_path(call, path),
-        format="portable",
         memories_exported=done.memories,
-        total_memories=call.engine.store.count(ANYTHING, access=call.access),
         deleted_exported=done.deleted,
         edges_exported=done.edges,
         documents_exported=done.documents,
-        size_bytes=path.stat().st_size,
-        scope=scope,
-        note=_left_out(call, asked, where),
+        **_about_file(call, asked, where, path, "portable"),
     )
 
 

@@ -54,7 +54,6 @@ class HealthView(Wire):
 
 
 def render_health(health: HealthView) -> str:
-    """The health of the memory as text."""
     numbers = fields(
         (
             ("average retention", health.avg_retention),
@@ -77,7 +76,6 @@ def _met(health: HealthView) -> str:
 @registry.operation(
     "memory_health",
     permission="read",
-    effect="none",
     example={},
     command="health",
     title="Retention of memories",

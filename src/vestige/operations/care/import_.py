@@ -1,7 +1,6 @@
 """Importing memories from a file: `import`."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -66,7 +65,6 @@ class Imported(Wire):
 
 
 def render_imported(done: Imported) -> str:
-    """The import as text."""
     rows = [(kind, one.read, one.imported, one.present, one.left) for kind, one in done.by_kind.items()]
     what = "would be imported" if done.dry_run else "imported"
     text = [f"{done.path}: {done.format}", table(("records", "read", what, "already here", "left"), rows)]
@@ -84,9 +82,7 @@ def render_imported(done: Imported) -> str:
 @registry.operation(
     "import",
     permission="admin",
-    effect="write",
     example={"path": "memories.jsonl", "dry_run": True},
-    positional=("path",),
     lane="long",
     title="Import memories",
     render=render_imported,
@@ -246,11 +242,8 @@ def _imported(
         scope=scope,
         dry_run=dry_run,
         memories_imported=memories.imported if memories else 0,
-        read=sum(one.read for one in tallies),
-        imported=sum(one.imported for one in tallies),
-        present=sum(one.present for one in tallies),
-        left=sum(one.left for one in tallies),
-        by_kind={kind: TallyView(**asdict(one)) for kind, one in outcome.tallies.items()},
+        **{name: sum(getattr(one, name) for one in tallies) for name in TallyView.model_fields},
+        by_kind={kind: TallyView.of(one) for kind, one in outcome.tallies.items()},
         reasons=_said(outcome.left),
         examples=_said(outcome.examples),
         notes=_said(outcome.notes),
@@ -261,4 +254,4 @@ def _imported(
 
 
 def _said(said: Sequence[ImportNote]) -> list[SaidView]:
-    return [SaidView(**asdict(one)) for one in said[:SHOWN]]
+    return [SaidView.of(one) for one in said[:SHOWN]]

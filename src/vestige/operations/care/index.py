@@ -1,12 +1,9 @@
 """Vector index files: `index.status`, `index.rebuild`."""
 
-from dataclasses import asdict
-
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.text import count, fields
-from vestige.store.contract.answers import IndexStatus
 
 
 class IndexView(Wire):
@@ -22,7 +19,6 @@ class IndexView(Wire):
 
 
 def render_index(view: IndexView) -> str:
-    """The index as text."""
     text = fields(
         (
             ("vectors", f"{view.vectors:,}"),
@@ -37,10 +33,6 @@ def render_index(view: IndexView) -> str:
     notes = [f"! {name} is not used: {problem}." for name, problem in view.problems.items()]
     advice = ["→ Run `vestige index rebuild` to write it again."] if notes else []
     return "\n".join([text, *notes, *advice])
-
-
-def _view(status: IndexStatus) -> IndexView:
-    return IndexView(**asdict(status))
 
 
 @registry.operation(
@@ -59,13 +51,12 @@ def index_status(call: Call) -> IndexView:
     A small store has none. Index files only save time and memory: searches return the same results without
     them. PostgreSQL has its own index instead.
     """
-    return _view(call.engine.store.index_status())
+    return IndexView.of(call.engine.store.index_status())
 
 
 @registry.operation(
     "index.rebuild",
     permission="admin",
-    effect="write",
     example={},
     title="Rebuild the index",
     lane="long",
@@ -77,4 +68,4 @@ def index_rebuild(call: Call) -> IndexView:
 
     Intact files stay; memories and vectors are only read.
     """
-    return _view(call.engine.store.rebuild_index())
+    return IndexView.of(call.engine.store.rebuild_index())

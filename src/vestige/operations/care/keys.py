@@ -35,9 +35,8 @@ Which = Annotated[
 class CreateKeyArguments(Arguments):
     """Label, permissions, filters and expiry of a new key."""
 
-    label: Annotated[
-        str, Field(min_length=1, max_length=200, description="Name of the user or client it is for.")
-    ]
+    label: str = Field(min_length=1, max_length=200, description="Name of the user or client it is for.")
+    # In the annotation, because only there does a lower limit replace that of `Names`.
     permissions: Annotated[
         Names,
         Field(
@@ -45,14 +44,11 @@ class CreateKeyArguments(Arguments):
             max_length=3,
         ),
     ] = list(DEFAULT_PERMISSIONS)
-    scopes: Annotated[
-        list[Scope] | None,
-        Field(description="Only these scopes and scopes below them.", max_length=MAX_FILTERS),
-    ] = None
-    domains: Annotated[Names | None, Field(description="Only memories of these domains.")] = None
-    expires: Annotated[
-        str | None, Field(max_length=50, description="Expiry: 12h, 30d, 8w, or a date or time.")
-    ] = None
+    scopes: list[Scope] | None = Field(
+        None, description="Only these scopes and scopes below them.", max_length=MAX_FILTERS
+    )
+    domains: Names | None = Field(None, description="Only memories of these domains.")
+    expires: str | None = Field(None, max_length=50, description="Expiry: 12h, 30d, 8w, or a date or time.")
 
 
 class KeyView(Wire):
@@ -98,7 +94,6 @@ def render_made(made: KeyMade) -> str:
 
 
 def render_keys(answer: KeysView) -> str:
-    """The keys as text."""
     hidden = (
         (f"\n\n--all also shows {count(answer.hidden, 'revoked or expired key')}.") if answer.hidden else ""
     )
@@ -112,7 +107,7 @@ def render_keys(answer: KeysView) -> str:
 @registry.operation(
     "keys.create",
     permission="admin",
-    effect="write",
+    positional=(),
     example={
         "label": "Ada's laptop",
         "permissions": ["read"],
@@ -136,7 +131,7 @@ def create_key(call: Call, wanted: CreateKeyArguments) -> KeyMade:
         domains=wanted.domains,
         expires_at=None if wanted.expires is None else _expiry(call.engine.now(), wanted.expires),
     )
-    return KeyMade(key=text, message=_KEEP_IT, **_key_fields(made, made.created_at))
+    return KeyMade.of(made, key=text, replaces=None, message=_KEEP_IT, **_key_fields(made, made.created_at))
 
 
 @registry.operation("keys.list", permission="admin", effect="none", example={}, render=render_keys)
@@ -147,35 +142,23 @@ def list_keys(
     now, known = call.engine.now(), call.engine.store.list_keys()
     shown = [key for key in known if all or key.works_at(now)]
     return KeysView(
-        keys=[KeyView(**_key_fields(key, now)) for key in shown], hidden=len(known) - len(shown) or None
+        keys=[KeyView.of(key, **_key_fields(key, now)) for key in shown],
+        hidden=len(known) - len(shown) or None,
     )
 
 
-@registry.operation(
-    "keys.revoke",
-    permission="admin",
-    effect="write",
-    example={"id": EXAMPLE_KEY},
-    positional=("id",),
-    render=lambda done: done.message,
-)
+@registry.operation("keys.revoke", permission="admin", example={"id": EXAMPLE_KEY})
 def revoke_key(call: Call, id: Which) -> KeyRevoked:
     """Revoke a key at once. This cannot be undone; create a new key instead."""
     revoked = keys.revoke(call, id)
-    return KeyRevoked(
+    return KeyRevoked.of(
+        revoked,
         message=f"The key “{revoked.label}” ({revoked.shown_hash}) is revoked.",
         **_key_fields(revoked, call.engine.now()),
     )
 
 
-@registry.operation(
-    "keys.rotate",
-    permission="admin",
-    effect="write",
-    example={"id": EXAMPLE_KEY},
-    positional=("id",),
-    render=render_made,
-)
+@registry.operation("keys.rotate", permission="admin", example={"id": EXAMPLE_KEY}, render=render_made)
 def rotate_key(call: Call, id: Which) -> KeyMade:
     """Replace a key by a new one with the same label, permissions and filters; the old one is revoked at
     once.
@@ -184,7 +167,7 @@ def rotate_key(call: Call, id: Which) -> KeyMade:
     """
     old, made, text = keys.rotate(call, id)
     message = f"{_KEEP_IT} The key {old.shown_hash} was revoked."
-    return KeyMade(key=text, replaces=old.id, message=message, **_key_fields(made, made.created_at))
+    return KeyMade.of(made, key=text, replaces=old.id, message=message, **_key_fields(made, made.created_at))
 
 
 _KEEP_IT = "Save it now: it is not shown again. Send it as `Authorization: Bearer` or `X-API-Key`."
@@ -205,19 +188,10 @@ def _expiry(now: datetime, text: str) -> datetime:
 
 
 def _key_fields(key: ApiKey, now: datetime) -> dict[str, Any]:  # fields of KeyView, which checks them
-    scopes = scope_filter(key.scopes)
     return {
-        "id": key.id,
-        "label": key.label,
         "hash": key.shown_hash,
         "status": "revoked" if key.revoked_at else "active" if key.works_at(now) else "expired",
-        "permissions": list(key.permissions),
-        "scopes": None if scopes is None else list(scopes),
-        "domains": None if key.domains is None else list(key.domains),
-        "created_at": key.created_at,
-        "expires_at": key.expires_at,
-        "last_used": key.last_used,
-        "revoked_at": key.revoked_at,
+        "scopes": scope_filter(key.scopes),
     }
 
 

@@ -60,7 +60,6 @@ class ScanResult(Wire):
 
 
 def render_scan(result: ScanResult) -> str:
-    """The result as text."""
     if not result.findings:
         return result.message
     rows = ((one.id, one.entity, one.secret, _location(one), one.excerpt) for one in result.findings)
@@ -94,10 +93,7 @@ def view_holdings(holdings: Sequence[Holding]) -> HoldingsView | None:
     """A report of records that came in with secrets; None without any."""
     if not holdings:
         return None
-    first = [
-        HoldingView(entity=one.entity, id=one.id, secrets=list(one.secrets))
-        for one in holdings[:MOST_HOLDINGS]
-    ]
+    first = [HoldingView.of(one) for one in holdings[:MOST_HOLDINGS]]
     message = (
         f"Secrets in {count(len(holdings), 'record')}: a merge keeps what the other side contains. `vestige "
         "scan --redact` redacts them, here and on every machine you synchronise with."
@@ -116,7 +112,6 @@ def holdings_lines(seen: HoldingsView | None) -> list[str]:
 @registry.operation(
     "scan",
     permission="admin",
-    effect="write",
     example={},
     lane="long",
     command_only=True,
@@ -152,14 +147,11 @@ def scan_store(
 
 
 def _view(one: SecretFinding) -> SecretFindingView:
-    return SecretFindingView(
+    return SecretFindingView.of(
+        one.sighting,
         entity=one.document or "memory",
         id=one.id,
         secret=one.sighting.kind,
-        field=one.sighting.field,
-        line=one.sighting.line,
-        column=one.sighting.column,
-        excerpt=one.sighting.excerpt,
         revisions=list(one.revisions) or None,
         present=one.present,
     )

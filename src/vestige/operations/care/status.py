@@ -1,6 +1,5 @@
 """Status of the store and rebuilding derived data: `system_status`, `rebuild`."""
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -95,7 +94,6 @@ class RebuiltView(Wire):
 
 
 def render_status(status: Status) -> str:
-    """The status as text."""
     text = fields(
         (
             ("status", status.status),
@@ -132,7 +130,6 @@ def _autopilot(seen: AutopilotView) -> str:
 @registry.operation(
     "system_status",
     permission="read",
-    effect="none",
     example={},
     command="status",
     title="Memory status",
@@ -179,27 +176,19 @@ def _installation(call: Call) -> dict[str, Any]:  # fields of Status, which chec
         "data_dir": str(engine.settings.data_dir),
         "store": engine.settings.place,
         "last_backup": backed_up.at if backed_up else None,
-        "autopilot": AutopilotView.model_validate(asdict(engine.background())),
-        "processes": [
-            ProcessView(pid=one.pid, command=one.command, since=one.since, server=one.server)
-            for one in engine.store.processes()
-        ],
+        "autopilot": AutopilotView.of(engine.background()),
+        "processes": [ProcessView.of(one) for one in engine.store.processes()],
     }
 
 
 def _model(seen: EmbedderStatus) -> ModelView:
     signature = seen.signature
-    return ModelView(
-        state=seen.state,
-        detail=seen.detail,
-        name=signature.name if signature else None,
-        dimension=signature.dimension if signature else None,
-        progress=seen.progress,
+    return ModelView.of(
+        seen, name=signature.name if signature else None, dimension=signature.dimension if signature else None
     )
 
 
 def render_rebuilt(done: RebuiltView) -> str:
-    """The rebuild as text."""
     text = (
         f"{count(done.strengths, 'strength')} replayed from the log ({done.drifted} had drifted), "
         f"{count(done.words, 'memory')} reindexed, {count(done.vectors, 'memory')} embedded."
@@ -210,7 +199,6 @@ def render_rebuilt(done: RebuiltView) -> str:
 @registry.operation(
     "rebuild",
     permission="admin",
-    effect="write",
     example={"strengths": True, "words": True},
     lane="long",
     command_only=True,
@@ -229,7 +217,4 @@ def rebuild_derived(
     Memories themselves are only read. After a change of embedding model, `vectors` moves the store over to
     the new one. Without options and without a model, vectors are left out.
     """
-    done = rebuild(call, strengths=strengths, words=words, vectors=vectors)
-    return RebuiltView(
-        strengths=done.strengths, drifted=done.drifted, words=done.words, vectors=done.vectors, note=done.note
-    )
+    return RebuiltView.of(rebuild(call, strengths=strengths, words=words, vectors=vectors), success=True)

@@ -44,7 +44,6 @@ class SyncedView(Wire):
 
 
 def render_synced(done: SyncedView) -> str:
-    """The result as text."""
     lines = []
     if done.met:
         rows = ((m.file, m.state, m.added, m.changed, m.ended, m.reason or "") for m in done.met)
@@ -61,9 +60,7 @@ def render_synced(done: SyncedView) -> str:
 @registry.operation(
     "sync",
     permission="admin",
-    effect="write",
     example={"folder": "meeting"},
-    positional=("folder",),
     lane="long",
     command_only=True,
     render=render_synced,
@@ -80,24 +77,12 @@ def sync_stores(
     synchronised one, a network share, a USB stick.
     """
     done = sync(call, Path(folder))
-    return SyncedView(
+    return SyncedView.of(
+        done,
+        success=True,
         folder=str(done.folder),
         file=done.file.name,
-        met=[
-            MetView(
-                file=one.file,
-                state=one.state,
-                added=one.added,
-                changed=one.changed,
-                ended=one.ended,
-                reason=one.reason,
-            )
-            for one in done.peers
-        ],
+        met=[MetView.of(one) for one in done.peers],
         memories=done.contents.memories,
-        written=done.written,
-        removed=list(done.removed),
         secrets=view_holdings(done.holdings),
-        embedded=done.embedded,
-        note=done.note,
     )

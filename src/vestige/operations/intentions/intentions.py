@@ -49,7 +49,7 @@ from vestige.operations.intentions.view import (
     understood,
     view,
 )
-from vestige.operations.registry.arguments import Arguments, EndMoment, Moment, Names, Scope
+from vestige.operations.registry.arguments import Arguments, EndMoment, ExactScope, Moment, Names, Scope
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.secrets import Secrets, cleaned
@@ -67,23 +67,16 @@ Sentence = Annotated[str, Field(min_length=1, max_length=1_000)]
 class SetArguments(Arguments):
     """Something to do later."""
 
-    description: Annotated[
-        Description,
-        Field(
-            description="What to do. Without `trigger`, a time in the text is understood: `remind me to "
-            "rotate the keys every monday at 10:00`."
-        ),
-    ]
-    trigger: Annotated[TriggerArguments | None, Field(description="When to remind.")] = None
-    priority: Annotated[
-        PriorityName | None, Field(description="Default: normal, or as stated in the text.")
-    ] = None
-    deadline: Annotated[
-        EndMoment | None, Field(description="When it must be done; its priority rises as the deadline nears.")
-    ] = None
-    scope: Annotated[Scope | None, Field(description="Scope it belongs to. Default: the current scope.")] = (
-        None
+    description: Description = Field(
+        description="What to do. Without `trigger`, a time in the text is understood: `remind me to "
+        "rotate the keys every monday at 10:00`."
     )
+    trigger: TriggerArguments | None = Field(None, description="When to remind.")
+    priority: PriorityName | None = Field(None, description="Default: normal, or as stated in the text.")
+    deadline: EndMoment | None = Field(
+        None, description="When it must be done; its priority rises as the deadline nears."
+    )
+    scope: Scope | None = Field(None, description="Scope it belongs to. Default: the current scope.")
     secrets: Secrets = None
 
 
@@ -93,69 +86,60 @@ class CheckContext(Arguments):
     # The server has its own clock.
     tolerated: ClassVar[tuple[str, ...]] = ("agent_id", "mode", "current_time")
 
-    codebase: Annotated[
-        str | None,
-        Field(max_length=1_000, description="Current codebase, name or path. Default: the current one."),
-    ] = None
-    file: Annotated[str | None, Field(max_length=1_000, description="Path of the current file.")] = None
-    topics: Annotated[Names, Field(description="Current topics.")] = []
-    events: Annotated[
-        list[Sentence], Field(max_length=50, description="Recent events, a sentence each.")
-    ] = []
+    codebase: str | None = Field(
+        None, max_length=1_000, description="Current codebase, name or path. Default: the current one."
+    )
+    file: str | None = Field(None, max_length=1_000, description="Path of the current file.")
+    topics: Names = Field([], description="Current topics.")
+    events: list[Sentence] = Field([], max_length=50, description="Recent events, a sentence each.")
 
 
 class LookArguments(Arguments):
     """Scope and limit."""
 
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of intentions.")] = 20
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
-    ] = None
+    limit: int = Field(20, ge=1, le=100, description="Maximum number of intentions.")
+    scope: ExactScope = None
 
 
 class CheckArguments(LookArguments):
     """The situation to check."""
 
-    context: Annotated[CheckContext | None, Field(description="Your current work.")] = None
-    include_snoozed: Annotated[bool, Field(description="Also list snoozed intentions as pending.")] = False
+    context: CheckContext | None = Field(None, description="Your current work.")
+    include_snoozed: bool = Field(False, description="Also list snoozed intentions as pending.")
 
 
 class IntentionListArguments(LookArguments):
     """Which intentions to list."""
 
-    filter_status: Annotated[
-        Which,
-        Field(
-            description="active: neither ended nor snoozed; due: what `check` would return; open: not ended."
-        ),
-    ] = "active"
+    filter_status: Which = Field(
+        "active",
+        description="active: neither ended nor snoozed; due: what `check` would return; open: not ended.",
+    )
 
 
 class UpdateArguments(Arguments):
     """A new status, and other changes of an intention."""
 
     id: IntentionId
-    status: Annotated[
-        Literal["complete", "snooze", "cancel", "resume"] | None, Field(description="Status change.")
-    ] = None
-    snooze_minutes: Annotated[
-        int | None, Field(ge=1, le=YEAR_MINUTES, description=f"snooze: minutes; default {SNOOZE_MINUTES}.")
-    ] = None
-    snooze_until: Annotated[Moment | None, Field(description="snooze: until this time.")] = None
-    description: Annotated[Description | None, Field(description="New text.")] = None
-    trigger: Annotated[TriggerArguments | None, Field(description="New trigger.")] = None
-    priority: Annotated[PriorityName | None, Field(description="New priority.")] = None
-    deadline: Annotated[EndMoment | None, Field(description="New deadline.")] = None
-    clear_deadline: Annotated[bool, Field(description="Remove the deadline.")] = False
+    status: Literal["complete", "snooze", "cancel", "resume"] | None = Field(
+        None, description="Status change."
+    )
+    snooze_minutes: int | None = Field(
+        None, ge=1, le=YEAR_MINUTES, description=f"snooze: minutes; default {SNOOZE_MINUTES}."
+    )
+    snooze_until: Moment | None = Field(None, description="snooze: until this time.")
+    description: Description | None = Field(None, description="New text.")
+    trigger: TriggerArguments | None = Field(None, description="New trigger.")
+    priority: PriorityName | None = Field(None, description="New priority.")
+    deadline: EndMoment | None = Field(None, description="New deadline.")
+    clear_deadline: bool = Field(False, description="Remove the deadline.")
     secrets: Secrets = None
 
 
 @registry.operation(
     "intention.set",
     permission="write",
-    effect="write",
     example={"description": "Remind me to rotate the keys every monday at 10:00"},
-    positional=("description",),
     render=render_set,
 )
 def set_intention(call: Call, arguments: SetArguments) -> IntentionSet:
@@ -236,7 +220,6 @@ def check_intentions(call: Call, asked: CheckArguments) -> IntentionsChecked:
 @registry.operation(
     "intention.update",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_INTENTION, "status": "snooze", "snooze_minutes": 60},
     positional=("id", "status"),
     render=render_updated,
@@ -261,7 +244,6 @@ def update_intention(call: Call, asked: UpdateArguments) -> IntentionUpdated:
     permission="write",
     effect="delete",
     example={"id": EXAMPLE_INTENTION},
-    positional=("id",),
     render=lambda done: f"Deleted the intention {done.intention_id}.",
 )
 def delete_intention(call: Call, id: IntentionId) -> IntentionDeleted:
@@ -272,7 +254,6 @@ def delete_intention(call: Call, id: IntentionId) -> IntentionDeleted:
 @registry.operation(
     "intention.list",
     permission="read",
-    effect="none",
     example={"filter_status": "open"},
     positional=("filter_status",),
     render=render_listed,

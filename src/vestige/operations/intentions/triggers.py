@@ -86,56 +86,41 @@ class TriggerArguments(Arguments):
     # Unknown names are rejected here: a misspelt trigger would never fire.
     tolerated: ClassVar[tuple[str, ...]] = ()
 
-    type: Annotated[Kind | None, Field(description="Omit it: it follows from the other fields.")] = None
-    at: Annotated[
-        str | None,
-        Field(
-            max_length=40,
-            description="time: 2026-03-01T14:00Z. recurring: a clock time, 09:00 or 09:00+02:00, UTC by "
-            "default (default 09:00).",
-        ),
-    ] = None
-    in_minutes: Annotated[
-        float | None, Field(gt=0, le=MOST_MINUTES, description="time: minutes from now.")
-    ] = None
-    codebase: Annotated[Words | None, Field(description="context: name of the codebase.")] = None
-    file_pattern: Annotated[
-        Words | None, Field(description="context: current file, such as auth.py, *.sql or src/**/*.ts.")
-    ] = None
-    topic: Annotated[Words | None, Field(description="context: current topic.")] = None
-    condition: Annotated[
-        Words | None, Field(description="event: words that must all occur in the event.")
-    ] = None
+    type: Kind | None = Field(None, description="Omit it: it follows from the other fields.")
+    at: str | None = Field(
+        None,
+        max_length=40,
+        description="time: 2026-03-01T14:00Z. recurring: a clock time, 09:00 or 09:00+02:00, UTC by "
+        "default (default 09:00).",
+    )
+    in_minutes: float | None = Field(None, gt=0, le=MOST_MINUTES, description="time: minutes from now.")
+    codebase: Words | None = Field(None, description="context: name of the codebase.")
+    file_pattern: Words | None = Field(
+        None, description="context: current file, such as auth.py, *.sql or src/**/*.ts."
+    )
+    topic: Words | None = Field(None, description="context: current topic.")
+    condition: Words | None = Field(None, description="event: words that must all occur in the event.")
     every: Annotated[
         Literal["minute", "hour", "day", "week", "month"] | None,
         BeforeValidator(_unit),
         Field(description="recurring: the unit."),
     ] = None
-    interval: Annotated[int | None, Field(ge=1, le=MOST_STEPS, description="recurring: every N units.")] = (
-        None
+    interval: int | None = Field(None, ge=1, le=MOST_STEPS, description="recurring: every N units.")
+    days: list[str] | None = Field(None, max_length=7, description="recurring by week: monday, tuesday …")
+    day: int | None = Field(
+        None, ge=-1, le=31, description="recurring by month: day of the month, -1 for the last."
     )
-    days: Annotated[
-        list[str] | None, Field(max_length=7, description="recurring by week: monday, tuesday …")
-    ] = None
-    day: Annotated[
-        int | None, Field(ge=-1, le=31, description="recurring by month: day of the month, -1 for the last.")
-    ] = None
-    months: Annotated[
-        list[Annotated[int, Field(ge=1, le=12)]] | None,
-        Field(max_length=12, description="recurring by month: only these, 1 to 12."),
-    ] = None
-    start: Annotated[Moment | None, Field(description="recurring: first time. Default: now.")] = None
-    until: Annotated[
-        EndMoment | None, Field(description="recurring: last time; a bare date includes that day.")
-    ] = None
-    all: Annotated[
-        list[dict[str, Any]] | None,
-        Field(min_length=2, max_length=MOST_PARTS, description="Nested triggers: all must match."),
-    ] = None
-    any: Annotated[
-        list[dict[str, Any]] | None,
-        Field(min_length=2, max_length=MOST_PARTS, description="Nested triggers: any must match."),
-    ] = None
+    months: list[Annotated[int, Field(ge=1, le=12)]] | None = Field(
+        None, max_length=12, description="recurring by month: only these, 1 to 12."
+    )
+    start: Moment | None = Field(None, description="recurring: first time. Default: now.")
+    until: EndMoment | None = Field(None, description="recurring: last time; a bare date includes that day.")
+    all: list[dict[str, Any]] | None = Field(
+        None, min_length=2, max_length=MOST_PARTS, description="Nested triggers: all must match."
+    )
+    any: list[dict[str, Any]] | None = Field(
+        None, min_length=2, max_length=MOST_PARTS, description="Nested triggers: any must match."
+    )
 
 
 def trigger_from(given: TriggerArguments, now: datetime) -> Trigger:

@@ -95,13 +95,11 @@ class IntentionsListed(Wire):
 
 
 def render_set(made: IntentionSet) -> str:
-    """The new intention as text."""
     warning = f"\n  {made.warning}" if made.warning else ""
     return f"{made.intention.description}\n  {made.intention_id}\n  {made.understood}{warning}"
 
 
 def render_checked(checked: IntentionsChecked) -> str:
-    """Triggered intentions as text."""
     if not checked.triggered:
         text = "No intention is due now."
     else:
@@ -114,7 +112,6 @@ def render_checked(checked: IntentionsChecked) -> str:
 
 
 def render_listed(found: IntentionsListed) -> str:
-    """Intentions as a table."""
     rows = ((one.description, one.when, one.priority_name, one.status, one.id) for one in found.intentions)
     shown_rows = (
         table(("to do", "when", "priority", "status", "id"), rows) if found.intentions else "No intentions."
@@ -123,19 +120,18 @@ def render_listed(found: IntentionsListed) -> str:
 
 
 def render_updated(done: IntentionUpdated) -> str:
-    """One intention as text."""
     return f"{done.intention.description}\n  {done.intention_id}  {done.status}, {done.intention.when}"
 
 
 def view(intention: Intention, now: datetime) -> IntentionView:
     """An intention in its current state."""
-    return IntentionView(**_fields(intention, now))
+    return IntentionView.of(intention, **_fields(intention, now))
 
 
 def triggered_view(looked: Looked, now: datetime) -> ToldView:
     """A triggered intention."""
     first = looked.counted and looked.fresh
-    return ToldView(**_fields(looked.after, now), reminded=looked.counted, first=first)
+    return ToldView.of(looked.after, **_fields(looked.after, now), reminded=looked.counted, first=first)
 
 
 def intention_line(looked: Looked, now: datetime) -> str:
@@ -154,12 +150,10 @@ def intention_line(looked: Looked, now: datetime) -> str:
 
 
 def _fields(intention: Intention, now: datetime) -> dict[str, Any]:
+    """The fields that an intention does not have itself."""
     priority, firing = intention.priority_at(now), intention.firing
     raised = priority is not intention.priority
     return {
-        "id": intention.id,
-        "description": intention.description,
-        "said": intention.said,
         "status": intention.stands_at(now).value,
         "priority": int(priority),
         "priority_name": priority.name.casefold(),
@@ -167,16 +161,11 @@ def _fields(intention: Intention, now: datetime) -> dict[str, Any]:
         "trigger": shown(intention.trigger),
         "when": in_words(intention.trigger),
         "next_at": intention.next_at(now),
-        "deadline": intention.deadline,
         "is_overdue": intention.overdue(now),
-        "snoozed_until": intention.snoozed_until,
         "triggered_at": firing.at if firing else None,
         "due_at": firing.due_at if firing else None,
         "missed": firing.missed if firing else None,
         "reminders": firing.reminders if firing else None,
-        "created_at": intention.created_at,
-        "closed_at": intention.closed_at,
-        "scope": intention.scope,
     }
 
 

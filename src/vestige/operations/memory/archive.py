@@ -10,18 +10,8 @@ from vestige.cognition.fsrs.suppression import reach
 from vestige.core.documents import Document
 from vestige.core.models import Record
 from vestige.engine.context import Call
-from vestige.engine.memory.archive import (
-    LEAST,
-    ArchiveRun,
-    FadedMemories,
-    GcQuery,
-    RestoredMemories,
-    archive,
-    archives,
-    find_faded,
-    undo,
-)
-from vestige.operations.registry.arguments import Arguments, Scope, Switch, Wire
+from vestige.engine.memory import archive
+from vestige.operations.registry.arguments import Arguments, ScopeTree, Switch, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
 from vestige.operations.shared.text import clip, count, day, percent, table
@@ -103,28 +93,20 @@ class RestoredView(Wire):
 class GcArguments(Arguments):
     """Which memories to archive, and whether to do it."""
 
-    min_retention: Annotated[
-        float,
-        Field(
-            ge=0,
-            le=1,
-            description="Archive memories with an accessibility below this: retention "
-            "reduced by suppression.",
-        ),
-    ] = LEAST
-    max_age_days: Annotated[
-        float | None, Field(ge=0, le=100_000, description="Only memories older than this many days.")
-    ] = None
-    dry_run: Annotated[Switch, Field(description="Only show what would be archived (default true).")] = True
-    scope: Annotated[
-        Scope | None,
-        Field(
-            description="Only this scope and scopes below it; / is everything. Default: the current scope."
-        ),
-    ] = None
-    even_most: Annotated[
-        Switch, Field(description="Proceed even if it would archive more than half of the memories there.")
-    ] = False
+    min_retention: float = Field(
+        archive.LEAST,
+        ge=0,
+        le=1,
+        description="Archive memories with an accessibility below this: retention reduced by suppression.",
+    )
+    max_age_days: float | None = Field(
+        None, ge=0, le=100_000, description="Only memories older than this many days."
+    )
+    dry_run: Switch = Field(True, description="Only show what would be archived (default true).")
+    scope: ScopeTree = None
+    even_most: Switch = Field(
+        False, description="Proceed even if it would archive more than half of the memories there."
+    )
 
 
 def _render_collected(done: Collected) -> str:
@@ -151,7 +133,6 @@ def _render_archives(answer: ArchivesView) -> str:
 @registry.operation(
     "gc",
     permission="write",
-    effect="write",
     example={"min_retention": 0.1, "dry_run": True},
     lane="long",
     title="Archive faded memories",
@@ -164,18 +145,18 @@ def gc(call: Call, asked: GcArguments) -> Collected:
     retrieved in the last 30 days or not yet due for review, or memories whose suppression can still be
     reversed. An archived memory can only be read by its id.
     """
-    wanted = GcQuery(
+    wanted = archive.GcQuery(
         scope=used(call, asked.scope),
         below=asked.min_retention,
         max_age_days=asked.max_age_days,
         even_most=asked.even_most,
     )
     if asked.dry_run:
-        return _shown(call, wanted, find_faded(call, wanted))
-    return _collected(wanted, archive(call, wanted))
+        return _shown(call, wanted, archive.find_faded(call, wanted))
+    return _collected(wanted, archive.archive(call, wanted))
 
 
-def _shown(call: Call, asked: GcQuery, there: FadedMemories) -> Collected:
+def _shown(call: Call, asked: archive.GcQuery, there: archive.FadedMemories) -> Collected:
     now, found = call.engine.now(), len(there.candidates)
     return Collected(
         dry_run=True,
@@ -194,7 +175,7 @@ def _found(found: int, memories: int, scope: str, *, by: str = "dry_run: false")
     return f"{found} of {count(memories, 'memory')} in {scope} can be archived; `{by}` archives them."
 
 
-def _collected(asked: GcQuery, run: ArchiveRun) -> Collected:
+def _collected(asked: archive.GcQuery, run: archive.ArchiveRun) -> Collected:
     taken = len(run.taken)
     back = f"`archive undo {run.archive_id}` restores {'it' if taken == 1 else 'them'}"
     more = (
@@ -211,41 +192,29 @@ def _collected(asked: GcQuery, run: ArchiveRun) -> Collected:
     )
 
 
-def _asked(asked: GcQuery) -> dict[str, Any]:  # Any: fields of the answer
+def _asked(asked: archive.GcQuery) -> dict[str, Any]:  # Any: fields of the answer
     return {"scope": asked.scope, "min_retention": asked.below, "max_age_days": asked.max_age_days}
 
 
 def _faded_view(record: Record, now: datetime) -> FadedView:
     memory = record.memory
-    return FadedView(
-        id=memory.id,
+    return FadedView.of(
+        memory,
         content_preview=None if memory.suppression_count else clip(memory.content, PREVIEW_CHARS),
-        node_type=memory.node_type,
-        tags=list(memory.tags),
-        source=memory.source,
-        author=memory.author,
-        created_at=memory.created_at,
         retention=round(retention_of(record.strength, now), 4),
         accessibility=round(reach(record, now), 4),
     )
 
 
-@registry.operation(
-    "archive.list", permission="read", effect="none", example={"limit": 5}, render=_render_archives
-)
+@registry.operation("archive.list", permission="read", example={"limit": 5}, render=_render_archives)
 def archive_list(
     call: Call,
-    scope: Annotated[
-        Scope | None,
-        Field(
-            description="Only this scope and scopes below it; / is everything. Default: the current scope."
-        ),
-    ] = None,
+    scope: ScopeTree = None,
     limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of runs.")] = 20,
 ) -> ArchivesView:
     """List the runs of `gc` with the ids they archived; read one with `memory get`."""
     in_scope = used(call, scope)
-    runs = archives(call, in_scope, limit=limit)
+    runs = archive.archives(call, in_scope, limit=limit)
     return ArchivesView(scope=in_scope, archives=[_archive_view(run) for run in runs])
 
 
@@ -263,14 +232,7 @@ def _archive_view(run: Document) -> ArchiveView:
     )
 
 
-@registry.operation(
-    "archive.undo",
-    permission="write",
-    effect="write",
-    example={"id": EXAMPLE_ARCHIVED},
-    positional=("id",),
-    render=lambda result: result.message,
-)
+@registry.operation("archive.undo", permission="write", example={"id": EXAMPLE_ARCHIVED})
 def archive_undo(
     call: Call,
     id: Annotated[
@@ -281,7 +243,7 @@ def archive_undo(
 
     A text that was stored again in the meantime then exists twice; `duplicates` in the answer names both ids.
     """
-    done = undo(call, id)
+    done = archive.undo(call, id)
     return RestoredView(
         archive_id=done.archive_id,
         restored=list(done.ids),
@@ -291,7 +253,7 @@ def archive_undo(
     )
 
 
-def _duplicates_note(done: RestoredMemories) -> str:
+def _duplicates_note(done: archive.RestoredMemories) -> str:
     twice = len(done.duplicates)
     if not twice:
         return ""

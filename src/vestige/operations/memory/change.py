@@ -22,7 +22,7 @@ from vestige.operations.registry.arguments import (
     MemoryId,
     Moment,
     Reason,
-    Scope,
+    ScopeTree,
     Tags,
     Wire,
     check_some_time,
@@ -84,16 +84,10 @@ def archived_note(memory: Memory) -> str | None:
     return f"It is archived and no search finds it; `archive undo {memory.id}` restores it."
 
 
-def _render_strengthened(result: Strengthened) -> str:
-    return result.message
-
-
 @registry.operation(
     "memory.edit",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "content": "Ada prefers TypeScript 5 over JavaScript."},
-    positional=("id", "content"),
     render=_render_changed,
 )
 def memory_edit(
@@ -121,9 +115,7 @@ def memory_edit(
 @registry.operation(
     "memory.tag",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "add": ["language"], "remove": ["draft"]},
-    positional=("id",),
     render=_render_changed,
 )
 def memory_tag(
@@ -156,21 +148,14 @@ def memory_tag(
 @registry.operation(
     "memory.rename_tag",
     permission="write",
-    effect="write",
     example={"tag": "preference", "to": "preferences"},
-    positional=("tag", "to"),
     render=lambda r: f"{r.tag} is now {r.renamed_to} on {count(r.memories, 'memory')}.",
 )
 def memory_rename_tag(
     call: Call,
     tag: Annotated[str, Field(min_length=1, description="Current name of the tag.")],
     to: Annotated[str, Field(min_length=1, description="New name of the tag.")],
-    scope: Annotated[
-        Scope | None,
-        Field(
-            description="Only this scope and scopes below it; / is everything. Default: the current scope."
-        ),
-    ] = None,
+    scope: ScopeTree = None,
     secrets: Secrets = None,
 ) -> Renamed:
     """Rename a tag on every memory in the scope; if the new name exists, the two tags are merged."""
@@ -180,27 +165,13 @@ def memory_rename_tag(
     return Renamed(tag=tag, renamed_to=name, memories=changed, scope=place)
 
 
-@registry.operation(
-    "memory.pin",
-    permission="write",
-    effect="write",
-    example={"id": EXAMPLE_ID},
-    positional=("id",),
-    render=_render_changed,
-)
+@registry.operation("memory.pin", permission="write", example={"id": EXAMPLE_ID}, render=_render_changed)
 def memory_pin(call: Call, id: MemoryId) -> Changed:
     """Pin a memory: no automatic process changes, supersedes or archives it."""
     return _revised(call, "pin", id, lambda memory: replace(memory, pinned=True), reason="pin")
 
 
-@registry.operation(
-    "memory.unpin",
-    permission="write",
-    effect="write",
-    example={"id": EXAMPLE_ID},
-    positional=("id",),
-    render=_render_changed,
-)
+@registry.operation("memory.unpin", permission="write", example={"id": EXAMPLE_ID}, render=_render_changed)
 def memory_unpin(call: Call, id: MemoryId) -> Changed:
     """Unpin a memory."""
     return _revised(call, "unpin", id, lambda memory: replace(memory, pinned=False), reason="unpin")
@@ -210,18 +181,16 @@ class ValidityArguments(Arguments):
     """A memory, and the ends of its validity to change."""
 
     id: MemoryId
-    valid_from: Annotated[Moment | None, Field(description="Start of validity; null: no start.")] = None
-    valid_until: Annotated[
-        EndMoment | None, Field(description="End of validity (a bare date includes that day); null: no end.")
-    ] = None
+    valid_from: Moment | None = Field(None, description="Start of validity; null: no start.")
+    valid_until: EndMoment | None = Field(
+        None, description="End of validity (a bare date includes that day); null: no end."
+    )
 
 
 @registry.operation(
     "memory.set_validity",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "valid_from": "2026-01-01", "valid_until": "2026-12-31"},
-    positional=("id",),
     render=_render_changed,
 )
 def memory_set_validity(call: Call, arguments: ValidityArguments) -> Changed:
@@ -251,12 +220,7 @@ def _revised(
 
 
 @registry.operation(
-    "memory.promote",
-    permission="write",
-    effect="write",
-    example={"id": EXAMPLE_ID, "reason": "It solved the problem."},
-    positional=("id",),
-    render=_render_strengthened,
+    "memory.promote", permission="write", example={"id": EXAMPLE_ID, "reason": "It solved the problem."}
 )
 def memory_promote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthened:
     """Rate a memory as right or helpful: it is kept longer and ranks higher.
@@ -267,26 +231,14 @@ def memory_promote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthe
 
 
 @registry.operation(
-    "memory.demote",
-    permission="write",
-    effect="write",
-    example={"id": EXAMPLE_ID, "reason": "It was out of date."},
-    positional=("id",),
-    render=_render_strengthened,
+    "memory.demote", permission="write", example={"id": EXAMPLE_ID, "reason": "It was out of date."}
 )
 def memory_demote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthened:
     """Rate a memory as wrong or unhelpful: it fades sooner and ranks lower. It is not deleted."""
     return _strengthened(call, id, Evidence.DEMOTED)
 
 
-@registry.operation(
-    "memory.useful",
-    permission="write",
-    effect="write",
-    example={"id": EXAMPLE_ID},
-    positional=("id",),
-    render=_render_strengthened,
-)
+@registry.operation("memory.useful", permission="write", example={"id": EXAMPLE_ID})
 def memory_useful(call: Call, id: MemoryId) -> Strengthened:
     """Record that a memory shown in an answer was used."""
     return _strengthened(call, id, Evidence.USEFUL)
@@ -295,12 +247,9 @@ def memory_useful(call: Call, id: MemoryId) -> Strengthened:
 @registry.operation(
     "mark_reviewed",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "rating": 3},
-    positional=("id", "rating"),
     command="review",
     title="Review a memory",
-    render=_render_strengthened,
 )
 def mark_reviewed(
     call: Call,

@@ -21,7 +21,7 @@ from vestige.core.models import Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.memory.codebase import cross_project, notes, structure
 from vestige.operations.memory.ingest import IngestArguments, SmartIngested, render_ingested, smart_ingest
-from vestige.operations.registry.arguments import Arguments, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, ExactScope, Scope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.memory_view import MemoryView, view_fields
@@ -52,51 +52,47 @@ Part = Literal["patterns", "decisions", "cross_project"]
 class NoteArguments(Arguments):
     """Arguments of every note."""
 
-    files: Annotated[list[Line], Field(max_length=MAX_ITEMS, description="Files the note is about.")] = []
-    codebase: Annotated[Name | None, Field(description="Name of the codebase. Default: the current one.")] = (
-        None
-    )
-    scope: Annotated[Scope | None, Field(description="Scope of the note. Default: the current scope.")] = None
+    files: list[Line] = Field([], max_length=MAX_ITEMS, description="Files the note is about.")
+    codebase: Name | None = Field(None, description="Name of the codebase. Default: the current one.")
+    scope: Scope | None = Field(None, description="Scope of the note. Default: the current scope.")
     secrets: Secrets = None
 
 
 class PatternArguments(NoteArguments):
-    name: Annotated[Line, Field(description="Name of the pattern.")]
-    description: Annotated[Text, Field(description="What is done, and when.")]
+    name: Line = Field(description="Name of the pattern.")
+    description: Text = Field(description="What is done, and when.")
 
 
 class DecisionArguments(NoteArguments):
-    decision: Annotated[Text, Field(description="What was decided.")]
-    rationale: Annotated[Text, Field(description="Why.")]
-    alternatives: Annotated[
-        list[Line], Field(max_length=MAX_ITEMS, description="Other options that were considered.")
-    ] = []
+    decision: Text = Field(description="What was decided.")
+    rationale: Text = Field(description="Why.")
+    alternatives: list[Line] = Field(
+        [], max_length=MAX_ITEMS, description="Other options that were considered."
+    )
 
 
 class AboutArguments(Arguments):
     """Codebase and scope of a query."""
 
-    codebase: Annotated[Name | None, Field(description="Name of the codebase. Default: the current one.")] = (
-        None
-    )
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
-    ] = None
+    codebase: Name | None = Field(None, description="Name of the codebase. Default: the current one.")
+    scope: ExactScope = None
 
 
 class ContextArguments(AboutArguments):
     """Which notes to list, and how many."""
 
-    limit: Annotated[int, Field(ge=1, le=50, description="Maximum number of notes of each kind.")] = 10
-    include: Annotated[
-        list[Part], Field(min_length=1, description="patterns, decisions, cross_project. Default: all.")
-    ] = ["patterns", "decisions", "cross_project"]
+    limit: int = Field(10, ge=1, le=50, description="Maximum number of notes of each kind.")
+    include: list[Part] = Field(
+        ["patterns", "decisions", "cross_project"],
+        min_length=1,
+        description="patterns, decisions, cross_project. Default: all.",
+    )
 
 
 class StructureArguments(AboutArguments):
     """How many files to list."""
 
-    limit: Annotated[int, Field(ge=1, le=1000, description="Maximum number of files.")] = 100
+    limit: int = Field(100, ge=1, le=1000, description="Maximum number of files.")
 
 
 class Noted(SmartIngested):
@@ -165,7 +161,6 @@ class Structure(Wire):
 
 
 def render_context(context: CodebaseContext) -> str:
-    """The notes of a codebase as text."""
     parts = [
         f"{title} ({part.count})\n{_note_table(part.items)}"
         for title, part in (("Patterns", context.patterns), ("Decisions", context.decisions))
@@ -183,7 +178,6 @@ def _note_table(items: list[NoteView]) -> str:
 
 
 def render_structure(structure: Structure) -> str:
-    """The files as text."""
     rows = ((one.path, one.patterns, one.decisions) for one in structure.files)
     shown = table(("file", "patterns", "decisions"), rows) if structure.files else "No note names a file."
     return f"{shown}\n\n{len(structure.files)} of {count(structure.total, 'file')}."
@@ -192,14 +186,12 @@ def render_structure(structure: Structure) -> str:
 @registry.operation(
     "codebase.remember_pattern",
     permission="write",
-    effect="write",
     example={
         "name": "Thin handlers",
         "description": "HTTP handlers only parse and call a service.",
         "files": ["src/handlers.py"],
         "codebase": "shop",
     },
-    positional=("name", "description"),
     render=render_ingested,
 )
 def remember_pattern(call: Call, arguments: PatternArguments) -> Noted:
@@ -215,14 +207,12 @@ def remember_pattern(call: Call, arguments: PatternArguments) -> Noted:
 @registry.operation(
     "codebase.remember_decision",
     permission="write",
-    effect="write",
     example={
         "decision": "Use SQLite for the local store.",
         "rationale": "One file, nothing to install.",
         "alternatives": ["PostgreSQL"],
         "codebase": "shop",
     },
-    positional=("decision", "rationale"),
     render=render_ingested,
 )
 def remember_decision(call: Call, arguments: DecisionArguments) -> Noted:
@@ -244,7 +234,6 @@ def remember_decision(call: Call, arguments: DecisionArguments) -> Noted:
 @registry.operation(
     "codebase.get_context",
     permission="read",
-    effect="none",
     example={"limit": 5},
     positional=("codebase",),
     render=render_context,
@@ -271,12 +260,7 @@ def get_context(call: Call, asked: ContextArguments) -> CodebaseContext:
 
 
 @registry.operation(
-    "codebase.structure",
-    permission="read",
-    effect="none",
-    example={},
-    positional=("codebase",),
-    render=render_structure,
+    "codebase.structure", permission="read", example={}, positional=("codebase",), render=render_structure
 )
 def codebase_structure(call: Call, asked: StructureArguments) -> Structure:
     """List the files named by the patterns and decisions of a codebase, most named first."""
@@ -286,10 +270,7 @@ def codebase_structure(call: Call, asked: StructureArguments) -> Structure:
         codebase=name,
         scope=used(call, asked.scope),
         total=len(files),
-        files=[
-            FileView(path=one.path, patterns=one.patterns, decisions=one.decisions)
-            for one in files[: asked.limit]
-        ],
+        files=[FileView.of(one) for one in files[: asked.limit]],
     )
 
 

@@ -120,7 +120,6 @@ class LinksCut(Wire):
 
 
 def render_associations(answer: AssociationsFound) -> str:
-    """Links as text."""
     rows = (
         ("→" if one.direction == "outgoing" else "←", one.type, f"{one.weight:.2f}", one.memory.id,
          clip(one.memory.preview, 50))
@@ -149,7 +148,6 @@ def render_chain(answer: Chain) -> str:
 
 
 def render_bridges(answer: BridgesFound) -> str:
-    """Bridges as text."""
     if not answer.bridges:
         return "No memory connects them."
     rows = (
@@ -172,7 +170,7 @@ def _render_linked(result: LinkChanged) -> str:
 @registry.operation(
     "connections.associations",
     permission="read",
-    effect="none",
+    positional=(),
     example={"from": EXAMPLE_MERGED, "limit": 5},
     render=render_associations,
 )
@@ -201,7 +199,7 @@ def connections_associations(call: Call, from_: From, limit: Limit = 10) -> Asso
 @registry.operation(
     "connections.chain",
     permission="read",
-    effect="none",
+    positional=(),
     example={"from": EXAMPLE_MERGED, "to": EXAMPLE_PART},
     render=render_chain,
 )
@@ -226,7 +224,7 @@ def connections_chain(call: Call, from_: From, to: To, limit: Limit = 10) -> Cha
 @registry.operation(
     "connections.bridges",
     permission="read",
-    effect="none",
+    positional=(),
     example={"from": EXAMPLE_PARTS[0], "to": EXAMPLE_PARTS[1]},
     render=render_bridges,
 )
@@ -246,9 +244,7 @@ def connections_bridges(call: Call, from_: From, to: To, limit: Limit = 10) -> B
 @registry.operation(
     "memory.link",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "target": EXAMPLE_PARTS[0], "type": "causal"},
-    positional=("id", "target"),
     render=_render_linked,
 )
 def memory_link(
@@ -271,9 +267,7 @@ def memory_link(
 @registry.operation(
     "memory.unlink",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "target": EXAMPLE_PARTS[0]},
-    positional=("id", "target"),
     render=_render_cut,
 )
 def memory_unlink(
@@ -294,16 +288,10 @@ def memory_unlink(
 
 def _connected(record: Record, now: datetime) -> ConnectedView:
     memory = record.memory
-    return ConnectedView(
-        id=memory.id,
+    return ConnectedView.of(
+        memory,
         preview=clip(memory.content, PREVIEW_CHARS),
-        node_type=memory.node_type,
-        scope=memory.scope,
         retention=round(retention_of(record.strength, now), 4),
-        created_at=memory.created_at,
-        source=memory.source,
-        author=memory.author,
-        superseded_by=memory.superseded_by,
     )
 
 

@@ -1,7 +1,5 @@
 """Finds contradicting memories: `contradictions`."""
 
-from typing import Annotated
-
 from pydantic import Field
 
 from vestige.cognition.evidence.evidence import weight
@@ -9,7 +7,7 @@ from vestige.core.models import Filter
 from vestige.engine.context import Call, require_scope
 from vestige.engine.memory.contradictions import Contradiction, contradictions
 from vestige.operations.reasoning.reference_view import quoted
-from vestige.operations.registry.arguments import Arguments, Moment, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, Moment, ScopeBelow, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scoped, used
 from vestige.operations.shared.memory_view import ContradictionView, ExhibitView, exhibit_fields
@@ -42,25 +40,20 @@ class Contradictions(Wire):
 class ContradictionsArguments(Arguments):
     """Topic, scope and time to check."""
 
-    topic: Annotated[
-        str | None,
-        Field(
-            min_length=1,
-            max_length=MAX_QUERY_CHARS,
-            description="Only memories about this topic. Default: all.",
-        ),
-    ] = None
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope and scopes below it. Default: the current scope.")
-    ] = None
-    as_of: Annotated[
-        Moment | None, Field(description="Check memories that were true at this time. Default: now.")
-    ] = None
-    limit: Annotated[int, Field(ge=1, le=1000, description="Maximum number of pairs.")] = 20
+    topic: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_QUERY_CHARS,
+        description="Only memories about this topic. Default: all.",
+    )
+    scope: ScopeBelow = None
+    as_of: Moment | None = Field(
+        None, description="Check memories that were true at this time. Default: now."
+    )
+    limit: int = Field(20, ge=1, le=1000, description="Maximum number of pairs.")
 
 
 def render_contradictions(answer: Contradictions) -> str:
-    """Contradictions as text."""
     lines = []
     for one in answer.contradictions:
         lines.append(f"{one.kind}: {one.detail}")
@@ -82,7 +75,6 @@ def _line(side: ExhibitView, which: str) -> str:
 @registry.operation(
     "contradictions",
     permission="read",
-    effect="none",
     lane="long",
     example={"limit": 5},
     positional=("topic",),

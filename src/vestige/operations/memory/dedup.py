@@ -8,12 +8,12 @@ from pydantic import Field
 
 from vestige.cognition.evidence.duplicates import MOST_MEMBERS
 from vestige.cognition.fsrs.strength import retention_of
-from vestige.core.models import Filter, Memory, Record
+from vestige.core.models import Filter, Record
 from vestige.engine.context import Call, require_scope
 from vestige.engine.memory import merge
 from vestige.engine.memory.duplicates import DuplicateCluster, find_duplicates
 from vestige.operations.reasoning.reference_view import quoted
-from vestige.operations.registry.arguments import Arguments, MemoryId, Scope, Switch, Tags, Wire
+from vestige.operations.registry.arguments import Arguments, MemoryId, ScopeBelow, Switch, Tags, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.memory_view import MemoryView, memory_card, view
@@ -76,14 +76,12 @@ class Duplicates(Wire):
 class DuplicatesArguments(Arguments):
     """Where to look, and the similarity of duplicates."""
 
-    similarity_threshold: Annotated[
-        float, Field(ge=0.5, le=1, description="Minimum similarity of any two memories in a cluster.")
-    ] = 0.80
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of clusters.")] = 20
-    tags: Annotated[Tags, Field(description="Only memories with any of these tags.")] = []
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope and scopes below it. Default: the current scope.")
-    ] = None
+    similarity_threshold: float = Field(
+        0.80, ge=0.5, le=1, description="Minimum similarity of any two memories in a cluster."
+    )
+    limit: int = Field(20, ge=1, le=100, description="Maximum number of clusters.")
+    tags: Tags = Field([], description="Only memories with any of these tags.")
+    scope: ScopeBelow = None
 
 
 class PartView(Wire):
@@ -135,7 +133,6 @@ class MergeUndone(Wire):
 
 
 def render_duplicates(answer: Duplicates) -> str:
-    """Clusters as text."""
     lines = []
     for cluster in answer.clusters:
         lines.append(
@@ -187,7 +184,6 @@ def _render_undone(undone: MergeUndone) -> str:
 @registry.operation(
     "find_duplicates",
     permission="read",
-    effect="none",
     lane="long",
     example={"similarity_threshold": 0.8, "limit": 5},
     title="Find duplicates",
@@ -235,26 +231,15 @@ def _cluster_view(cluster: DuplicateCluster, now: datetime) -> ClusterView:
 
 def _duplicate_view(record: Record, similarity: float, now: datetime) -> DuplicateView:
     memory = record.memory
-    return DuplicateView(
-        id=memory.id,
+    return DuplicateView.of(
+        memory,
         content_preview=clip(memory.content, PREVIEW_CHARS),
         retention=round(retention_of(record.strength, now), 4),
-        created_at=memory.created_at,
-        tags=list(memory.tags),
         similarity_to_anchor=round(similarity, 4),
-        source=memory.source,
-        author=memory.author,
     )
 
 
-@registry.operation(
-    "dedup.plan",
-    permission="read",
-    effect="none",
-    example={"ids": EXAMPLE_PARTS},
-    positional=("ids",),
-    render=render_plan,
-)
+@registry.operation("dedup.plan", permission="read", example={"ids": EXAMPLE_PARTS}, render=render_plan)
 def dedup_plan(
     call: Call, ids: Annotated[Ids, Field(description="The memories to merge: 2 to 20.")]
 ) -> Planned:
@@ -265,38 +250,18 @@ def dedup_plan(
     """
     plan = merge.plan(call, ids)
     merged = plan.merged
-    return Planned(
+    return Planned.of(
+        merged,
+        action="plan",
         plan_id=plan.plan_id,
-        scope=merged.scope,
-        content=merged.content,
-        phrasings=list(merged.phrasings),
-        tags=list(merged.tags),
-        node_type=merged.node_type,
-        valid_from=merged.valid_from,
-        valid_until=merged.valid_until,
-        parts=[_part_view(part.memory, merged) for part in plan.parts],
+        parts=[PartView.of(part.memory, ends_at=merged.valid_from) for part in plan.parts],
         warning="Too long to be checked for contradictions." if plan.unchecked else None,
-    )
-
-
-def _part_view(part: Memory, merged: Memory) -> PartView:
-    return PartView(
-        id=part.id,
-        content=part.content,
-        tags=list(part.tags),
-        created_at=part.created_at,
-        source=part.source,
-        author=part.author,
-        valid_from=part.valid_from,
-        revision=part.revision,
-        ends_at=merged.valid_from,
     )
 
 
 @registry.operation(
     "dedup.apply",
     permission="write",
-    effect="write",
     example={"ids": EXAMPLE_PARTS, "plan_id": EXAMPLE_PLAN},
     positional=("ids",),
     render=_render_applied,
@@ -314,14 +279,7 @@ def dedup_apply(
     return Applied(merged_from=merge.part_ids(record.memory), node=view(record, call.engine.now()))
 
 
-@registry.operation(
-    "dedup.undo",
-    permission="write",
-    effect="write",
-    example={"id": EXAMPLE_MERGED},
-    positional=("id",),
-    render=_render_undone,
-)
+@registry.operation("dedup.undo", permission="write", example={"id": EXAMPLE_MERGED}, render=_render_undone)
 def dedup_undo(
     call: Call,
     id: MemoryId,

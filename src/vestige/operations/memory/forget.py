@@ -82,11 +82,8 @@ class Purged(Wire):
 @registry.operation(
     "suppress",
     permission="write",
-    effect="write",
     example={"id": EXAMPLE_ID, "reason": "It keeps coming up and does not help."},
-    positional=("id",),
     title="Suppress a memory",
-    render=lambda result: result.message,
 )
 def suppress_memory(
     call: Call,
@@ -143,14 +140,7 @@ def _reversed(done: Suppressed) -> str:
     return f"Reversed for {done.after.memory.id}: it is {said}.{rest}"
 
 
-@registry.operation(
-    "memory.delete",
-    permission="write",
-    effect="delete",
-    example={"id": EXAMPLE_ID},
-    positional=("id",),
-    render=lambda result: result.message,
-)
+@registry.operation("memory.delete", permission="write", effect="delete", example={"id": EXAMPLE_ID})
 def memory_delete(
     call: Call,
     id: MemoryId,
@@ -167,25 +157,26 @@ def memory_delete(
     memory fade instead, use `demote`; to correct it, use `edit` or ingest the right fact.
     """
     done = forget(call, id, even_pinned=even_pinned, with_merges=with_merges, with_parts=with_parts)
-    others = [one for one in done.deleted if one != id]
     return Deleted(
         id=id,
-        also_deleted=others or None,
+        also_deleted=[one for one in done.deleted if one != id] or None,
         revived=list(done.revived),
         still_in=list(done.still_in),
-        message=_deletion(id, others, done),
+        message=" ".join(
+            [*_removed("Deleted", id, done, advice="; delete those too if it must go"), *_lingering(done)]
+        ),
     )
 
 
-def _deletion(memory_id: str, others: list[str], done: Forgotten) -> str:
-    """What was deleted and what was not, as sentences."""
-    sentences = [f"Deleted {', '.join([memory_id, *others])}."]
+def _removed(verb: str, memory_id: str, done: Forgotten, *, advice: str = "") -> list[str]:
+    """What was removed and what was not, as sentences."""
+    others = [one for one in done.deleted if one != memory_id]
+    sentences = [f"{verb} {', '.join([memory_id, *others])}."]
     if done.revived:
         sentences.append(f"True again: {', '.join(done.revived)}.")
     if done.still_in:
-        held = ", ".join(done.still_in)
-        sentences.append(f"Because of merging, its text is still in {held}; delete those too if it must go.")
-    return " ".join([*sentences, *_lingering(done)])
+        sentences.append(f"Because of merging, its text is still in {', '.join(done.still_in)}{advice}.")
+    return sentences
 
 
 def _lingering(done: Forgotten) -> list[str]:
@@ -204,9 +195,7 @@ def _lingering(done: Forgotten) -> list[str]:
     permission="write",
     effect="delete",
     example={"id": EXAMPLE_ID, "confirm": True},
-    positional=("id",),
     title="Purge a memory",
-    render=lambda result: result.message,
 )
 def purge(
     call: Call,
@@ -230,12 +219,8 @@ def purge(
             details={"argument": "confirm"},
         )
     done = forget(call, id, even_pinned=even_pinned, with_merges=with_merges, with_parts=with_parts)
-    others, kept = [one for one in done.deleted if one != id], file_copies(call)
-    sentences = [f"Purged {', '.join([id, *others])}."]
-    if done.revived:
-        sentences.append(f"True again: {', '.join(done.revived)}.")
-    if done.still_in:
-        sentences.append(f"Because of merging, its text is still in {', '.join(done.still_in)}.")
+    kept = file_copies(call)
+    sentences = _removed("Purged", id, done)
     if kept:
         sentences.append(f"Not touched: {len(kept)} of your backups and exports, which may hold it.")
     sentences += _lingering(done)
@@ -244,7 +229,7 @@ def purge(
     )
     return Purged(
         id=id,
-        also_purged=others or None,
+        also_purged=[one for one in done.deleted if one != id] or None,
         revived=list(done.revived),
         still_in=list(done.still_in),
         copies=kept[:MOST_COPIES],

@@ -1,7 +1,7 @@
 """The graph of links around a memory, with layout and drawings: `memory_graph`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Literal
 from xml.etree import ElementTree as ET
@@ -31,29 +31,7 @@ PLAIN = frozenset(" ,")
 """Characters besides letters and digits that have no meaning in Mermaid."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spot:
-    """A memory in the drawing."""
-
-    id: str
-    label: str
-    x: float
-    y: float
-    retention: float
-    centre: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnLink:
-    """A link in the drawing; its ends are indices of spots."""
-
-    start: int
-    end: int
-    kind: str
-    weight: float
-
-
-def svg(spots: Sequence[Spot], lines: Sequence[DrawnLink]) -> str:
+def svg(nodes: Sequence["NodeView"], edges: Sequence[EdgeView]) -> str:
     """An SVG without scripts or external resources."""
     root = ET.Element(
         "svg",
@@ -63,14 +41,15 @@ def svg(spots: Sequence[Spot], lines: Sequence[DrawnLink]) -> str:
         style="font: 11px sans-serif; background: white",
     )
     ET.SubElement(root, "title").text = "Links between memories"
-    for line in lines:
-        _draw_line(root, spots[line.start], spots[line.end], line)
-    for spot in spots:
-        _draw_spot(root, spot)
+    by_id = {node.id: node for node in nodes}
+    for edge in edges:
+        _draw_edge(root, by_id[edge.source], by_id[edge.target], edge)
+    for node in nodes:
+        _draw_node(root, node)
     return ET.tostring(root, encoding="unicode")
 
 
-def _draw_line(root: ET.Element, start: Spot, end: Spot, line: DrawnLink) -> None:
+def _draw_edge(root: ET.Element, start: "NodeView", end: "NodeView", edge: EdgeView) -> None:
     drawn = ET.SubElement(
         root,
         "line",
@@ -78,42 +57,43 @@ def _draw_line(root: ET.Element, start: Spot, end: Spot, line: DrawnLink) -> Non
         y1=f"{start.y:.1f}",
         x2=f"{end.x:.1f}",
         y2=f"{end.y:.1f}",
-        stroke=OPPOSED if line.kind == CONTRADICTS else LINE,
-        attrib={"stroke-width": f"{0.5 + 2 * min(1.0, max(0.0, line.weight)):.1f}"},
+        stroke=OPPOSED if edge.type == CONTRADICTS else LINE,
+        attrib={"stroke-width": f"{0.5 + 2 * min(1.0, max(0.0, edge.weight)):.1f}"},
     )
-    if line.kind in SILENT:
+    if edge.type in SILENT:
         drawn.set("stroke-dasharray", "4 3")
-    ET.SubElement(drawn, "title").text = f"{printable(line.kind)} ({line.weight:.2f})"
+    ET.SubElement(drawn, "title").text = f"{printable(edge.type)} ({edge.weight:.2f})"
 
 
-def _draw_spot(root: ET.Element, spot: Spot) -> None:
-    group = ET.SubElement(root, "g", transform=f"translate({spot.x:.1f} {spot.y:.1f})")
-    ET.SubElement(group, "title").text = f"{printable(spot.label)} [{printable(spot.id)}]"
+def _draw_node(root: ET.Element, node: "NodeView") -> None:
+    group = ET.SubElement(root, "g", transform=f"translate({node.x:.1f} {node.y:.1f})")
+    ET.SubElement(group, "title").text = f"{printable(node.label)} [{printable(node.id)}]"
     ET.SubElement(
         group,
         "circle",
-        r="9" if spot.centre else "6",
-        fill=CENTRE if spot.centre else NODE,
+        r="9" if node.is_center else "6",
+        fill=CENTRE if node.is_center else NODE,
         # Faded memories are paler but stay visible.
-        opacity=f"{0.3 + 0.7 * spot.retention:.2f}",
+        opacity=f"{0.3 + 0.7 * node.retention:.2f}",
     )
-    # Near the right edge a label goes to the left of its spot, so that it is not cut off.
-    left = spot.x > WIDTH * 0.75
+    # Near the right edge a label goes to the left of its node, so that it is not cut off.
+    left = node.x > WIDTH * 0.75
     label = ET.SubElement(group, "text", x="-12" if left else "12", y="4", fill="#1e293b")
     if left:
         label.set("text-anchor", "end")
-    text = printable(spot.label)
+    text = printable(node.label)
     label.text = text if len(text) <= SVG_LABEL_CHARS else text[: SVG_LABEL_CHARS - 1] + "…"
 
 
-def mermaid(spots: Sequence[Spot], lines: Sequence[DrawnLink]) -> str:
+def mermaid(nodes: Sequence["NodeView"], edges: Sequence[EdgeView]) -> str:
     """The graph in Mermaid, which many Markdown viewers draw."""
-    nodes = [
-        f'  n{number}{"((" if spot.centre else "["}"{_quoted(spot.label)}"{"))" if spot.centre else "]"}'
-        for number, spot in enumerate(spots)
+    number = {node.id: at for at, node in enumerate(nodes)}
+    boxes = [
+        f'  n{at}{"((" if node.is_center else "["}"{_quoted(node.label)}"{"))" if node.is_center else "]"}'
+        for at, node in enumerate(nodes)
     ]
-    links = [f'  n{line.start} -->|"{_quoted(line.kind)}"| n{line.end}' for line in lines]
-    return "\n".join(["graph LR", *nodes, *links])
+    links = [f'  n{number[edge.source]} -->|"{_quoted(edge.type)}"| n{number[edge.target]}' for edge in edges]
+    return "\n".join(["graph LR", *boxes, *links])
 
 
 def _quoted(text: str) -> str:
@@ -131,6 +111,7 @@ def printable(text: str) -> str:
 # -- The operation
 
 LABEL_CHARS = 60
+_DRAWINGS = {"mermaid": mermaid, "svg": svg}
 
 Format = Literal["json", "mermaid", "svg"]
 
@@ -171,27 +152,22 @@ class GraphView(Wire):
 class GraphArguments(Arguments):
     """Where to start, and how much to show."""
 
-    center_id: Annotated[
-        MemoryId | None, Field(description="Id of the memory in the centre. Default: the newest.")
-    ] = None
-    query: Annotated[
-        str | None,
-        Field(
-            min_length=1, max_length=MAX_QUERY_CHARS, description="Start from the best match of this query."
-        ),
-    ] = None
-    depth: Annotated[int, Field(ge=1, le=3, description="Maximum number of links from the centre.")] = 2
-    max_nodes: Annotated[int, Field(ge=1, le=200, description="Maximum number of memories.")] = 50
-    scope: Annotated[
-        Scope | None,
-        Field(
-            description="Only this scope and scopes below it. Default: with `center_id` everything you "
-            "have access to, else the current scope and what it inherits."
-        ),
-    ] = None
-    format: Annotated[
-        Format, Field(description="mermaid or svg also returns a drawing of the graph in `drawing`.")
-    ] = "json"
+    center_id: MemoryId | None = Field(
+        None, description="Id of the memory in the centre. Default: the newest."
+    )
+    query: str | None = Field(
+        None, min_length=1, max_length=MAX_QUERY_CHARS, description="Start from the best match of this query."
+    )
+    depth: int = Field(2, ge=1, le=3, description="Maximum number of links from the centre.")
+    max_nodes: int = Field(50, ge=1, le=200, description="Maximum number of memories.")
+    scope: Scope | None = Field(
+        None,
+        description="Only this scope and scopes below it. Default: with `center_id` everything you "
+        "have access to, else the current scope and what it inherits.",
+    )
+    format: Format = Field(
+        "json", description="mermaid or svg also returns a drawing of the graph in `drawing`."
+    )
 
 
 def render_graph(answer: GraphView) -> str:
@@ -222,7 +198,6 @@ def render_graph(answer: GraphView) -> str:
 @registry.operation(
     "memory_graph",
     permission="read",
-    effect="none",
     example={"depth": 2, "max_nodes": 20, "format": "mermaid"},
     command="graph",
     title="Memory graph",
@@ -252,7 +227,7 @@ def memory_graph(call: Call, asked: GraphArguments) -> GraphView:
         edge_count=len(edges),
         nodes=nodes,
         edges=edges,
-        drawing=_drawing(asked.format, nodes, edges),
+        drawing=_DRAWINGS[asked.format](nodes, edges) if asked.format in _DRAWINGS else None,
     )
 
 
@@ -273,33 +248,12 @@ def _centre(call: Call, asked: GraphArguments) -> tuple[Record | None, Filter]:
 def _node(record: Record, drawn: Graph, now: datetime) -> NodeView:
     memory = record.memory
     x, y = drawn.places[memory.id]
-    return NodeView(
-        id=memory.id,
+    return NodeView.of(
+        memory,
         label=clip(memory.content, LABEL_CHARS),
         type=memory.node_type,
         retention=round(retention_of(record.strength, now), 4),
-        tags=list(memory.tags),
-        scope=memory.scope,
-        created_at=memory.created_at,
-        source=memory.source,
-        author=memory.author,
-        superseded_by=memory.superseded_by,
         x=round(x, 1),
         y=round(y, 1),
         is_center=memory.id == drawn.records[0].memory.id,
-        suppression_count=memory.suppression_count,
-        suppressed_at=memory.suppressed_at,
     )
-
-
-def _drawing(form: Format, nodes: list[NodeView], edges: list[EdgeView]) -> str | None:
-    if form == "json":
-        return None
-    number = {node.id: at for at, node in enumerate(nodes)}
-    spots = [
-        Spot(id=n.id, label=n.label, x=n.x, y=n.y, retention=n.retention, centre=n.is_center) for n in nodes
-    ]
-    lines = [
-        DrawnLink(start=number[e.source], end=number[e.target], kind=e.type, weight=e.weight) for e in edges
-    ]
-    return svg(spots, lines) if form == "svg" else mermaid(spots, lines)

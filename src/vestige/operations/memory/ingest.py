@@ -35,43 +35,39 @@ MAX_BATCH = 500
 class Item(Arguments):
     """One text to remember, with its metadata."""
 
-    content: Annotated[str, Field(description="The text to remember.")]
-    tags: Annotated[Tags, Field(description="Labels to find it by.")] = []
-    node_type: Annotated[
-        str, Field(description="fact, concept, event, person, place, note, decision, state (expires) …")
-    ] = "fact"
-    source: Annotated[str | None, Field(description="Origin: a URL, file or system.")] = None
-    scope: Annotated[Scope | None, Field(description="Scope it belongs to, such as /project/vestige.")] = None
-    author: Annotated[str | None, Field(description="Author of the statement.")] = None
-    agent_id: Annotated[str | None, Field(description="Agent that stores it.")] = None
-    session_id: Annotated[str | None, Field(description="Session it comes from.")] = None
-    thread: Annotated[
-        str | None, Field(description="Conversation or document it is part of; every part is kept.")
-    ] = None
-    position: Annotated[int | None, Field(description="Position in the thread or source.")] = None
-    occurred_at: Annotated[Moment | None, Field(description="When it happened.")] = None
-    valid_from: Annotated[Moment | None, Field(description="Start of validity.")] = None
-    valid_until: Annotated[
-        EndMoment | None, Field(description="End of validity; a bare date includes that day.")
-    ] = None
-    pinned: Annotated[bool, Field(description="Exempt it from all automatic changes.")] = False
-    domains: Annotated[Names, Field(description="Topics it belongs to.")] = []
-    metadata: Annotated[dict[str, JsonValue], Field(description="JSON object to store with it.")] = {}
-    force_create: Annotated[bool, Field(description="Always store it as a new memory.")] = False
+    content: str = Field(description="The text to remember.")
+    tags: Tags = Field([], description="Labels to find it by.")
+    node_type: str = Field(
+        "fact", description="fact, concept, event, person, place, note, decision, state (expires) …"
+    )
+    source: str | None = Field(None, description="Origin: a URL, file or system.")
+    scope: Scope | None = Field(None, description="Scope it belongs to, such as /project/vestige.")
+    author: str | None = Field(None, description="Author of the statement.")
+    agent_id: str | None = Field(None, description="Agent that stores it.")
+    session_id: str | None = Field(None, description="Session it comes from.")
+    thread: str | None = Field(
+        None, description="Conversation or document it is part of; every part is kept."
+    )
+    position: int | None = Field(None, description="Position in the thread or source.")
+    occurred_at: Moment | None = Field(None, description="When it happened.")
+    valid_from: Moment | None = Field(None, description="Start of validity.")
+    valid_until: EndMoment | None = Field(None, description="End of validity; a bare date includes that day.")
+    pinned: bool = Field(False, description="Exempt it from all automatic changes.")
+    domains: Names = Field([], description="Topics it belongs to.")
+    metadata: dict[str, JsonValue] = Field({}, description="JSON object to store with it.")
+    force_create: bool = Field(False, description="Always store it as a new memory.")
 
 
 class IngestArguments(Item):
     """One text, or several."""
 
     content: Annotated[str | None, Field(description="The text to remember.")] = None  # type: ignore[assignment]  # optional here: `items` may stand in for it
-    items: Annotated[
-        list[Item] | None,
-        Field(max_length=MAX_BATCH, description="Several texts instead of one; all are written or none."),
-    ] = None
-    idempotency_key: Annotated[
-        str | None,
-        Field(min_length=1, max_length=200, description="Makes a retry safe: same key, same answer."),
-    ] = None
+    items: list[Item] | None = Field(
+        None, max_length=MAX_BATCH, description="Several texts instead of one; all are written or none."
+    )
+    idempotency_key: str | None = Field(
+        None, min_length=1, max_length=200, description="Makes a retry safe: same key, same answer."
+    )
     secrets: Secrets = None
 
 
@@ -118,7 +114,6 @@ class BatchIngested(Wire):
 
 
 def render_ingested(result: SmartIngested | BatchIngested) -> str:
-    """The decisions as text."""
     if isinstance(result, SmartIngested):
         return f"{result.message}\n{result.reason}\n{result.node_id}{_truth(result)}{_beside(result)}"
     rows = ((r.index, r.decision, r.node_id, r.reason) for r in result.results)
@@ -145,7 +140,6 @@ def _truth(result: IngestedView) -> str:
 @registry.operation(
     "smart_ingest",
     permission="write",
-    effect="write",
     example={"content": "Ada prefers TypeScript over JavaScript.", "tags": ["preference"]},
     positional=("content",),
     command="ingest",

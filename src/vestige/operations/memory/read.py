@@ -1,21 +1,12 @@
 """Operations that read memories: the reading actions of the tool `memory`."""
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from vestige.cognition.fsrs.strength import (
-    ACTIVE_FROM,
-    DORMANT_FROM,
-    SILENT_FROM,
-    accessibility,
-    retention_of,
-    retrieval_of,
-    state,
-)
-from vestige.core.models import Filter, MemoryState, Order, Revision
+from vestige.cognition.fsrs import strength
+from vestige.core.models import Filter, MemoryState, Order
 from vestige.engine.context import Call
 from vestige.engine.ingest.importance import encodings
 from vestige.engine.memory.states import transitions
@@ -181,14 +172,7 @@ def _render_listed(result: Listed) -> str:
     return f"{memory_lines(result.results)}\n\n{shown}"
 
 
-@registry.operation(
-    "memory.get",
-    permission="read",
-    effect="none",
-    example={"id": EXAMPLE_ID},
-    positional=("id",),
-    render=_render_got,
-)
+@registry.operation("memory.get", permission="read", example={"id": EXAMPLE_ID}, render=_render_got)
 def memory_get(call: Call, id: MemoryId) -> Got:
     """Show one memory in full, with its links."""
     record = load(call, id)
@@ -197,16 +181,14 @@ def memory_get(call: Call, id: MemoryId) -> Got:
     return Got(
         node=view(record, call.engine.now()),
         edges=[edge_view(edge) for edge in edges],
-        importance=EncodedView(**asdict(judged)) if judged else None,
+        importance=EncodedView.of(judged) if judged else None,
     )
 
 
 @registry.operation(
     "memory.get_batch",
     permission="read",
-    effect="none",
     example={"ids": [EXAMPLE_ID]},
-    positional=("ids",),
     render=lambda result: memory_lines(result.results),
 )
 def memory_get_batch(
@@ -227,27 +209,21 @@ def memory_get_batch(
 class ListArguments(FilterArguments):
     """Filter, order and page."""
 
-    limit: Annotated[int, Field(ge=1, le=200, description="Maximum number of memories.")] = 20
-    offset: Annotated[int, Field(ge=0, le=10_000_000, description="How many to skip.")] = 0
-    order: Annotated[
-        Order, Field(description="newest, oldest, due (next review first) or retention (weakest first).")
-    ] = Order.NEWEST
-    as_of: Annotated[Moment | None, Field(description="Only memories that were true at this time.")] = None
-    pinned: Annotated[bool | None, Field(description="true: only pinned memories; false: only others.")] = (
-        None
+    limit: int = Field(20, ge=1, le=200, description="Maximum number of memories.")
+    offset: int = Field(0, ge=0, le=10_000_000, description="How many to skip.")
+    order: Order = Field(
+        Order.NEWEST, description="newest, oldest, due (next review first) or retention (weakest first)."
     )
-    max_retention: Annotated[float | None, Field(ge=0, le=1, description="Maximum retention.")] = None
-    due: Annotated[bool, Field(description="Only memories that are true now and due for review.")] = False
-    current: Annotated[bool, Field(description="Only memories that are true now.")] = False
-    detail_level: Annotated[DetailLevel, Field(description="How much of each memory to show.")] = "summary"
+    as_of: Moment | None = Field(None, description="Only memories that were true at this time.")
+    pinned: bool | None = Field(None, description="true: only pinned memories; false: only others.")
+    max_retention: float | None = Field(None, ge=0, le=1, description="Maximum retention.")
+    due: bool = Field(False, description="Only memories that are true now and due for review.")
+    current: bool = Field(False, description="Only memories that are true now.")
+    detail_level: DetailLevel = Field("summary", description="How much of each memory to show.")
 
 
 @registry.operation(
-    "memory.list",
-    permission="read",
-    effect="none",
-    example={"limit": 5, "order": "newest"},
-    render=_render_listed,
+    "memory.list", permission="read", example={"limit": 5, "order": "newest"}, render=_render_listed
 )
 def memory_list(call: Call, asked: ListArguments) -> Listed:
     """List memories without searching: newest, oldest, due or fading.
@@ -276,45 +252,33 @@ def memory_list(call: Call, asked: ListArguments) -> Listed:
     )
 
 
-@registry.operation(
-    "memory.state",
-    permission="read",
-    effect="none",
-    example={"id": EXAMPLE_ID},
-    positional=("id",),
-    render=_render_state,
-)
+@registry.operation("memory.state", permission="read", example={"id": EXAMPLE_ID}, render=_render_state)
 def memory_state(call: Call, id: MemoryId) -> StateView:
     """Show how accessible a memory is, and why."""
     record, now = load(call, id), call.engine.now()
-    kept = retention_of(record.strength, now)
-    accessible = float(accessibility(kept, record.memory.suppression_count))
+    kept = strength.retention_of(record.strength, now)
+    accessible = float(strength.accessibility(kept, record.memory.suppression_count))
+    state = strength.state(accessible)
     return StateView(
         id=id,
-        state=state(accessible).value,
+        state=state.value,
         accessibility=round(accessible, 4),
-        description=DESCRIPTIONS[state(accessible)],
+        description=DESCRIPTIONS[state],
         components={
             "retention": round(kept, 4),
-            "retrieval": round(retrieval_of(record.strength, now), 4),
+            "retrieval": round(strength.retrieval_of(record.strength, now), 4),
             "storage": round(min(1.0, record.strength.storage / 10), 4),
         },
-        thresholds={"active": ACTIVE_FROM, "dormant": DORMANT_FROM, "silent": SILENT_FROM},
-        transitions=[
-            TransitionView(at=one.at, before=one.before, after=one.after, reason=one.reason)
-            for one in transitions(call, id)[-MOST_TRANSITIONS:]
-        ],
+        thresholds={
+            "active": strength.ACTIVE_FROM,
+            "dormant": strength.DORMANT_FROM,
+            "silent": strength.SILENT_FROM,
+        },
+        transitions=[TransitionView.of(one) for one in transitions(call, id)[-MOST_TRANSITIONS:]],
     )
 
 
-@registry.operation(
-    "memory.history",
-    permission="read",
-    effect="none",
-    example={"id": EXAMPLE_ID},
-    positional=("id",),
-    render=_render_history,
-)
+@registry.operation("memory.history", permission="read", example={"id": EXAMPLE_ID}, render=_render_history)
 def memory_history(
     call: Call,
     id: MemoryId,
@@ -324,25 +288,16 @@ def memory_history(
 ) -> History:
     """Show a memory's earlier revisions and its logged events."""
     record = load(call, id)
-    revisions = call.engine.store.history(id, access=call.access)
     log = events_of(call, id)
     return History(
         id=id,
         current_revision=record.memory.revision,
         total_events=len(log),
-        revisions=[_revision_view(revision) for revision in revisions],
+        revisions=[
+            RevisionView.of(
+                one.memory, recorded_at=one.recorded_at, ended_at=one.ended_at, ended_by=one.reason
+            )
+            for one in call.engine.store.history(id, access=call.access)
+        ],
         events=[EventView(at=e.at, kind=e.kind, details=dict(e.payload)) for e in log[-limit:]],
-    )
-
-
-def _revision_view(revision: Revision) -> RevisionView:
-    return RevisionView(
-        revision=revision.memory.revision,
-        content=revision.memory.content,
-        tags=list(revision.memory.tags),
-        recorded_at=revision.recorded_at,
-        ended_at=revision.ended_at,
-        ended_by=revision.reason,
-        valid_from=revision.memory.valid_from,
-        valid_until=revision.memory.valid_until,
     )

@@ -1,7 +1,6 @@
 """Searching memories: `search`."""
 
 from collections.abc import Iterator
-from typing import Annotated
 
 from pydantic import Field
 
@@ -22,69 +21,47 @@ from vestige.operations.shared.text import day
 class SearchArguments(FilterArguments):
     """A query, its filters, and options of the answer."""
 
-    query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS, description="What to look for.")]
-    limit: Annotated[
-        int | None, Field(ge=1, le=100, description="Maximum number of results (default 10).")
-    ] = None
-    detail_level: Annotated[
-        DetailLevel | None, Field(description="brief: no text; summary (default); full: every field.")
-    ] = None
-    retrieval_mode: Annotated[
-        Mode,
-        Field(
-            description="precise: only confident results near the best; balanced (default); exhaustive: "
-            "everything, and linked memories."
-        ),
-    ] = Mode.BALANCED
-    context_topics: Annotated[
-        Names, Field(description="Current topics: memories with such tags rank higher.")
-    ] = []
-    context_session: Annotated[
-        str | None, Field(max_length=1000, description="Current session: memories from it rank higher.")
-    ] = None
-    context_codebase: Annotated[
-        str | None, Field(max_length=200, description="Current codebase: its memories rank higher.")
-    ] = None
-    context_file: Annotated[
-        str | None,
-        Field(
-            max_length=1000, description="Current file: memories that name it or come from it rank higher."
-        ),
-    ] = None
-    context_time: Annotated[
-        Moment | None,
-        Field(description="When you learned it: memories from a near time, hour or weekday rank higher."),
-    ] = None
-    as_of: Annotated[Moment | None, Field(description="Search what was true at this time. Default: now.")] = (
-        None
+    query: str = Field(min_length=1, max_length=MAX_QUERY_CHARS, description="What to look for.")
+    limit: int | None = Field(None, ge=1, le=100, description="Maximum number of results (default 10).")
+    detail_level: DetailLevel | None = Field(
+        None, description="brief: no text; summary (default); full: every field."
     )
-    known_at: Annotated[
-        Moment | None, Field(description="Search what was stored at this time. Default: now.")
-    ] = None
-    include_expired: Annotated[bool, Field(description="Also search memories that are no longer true.")] = (
-        False
+    retrieval_mode: Mode = Field(
+        Mode.BALANCED,
+        description="precise: only confident results near the best; balanced (default); exhaustive: "
+        "everything, and linked memories.",
     )
-    include_suppressed: Annotated[
-        bool, Field(description="Also search suppressed memories (default true).")
-    ] = True
-    min_similarity: Annotated[
-        float | None, Field(ge=0, le=1, description="Minimum cosine similarity of a match by meaning.")
-    ] = None
-    min_confidence: Annotated[
-        float | None,
-        Field(
-            ge=0,
-            le=1,
-            description="Return nothing below this confidence (default depends on retrieval_mode).",
-        ),
-    ] = None
-    token_budget: Annotated[
-        int | None, Field(ge=100, le=100_000, description="Maximum tokens of the answer.")
-    ] = None
-    explain: Annotated[bool, Field(description="Explain the rank of each result.")] = False
-    record: Annotated[
-        bool | None, Field(description="Whether results are strengthened by being found (default true).")
-    ] = None
+    context_topics: Names = Field([], description="Current topics: memories with such tags rank higher.")
+    context_session: str | None = Field(
+        None, max_length=1000, description="Current session: memories from it rank higher."
+    )
+    context_codebase: str | None = Field(
+        None, max_length=200, description="Current codebase: its memories rank higher."
+    )
+    context_file: str | None = Field(
+        None, max_length=1000, description="Current file: memories that name it or come from it rank higher."
+    )
+    context_time: Moment | None = Field(
+        None, description="When you learned it: memories from a near time, hour or weekday rank higher."
+    )
+    as_of: Moment | None = Field(None, description="Search what was true at this time. Default: now.")
+    known_at: Moment | None = Field(None, description="Search what was stored at this time. Default: now.")
+    include_expired: bool = Field(False, description="Also search memories that are no longer true.")
+    include_suppressed: bool = Field(True, description="Also search suppressed memories (default true).")
+    min_similarity: float | None = Field(
+        None, ge=0, le=1, description="Minimum cosine similarity of a match by meaning."
+    )
+    min_confidence: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Return nothing below this confidence (default depends on retrieval_mode).",
+    )
+    token_budget: int | None = Field(None, ge=100, le=100_000, description="Maximum tokens of the answer.")
+    explain: bool = Field(False, description="Explain the rank of each result.")
+    record: bool | None = Field(
+        None, description="Whether results are strengthened by being found (default true)."
+    )
 
     def context(self) -> Context:
         """The context given by the caller."""
@@ -111,7 +88,6 @@ class SearchArguments(FilterArguments):
     permission="read",
     effect="touch",
     example={"query": "TypeScript", "limit": 5, "explain": True},
-    positional=("query",),
     title="Search memories",
     render=render_found,
 )

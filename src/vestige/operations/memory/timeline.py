@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from datetime import timedelta
-from typing import Annotated
 
 from pydantic import Field
 
@@ -39,29 +38,23 @@ class Timeline(Wire):
 class TimelineArguments(Arguments):
     """Time range and filter."""
 
-    start: Annotated[Moment | None, Field(description="Start of the range. Default: a week ago.")] = None
-    end: Annotated[
-        EndMoment | None, Field(description="End of the range; a bare date includes that day. Default: now.")
-    ] = None
-    node_type: Annotated[str | None, Field(min_length=1, description="Only this node type.")] = None
-    tags: Annotated[Tags, Field(description="Only memories with any of these tags.")] = []
-    scope: Annotated[
-        Scope | None,
-        Field(
-            description="Only this scope and scopes below it. Default: the current scope and what it "
-            "inherits."
-        ),
-    ] = None
-    as_of: Annotated[Moment | None, Field(description="Only memories that were true at this time.")] = None
-    known_at: Annotated[
-        Moment | None, Field(description="As stored at this time; also the default of `end`.")
-    ] = None
-    limit: Annotated[int, Field(ge=1, le=200, description="Maximum number of memories.")] = 50
-    detail_level: Annotated[DetailLevel, Field(description="How much of each memory to show.")] = "summary"
+    start: Moment | None = Field(None, description="Start of the range. Default: a week ago.")
+    end: EndMoment | None = Field(
+        None, description="End of the range; a bare date includes that day. Default: now."
+    )
+    node_type: str | None = Field(None, min_length=1, description="Only this node type.")
+    tags: Tags = Field([], description="Only memories with any of these tags.")
+    scope: Scope | None = Field(
+        None,
+        description="Only this scope and scopes below it. Default: the current scope and what it inherits.",
+    )
+    as_of: Moment | None = Field(None, description="Only memories that were true at this time.")
+    known_at: Moment | None = Field(None, description="As stored at this time; also the default of `end`.")
+    limit: int = Field(50, ge=1, le=200, description="Maximum number of memories.")
+    detail_level: DetailLevel = Field("summary", description="How much of each memory to show.")
 
 
 def render_timeline(timeline: Timeline) -> str:
-    """Days as text."""
     parts = [
         f"{day.date} ({count(day.count, 'memory')})\n{memory_lines(day.memories)}" for day in timeline.days
     ]
@@ -72,7 +65,6 @@ def render_timeline(timeline: Timeline) -> str:
 @registry.operation(
     "memory_timeline",
     permission="read",
-    effect="none",
     example={"start": "2020-01-01", "limit": 10},
     command="timeline",
     render=render_timeline,

@@ -1,7 +1,5 @@
 """Scoring a text's importance: `importance_score`."""
 
-from typing import Annotated
-
 from pydantic import Field
 
 from vestige.cognition.prediction.importance import (
@@ -28,20 +26,17 @@ WORTH_SAVING = 0.6
 class ImportanceArguments(Arguments):
     """A text, and the context to judge it in."""
 
-    content: Annotated[str, Field(min_length=1, description="Text to judge.")]
-    context_topics: Annotated[
-        Names, Field(description="Current topics: each counts as if you had just searched for it.")
-    ] = []
-    project: Annotated[
-        str | None, Field(min_length=1, max_length=200, description="Short for scope /project/<name>.")
-    ] = None
-    scope: Annotated[
-        Scope | None,
-        Field(
-            description="Compare with memories in this scope. Default: the current scope and what it "
-            "inherits."
-        ),
-    ] = None
+    content: str = Field(min_length=1, description="Text to judge.")
+    context_topics: Names = Field(
+        [], description="Current topics: each counts as if you had just searched for it."
+    )
+    project: str | None = Field(
+        None, min_length=1, max_length=200, description="Short for scope /project/<name>."
+    )
+    scope: Scope | None = Field(
+        None,
+        description="Compare with memories in this scope. Default: the current scope and what it inherits.",
+    )
 
 
 class ChannelsView(Wire):
@@ -87,7 +82,6 @@ class Importance(Wire):
 
 
 def render_importance(result: Importance) -> str:
-    """The score as text."""
     reasons = result.explanations
     channels = result.channels
     return f"{result.summary}\n\n" + fields(
@@ -103,12 +97,10 @@ def render_importance(result: Importance) -> str:
 @registry.operation(
     "importance_score",
     permission="read",
-    effect="none",
     example={
         "content": "Never run the migration by hand: it destroyed the ledger.",
         "context_topics": ["ledger"],
     },
-    positional=("content",),
     render=render_importance,
 )
 def importance_score(call: Call, asked: ImportanceArguments) -> Importance:

@@ -10,7 +10,7 @@ from vestige.engine.context import Call
 from vestige.engine.sleep.insights import KeptInsight, insights
 from vestige.engine.sleep.insights import dismiss as dismiss_insight
 from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, RunRecord, run_records
-from vestige.operations.registry.arguments import Arguments, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, ExactScope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
 from vestige.operations.shared.text import count, day, percent, table
@@ -36,15 +36,13 @@ class InsightView(Wire):
 
 def insight_view(held: KeptInsight) -> InsightView:
     """The view of a stored insight."""
-    return InsightView(
-        id=held.id,
+    return InsightView.of(
+        held,
         insight_type=held.kind,
         insight=held.text,
         source_memories=list(held.sources),
-        confidence=held.confidence,
         novelty_score=held.novelty,
         generated_at=held.at,
-        scope=held.scope,
     )
 
 
@@ -66,26 +64,18 @@ class Insights(Wire):
 class InsightsArguments(Arguments):
     """Scope and limit."""
 
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of insights.")] = 20
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
-    ] = None
+    limit: int = Field(20, ge=1, le=100, description="Maximum number of insights.")
+    scope: ExactScope = None
 
 
 def render_insights(answer: Insights) -> str:
-    """All insights as text."""
     if not answer.insights:
         return f"No insights in {answer.scope}. `dream` may find some."
     return f"{insight_lines(answer.insights)}\n\n{count(answer.shown, 'insight')} in {answer.scope}."
 
 
 @registry.operation(
-    "insights.list",
-    permission="read",
-    effect="none",
-    example={"limit": 5},
-    title="List insights",
-    render=render_insights,
+    "insights.list", permission="read", example={"limit": 5}, title="List insights", render=render_insights
 )
 def list_insights(call: Call, asked: InsightsArguments) -> Insights:
     """List insights from dreams, newest first, each with its source memories.
@@ -110,7 +100,6 @@ class Dismissed(Wire):
     permission="write",
     effect="delete",
     example={"id": EXAMPLE_INSIGHT},
-    positional=("id",),
     title="Dismiss an insight",
     render=lambda answer: f"The insight {answer.id} is removed for good.",
 )
@@ -141,7 +130,6 @@ class Runs(Wire):
 
 
 def render_runs(answer: Runs) -> str:
-    """Runs as text."""
     if not answer.runs:
         return "No dream or consolidation has run yet."
     run_rows = ((day(one.at), one.kind, one.scope, _counts(one)) for one in answer.runs)
@@ -155,7 +143,6 @@ def _counts(run: RunView) -> str:
 @registry.operation(
     "insights.runs",
     permission="read",
-    effect="none",
     example={"limit": 5},
     title="Dream and consolidation runs",
     render=render_runs,
@@ -179,11 +166,4 @@ def _run_view(row: RunRecord) -> RunView:
     plain = {
         name: number for name, number in row.body.items() if name not in ("turn", "steps", "duration_ms")
     }
-    return RunView(
-        id=row.id,
-        kind=row.kind,
-        at=row.at,
-        scope=row.scope,
-        counts={**plain, **steps},
-        duration_ms=row.body.get("duration_ms"),
-    )
+    return RunView.of(row, counts={**plain, **steps}, duration_ms=row.body.get("duration_ms"))

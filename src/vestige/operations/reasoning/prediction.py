@@ -1,7 +1,6 @@
 """Predicting which memories are needed next: `predict`."""
 
 from datetime import datetime
-from typing import Annotated
 
 from pydantic import Field
 
@@ -10,7 +9,7 @@ from vestige.core.events import preview
 from vestige.core.models import Filter
 from vestige.engine.context import Call
 from vestige.engine.reactions.predict import CurrentWork, LikelyQuery, Prediction, predict
-from vestige.operations.registry.arguments import Arguments, Names, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, ExactScope, Names, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.text import percent
@@ -21,19 +20,17 @@ PREVIEW_CHARS = 200
 class PredictionContext(Arguments):
     """The caller's current work."""
 
-    current_file: Annotated[str | None, Field(max_length=1000, description="Current file.")] = None
-    current_topics: Annotated[Names, Field(description="Current topics.")] = []
-    codebase: Annotated[str | None, Field(max_length=200, description="Current codebase.")] = None
+    current_file: str | None = Field(None, max_length=1000, description="Current file.")
+    current_topics: Names = Field([], description="Current topics.")
+    codebase: str | None = Field(None, max_length=200, description="Current codebase.")
 
 
 class PredictArguments(Arguments):
     """The caller's current work, and how much to predict."""
 
-    context: Annotated[PredictionContext | None, Field(description="Your current work.")] = None
-    limit: Annotated[int, Field(ge=1, le=20, description="Maximum number of memories.")] = 5
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
-    ] = None
+    context: PredictionContext | None = Field(None, description="Your current work.")
+    limit: int = Field(5, ge=1, le=20, description="Maximum number of memories.")
+    scope: ExactScope = None
 
 
 class PredictionView(Wire):
@@ -82,7 +79,6 @@ class Predictions(Wire):
 
 
 def render_predictions(answer: Predictions) -> str:
-    """Predictions as text."""
     lines = [f"! {answer.predict_degraded}"] if answer.predict_degraded else []
     for one in answer.predictions:
         lines.append(f"{percent(one.confidence):>5}  {preview(one.preview, 70)}")
@@ -129,15 +125,12 @@ def predict_next(call: Call, asked: PredictArguments) -> Predictions:
 
 def _view(one: Prediction) -> PredictionView:
     memory = one.record.memory
-    return PredictionView(
+    return PredictionView.of(
+        memory,
         memory_id=memory.id,
         preview=preview(memory.content, PREVIEW_CHARS),
         confidence=round(one.confidence, 4),
         reasons=list(one.reasons),
-        node_type=memory.node_type,
-        scope=memory.scope,
-        source=memory.source,
-        created_at=memory.created_at,
     )
 
 

@@ -1,7 +1,5 @@
 """Reasoning over memories: `deep_reference`."""
 
-from typing import Annotated
-
 from pydantic import Field
 
 from vestige.cognition.evidence.evidence import Role
@@ -16,7 +14,7 @@ from vestige.operations.reasoning.reference_view import (
     render_reference,
     within,
 )
-from vestige.operations.registry.arguments import Arguments, Moment, Scope
+from vestige.operations.registry.arguments import Arguments, Moment, ScopeBelow
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scoped, used
 
@@ -24,21 +22,17 @@ from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scop
 class ReferenceArguments(Arguments):
     """A question, and which memories may answer it."""
 
-    query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS, description="The question.")]
-    depth: Annotated[int, Field(ge=5, le=50, description="Number of memories to weigh.")] = 20
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope and scopes below it. Default: the current scope.")
-    ] = None
-    as_of: Annotated[Moment | None, Field(description="Use what was true at this time. Default: now.")] = None
-    known_at: Annotated[
-        Moment | None, Field(description="Use what was stored at this time. Default: now.")
-    ] = None
-    token_budget: Annotated[
-        int | None, Field(ge=LEAST_BUDGET, le=100_000, description="Maximum tokens of the answer.")
-    ] = None
-    record: Annotated[
-        bool | None, Field(description="Whether evidence is strengthened by being shown (default true).")
-    ] = None
+    query: str = Field(min_length=1, max_length=MAX_QUERY_CHARS, description="The question.")
+    depth: int = Field(20, ge=5, le=50, description="Number of memories to weigh.")
+    scope: ScopeBelow = None
+    as_of: Moment | None = Field(None, description="Use what was true at this time. Default: now.")
+    known_at: Moment | None = Field(None, description="Use what was stored at this time. Default: now.")
+    token_budget: int | None = Field(
+        None, ge=LEAST_BUDGET, le=100_000, description="Maximum tokens of the answer."
+    )
+    record: bool | None = Field(
+        None, description="Whether evidence is strengthened by being shown (default true)."
+    )
 
 
 @registry.operation(
@@ -46,7 +40,6 @@ class ReferenceArguments(Arguments):
     permission="read",
     effect="touch",
     example={"query": "Which language does the user prefer?", "depth": 10},
-    positional=("query",),
     title="Reason over memories",
     render=render_reference,
 )

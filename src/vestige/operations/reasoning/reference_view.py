@@ -4,19 +4,18 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated
 
-import orjson
 from pydantic import Field
 
 from vestige.cognition.evidence.evidence import AnswerStatus, Exhibit, Findings, Role
 from vestige.cognition.gate.relation import stated_at
 from vestige.cognition.query.analyse import Intent
-from vestige.cognition.text.form import estimate_tokens
 from vestige.core.models import Memory
 from vestige.engine.recall.recall import Recalled
 from vestige.engine.recall.reference import Reference
 from vestige.operations.memory.search_view import UNREAD
 from vestige.operations.reasoning.insights import InsightView, insight_view
 from vestige.operations.registry.arguments import Wire
+from vestige.operations.shared.budget import tokens_of
 from vestige.operations.shared.memory_view import (
     PREVIEW_CHARS,
     ContradictionView,
@@ -268,9 +267,9 @@ def within(answer: Referenced, token_budget: int) -> Referenced:
     """
     answer = answer.model_copy(update={"token_budget": token_budget, "tokens_used": token_budget})
     for shorter in (_without_history, _without_evidence, _without_words):
-        while _tokens(answer) > token_budget and (update := shorter(answer)):
+        while tokens_of(answer) > token_budget and (update := shorter(answer)):
             answer = answer.model_copy(update=update)
-    while (tokens := _tokens(answer)) != answer.tokens_used:
+    while (tokens := tokens_of(answer)) != answer.tokens_used:
         answer = answer.model_copy(update={"tokens_used": tokens})
     return answer
 
@@ -306,10 +305,6 @@ def _without_words(answer: Referenced) -> Update:
         if getattr(answer, name) not in (empty, None):
             return {name: empty}
     return {}
-
-
-def _tokens(answer: Referenced) -> int:
-    return estimate_tokens(orjson.dumps(answer.wire()).decode("utf-8"))
 
 
 def render_reference(answer: Referenced) -> str:

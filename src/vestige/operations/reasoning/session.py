@@ -21,7 +21,7 @@ from vestige.engine.recall.session import (
 )
 from vestige.operations.intentions.intentions import situation_of
 from vestige.operations.intentions.view import intention_line
-from vestige.operations.registry.arguments import Arguments, Names, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, ExactScope, Names, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scoped, used
 from vestige.operations.shared.text import count
@@ -38,36 +38,29 @@ Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS)]
 class SessionContext(Arguments):
     """The caller's current work."""
 
-    codebase: Annotated[
-        str | None,
-        Field(
-            max_length=200, description="Current codebase; its notes are included. Default: the current one."
-        ),
-    ] = None
-    topics: Annotated[Names, Field(description="Memories with such tags rank higher.")] = []
-    file: Annotated[
-        str | None, Field(max_length=1000, description="Notes that name this file come first.")
-    ] = None
+    codebase: str | None = Field(
+        None,
+        max_length=200,
+        description="Current codebase; its notes are included. Default: the current one.",
+    )
+    topics: Names = Field([], description="Memories with such tags rank higher.")
+    file: str | None = Field(None, max_length=1000, description="Notes that name this file come first.")
 
 
 class SessionArguments(Arguments):
     """What the session is about, and the token budget."""
 
-    queries: Annotated[
-        list[Query], Field(max_length=MAX_QUERIES, description="What to recall; one search each.")
-    ] = ["user preferences"]
-    token_budget: Annotated[
-        int, Field(ge=100, le=100_000, description="Maximum tokens of the context; never exceeded.")
-    ] = 1000
-    context: Annotated[SessionContext | None, Field(description="Your current work.")] = None
-    include_status: Annotated[bool, Field(description="Include the status of the memory.")] = True
-    include_intentions: Annotated[bool, Field(description="Include intentions that are due now.")] = True
-    include_predictions: Annotated[bool, Field(description="Include predictions of what is needed next.")] = (
-        True
+    queries: list[Query] = Field(
+        ["user preferences"], max_length=MAX_QUERIES, description="What to recall; one search each."
     )
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
-    ] = None
+    token_budget: int = Field(
+        1000, ge=100, le=100_000, description="Maximum tokens of the context; never exceeded."
+    )
+    context: SessionContext | None = Field(None, description="Your current work.")
+    include_status: bool = Field(True, description="Include the status of the memory.")
+    include_intentions: bool = Field(True, description="Include intentions that are due now.")
+    include_predictions: bool = Field(True, description="Include predictions of what is needed next.")
+    scope: ExactScope = None
 
 
 class Triggers(Wire):
@@ -91,7 +84,6 @@ class Session(Wire):
 
 
 def render_session(session: Session) -> str:
-    """The context as text."""
     if not session.expandable:
         return session.context
     return f"{session.context}\n\n{len(session.expandable)} more did not fit the token budget."

@@ -5,16 +5,17 @@ from typing import Annotated
 from pydantic import Field
 
 from vestige.cognition.dreams.replay import LINKS_EACH
-from vestige.core.models import Edge, Filter
+from vestige.core.models import Filter
 from vestige.engine.context import Call, require_scope
 from vestige.engine.sleep.dream import Dreamed, DreamQuery
 from vestige.engine.sleep.dream import dream as dream_of
 from vestige.engine.sleep.schedule import LEAST_SIMILARITY
 from vestige.engine.sleep.schedule import sleep as consolidate_all
 from vestige.operations.reasoning.insights import InsightView, insight_lines, insight_view
-from vestige.operations.registry.arguments import Arguments, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, ExactScope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
+from vestige.operations.shared.memory_view import EdgeView, edge_view
 from vestige.operations.shared.text import count, table
 
 SHOWN_LINKS = 20
@@ -23,28 +24,20 @@ SHOWN_LINKS = 20
 class DreamArguments(Arguments):
     """How many memories to replay, and where."""
 
-    memory_count: Annotated[
-        int | None,
-        Field(ge=5, le=500, description="Maximum number of memories to replay. Default: the setting (50)."),
-    ] = None
-    min_similarity: Annotated[
-        float, Field(ge=0.1, le=1, description="Minimum similarity of linked memories.")
-    ] = LEAST_SIMILARITY
-    links_per_memory: Annotated[
-        int, Field(ge=0, le=10, description="Maximum number of new links per memory; 0 creates none.")
-    ] = LINKS_EACH
-    scope: Annotated[
-        Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
-    ] = None
+    memory_count: int | None = Field(
+        None, ge=5, le=500, description="Maximum number of memories to replay. Default: the setting (50)."
+    )
+    min_similarity: float = Field(
+        LEAST_SIMILARITY, ge=0.1, le=1, description="Minimum similarity of linked memories."
+    )
+    links_per_memory: int = Field(
+        LINKS_EACH, ge=0, le=10, description="Maximum number of new links per memory; 0 creates none."
+    )
+    scope: ExactScope = None
 
 
-class LinkView(Wire):
+class LinkView(EdgeView):
     """A link created by a dream."""
-
-    source: str
-    target: str
-    type: str
-    weight: float
 
 
 class DreamStats(Wire):
@@ -78,7 +71,6 @@ class DreamView(Wire):
 
 
 def render_dream(dreamed: DreamView) -> str:
-    """A dream as text."""
     stats = dreamed.stats
     summary = (
         f"Replayed {count(dreamed.memories_replayed, 'memory')} of {dreamed.scope}: "
@@ -89,13 +81,7 @@ def render_dream(dreamed: DreamView) -> str:
 
 
 @registry.operation(
-    "dream",
-    permission="write",
-    effect="write",
-    lane="long",
-    example={"memory_count": 5},
-    title="Dream",
-    render=render_dream,
+    "dream", permission="write", lane="long", example={"memory_count": 5}, title="Dream", render=render_dream
 )
 def dream(call: Call, asked: DreamArguments) -> DreamView:
     """Replay memories, link similar ones, and draw insights.
@@ -127,7 +113,7 @@ def _dream_view(dreamed: Dreamed) -> DreamView:
         insights=[insight_view(one) for one in dreamed.insights],
         insights_persisted=len(dreamed.insights),
         connections_persisted=len(dreamed.linked),
-        connections=[_link_view(edge) for edge in heaviest[:SHOWN_LINKS]],
+        connections=[LinkView.of(edge_view(edge)) for edge in heaviest[:SHOWN_LINKS]],
         stats=DreamStats(
             new_connections_found=len(dreamed.linked),
             connections_reinforced=dreamed.reinforced,
@@ -136,12 +122,6 @@ def _dream_view(dreamed: Dreamed) -> DreamView:
             by_words=dreamed.by_words or None,
             duration_ms=dreamed.duration_ms,
         ),
-    )
-
-
-def _link_view(edge: Edge) -> LinkView:
-    return LinkView(
-        source=edge.source_id, target=edge.target_id, type=edge.kind, weight=round(edge.weight, 4)
     )
 
 
@@ -176,7 +156,6 @@ class ConsolidationView(Wire):
 
 
 def render_consolidation(done: ConsolidationView) -> str:
-    """A consolidation as text."""
     steps = table(("step", "count", "note"), ((one.step, one.count, one.note) for one in done.steps))
     return f"{steps}\n\n{count(done.nodes_processed, 'memory')} processed."
 
@@ -184,7 +163,6 @@ def render_consolidation(done: ConsolidationView) -> str:
 @registry.operation(
     "consolidate",
     permission="write",
-    effect="write",
     lane="long",
     example={},
     title="Consolidate",

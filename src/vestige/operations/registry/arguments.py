@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -31,6 +31,13 @@ class Wire(BaseModel):
     def exit_code(self) -> int:
         """Exit code of the command line after this answer."""
         return 0
+
+    @classmethod
+    def of(cls, source: object, **others: Any) -> Self:
+        """The view of a source: its attributes with the names of the fields, except those given as others."""
+        return cls(
+            **others, **{name: getattr(source, name) for name in cls.model_fields if name not in others}
+        )
 
     def wire(self) -> dict[str, Any]:
         """This value as JSON-able data."""
@@ -145,6 +152,20 @@ Moment = Annotated[datetime, BeforeValidator(_moment)]
 EndMoment = Annotated[datetime, BeforeValidator(_end_moment)]
 Scope = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_CHARS, pattern=r"\S"), BeforeValidator(_scope)
+]
+ExactScope = Annotated[
+    Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
+]
+ScopeBelow = Annotated[
+    Scope | None, Field(description="Only this scope and scopes below it. Default: the current scope.")
+]
+ScopeTree = Annotated[
+    Scope | None,
+    Field(description="Only this scope and scopes below it; / is everything. Default: the current scope."),
+]
+StoredBefore = Annotated[
+    EndMoment | None,
+    Field(description="Only memories stored before this time; a bare date includes that day."),
 ]
 # The length is checked first: a list that is too long gets no other error.
 Tags = Annotated[list[str], Field(max_length=100), BeforeValidator(_one_or_many), AfterValidator(_distinct)]

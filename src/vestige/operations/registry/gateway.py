@@ -34,7 +34,6 @@ class ToolDescribed(Wire):
 
 
 def render_tools(view: ToolsListed | ToolDescribed) -> str:
-    """The tools as text."""
     if isinstance(view, ToolsListed):
         rows = ((one.name, one.summary) for one in view.tools)
         return f"{table(('tool', 'what it does'), rows)}\n\n{count(len(view.tools), 'tool')}. {view.hint}"
@@ -52,7 +51,6 @@ def render_tools(view: ToolsListed | ToolDescribed) -> str:
 @registry.operation(
     "tools.describe",
     permission="read",
-    effect="none",
     example={"tool": "memory"},
     positional=("tool",),
     command="tools",

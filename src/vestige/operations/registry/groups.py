@@ -33,40 +33,11 @@ from vestige.operations.registry import gateway, routes
 from vestige.operations.registry.registry import registry
 
 __all__ = [
-    "archive",
-    "backup",
-    "change",
-    "changelog",
-    "codebase",
-    "connections",
-    "contradictions",
-    "dedup",
-    "doctor",
-    "export",
-    "forget",
-    "gateway",
-    "graph",
-    "health",
-    "import_",
-    "importance",
-    "index",
-    "ingest",
-    "insights",
-    "intentions",
-    "keys",
-    "prediction",
-    "read",
-    "reference",
-    "registry",
-    "routes",
-    "scan",
-    "search",
-    "session",
-    "sleep",
-    "status",
-    "sync",
-    "timeline",
-]
+    "archive", "backup", "change", "changelog", "codebase", "connections", "contradictions", "dedup",
+    "doctor", "export", "forget", "gateway", "graph", "health", "import_", "importance", "index", "ingest",
+    "insights", "intentions", "keys", "prediction", "read", "reference", "registry", "routes", "scan",
+    "search", "session", "sleep", "status", "sync", "timeline",
+]  # fmt: skip
 
 registry.group(
     "memory",
@@ -158,7 +129,7 @@ registry.group(
 registry.group(
     "keys",
     title="API keys",
-    description=("API keys for network clients: create, list, revoke, rotate."),
+    description="API keys for network clients: create, list, revoke, rotate.",
     actions={action: f"keys.{action}" for action in ("create", "list", "revoke", "rotate")},
 )
 

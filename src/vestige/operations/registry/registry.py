@@ -9,8 +9,10 @@ import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Literal, TypedDict, get_type_hints
+from urllib.parse import parse_qsl
 
 from pydantic import ValidationError, create_model
 
@@ -19,8 +21,7 @@ from vestige.core.models import EVERYTHING
 from vestige.core.nearest import nearest_name
 from vestige.engine.context import Call, caused_by, inaccessible_ids
 from vestige.operations.registry.arguments import Arguments, Wire, is_too_much, too_much
-from vestige.operations.registry.errors import no_action, validation_error
-from vestige.operations.registry.resources import Resource
+from vestige.operations.registry.errors import no_action, unknown_argument, validation_error
 from vestige.operations.registry.route import Created, Method, Route, never
 from vestige.store.contract.trouble import Trouble
 
@@ -173,6 +174,38 @@ class Tool:
         return f"{self.description}\n\n{DATA}" if self.recalls else self.description
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """An MCP resource: the answer of an operation under a URI. `{id}` in the URI is an argument."""
+
+    uri: str
+    name: str
+    description: str
+    operation: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    """Query parameter name to argument name."""
+
+    def matches(self, uri: str) -> dict[str, Any] | None:
+        """The arguments from a URI without its query, or None if the URI belongs to another resource."""
+        before, braces, _ = self.uri.partition("{id}")
+        if not braces:
+            return dict(self.arguments) if uri == self.uri else None
+        found = uri.startswith(before) and len(uri) > len(before)
+        return {**self.arguments, "id": uri[len(before) :]} if found else None
+
+    def asked(self, query: str) -> dict[str, str]:
+        """The arguments from the query of a URI."""
+        given: dict[str, str] = {}
+        for name, value in parse_qsl(query, keep_blank_values=True):
+            if name not in self.query:
+                raise unknown_argument(self.uri, name, list(self.query))
+            if self.query[name] in given:
+                raise InvalidInput(f"`{name}` is given twice.", details={"argument": name})
+            given[self.query[name]] = value
+        return given
+
+
 class Registry:
     """All operations, tools, resources and aliases, and the MCP profiles."""
 
@@ -195,11 +228,11 @@ class Registry:
         name: str,
         *,
         permission: Permission,
-        effect: Effect,
+        effect: Effect | None = None,
         example: Mapping[str, Any],
-        render: Callable[[Any], str],
+        render: Callable[[Any], str] = attrgetter("message"),
         title: str | None = None,
-        positional: tuple[str, ...] = (),
+        positional: tuple[str, ...] | None = None,
         lane: Lane = "short",
         command: str | None = None,
         command_only: bool = False,
@@ -208,24 +241,28 @@ class Registry:
         """Register a function `(call, …) -> Wire` as the operation `name`.
 
         Its parameters after `call` are the arguments; one parameter whose type is an `Arguments` class
-        declares all of them at once. `command` is its name on the command line when that differs;
-        `command_only` keeps it off MCP. `without_store` answers on the command line when the store cannot be
-        opened, from what its file shows.
+        declares all of them at once. The default `effect` is "none" for readers and "write" for others; by
+        default the required arguments are `positional`, and `render` shows the `message` of the answer.
+        `command` is its name on the command line when that differs; `command_only` keeps it off MCP.
+        `without_store` answers on the command line when the store cannot be opened, from what its file shows.
         """
 
         def register(function: Callable[..., Wire]) -> Callable[..., Wire]:
             summary, description = _prose(function)
+            signature = _signature(name, function)
+            declared = signature["arguments"].model_fields
+            required = tuple(argument for argument, field in declared.items() if field.is_required())
             operation = Operation(
                 name=name,
                 title=title or summary.rstrip("."),
                 summary=summary,
                 description=description,
                 permission=permission,
-                effect=effect,
+                effect=effect or ("none" if permission == "read" else "write"),
                 lane=lane,
                 example=example,
-                **_signature(name, function),
-                positional=positional,
+                **signature,
+                positional=required if positional is None else positional,
                 render=render,
                 command=tuple((command or name.replace(".", " ").replace("_", "-")).split()),
                 command_only=command_only,

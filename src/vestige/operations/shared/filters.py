@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated
 
 from pydantic import Field
 
@@ -10,7 +9,7 @@ from vestige.cognition.text.analyser import query_terms
 from vestige.core.errors import InvalidInput
 from vestige.core.models import EVERYTHING, ROOT_SCOPE, Filter, check_label, check_text, covers
 from vestige.engine.context import Call
-from vestige.operations.registry.arguments import Arguments, EndMoment, Moment, Names, Scope, Tags
+from vestige.operations.registry.arguments import Arguments, Moment, Names, ScopeTree, StoredBefore, Tags
 from vestige.operations.shared.text import clip, day
 
 # -- Default scope of an operation.
@@ -45,31 +44,25 @@ _LABELS = (
 )  # fmt: skip
 
 
+_SAME = ("source", "author", "thread", "created_from", "created_to", "min_retention")
+"""Arguments that a filter has under the same name."""
+
+
 class FilterArguments(Arguments):
     """Which memories to include; an omitted argument does not filter."""
 
-    scope: Annotated[
-        Scope | None,
-        Field(
-            description="Only this scope and scopes below it; / is everything. Default: the current scope."
-        ),
-    ] = None
-    tags: Annotated[Tags, Field(description="Only memories with any of these tags.")] = []
-    tags_all: Annotated[Tags, Field(description="Only memories with all of these tags.")] = []
-    include_types: Annotated[Names, Field(description="Only these node types.")] = []
-    exclude_types: Annotated[Names, Field(description="Not these node types.")] = []
-    domains: Annotated[Names, Field(description="Only these domains.")] = []
-    source: Annotated[str | None, Field(description="Only memories from this source.")] = None
-    author: Annotated[str | None, Field(description="Only memories by this author.")] = None
-    thread: Annotated[str | None, Field(description="Only memories from this thread.")] = None
-    created_from: Annotated[
-        Moment | None, Field(description="Only memories stored at or after this time.")
-    ] = None
-    created_to: Annotated[
-        EndMoment | None,
-        Field(description="Only memories stored before this time; a bare date includes that day."),
-    ] = None
-    min_retention: Annotated[float | None, Field(ge=0, le=1, description="Minimum retention.")] = None
+    scope: ScopeTree = None
+    tags: Tags = Field([], description="Only memories with any of these tags.")
+    tags_all: Tags = Field([], description="Only memories with all of these tags.")
+    include_types: Names = Field([], description="Only these node types.")
+    exclude_types: Names = Field([], description="Not these node types.")
+    domains: Names = Field([], description="Only these domains.")
+    source: str | None = Field(None, description="Only memories from this source.")
+    author: str | None = Field(None, description="Only memories by this author.")
+    thread: str | None = Field(None, description="Only memories from this thread.")
+    created_from: Moment | None = Field(None, description="Only memories stored at or after this time.")
+    created_to: StoredBefore = None
+    min_retention: float | None = Field(None, ge=0, le=1, description="Minimum retention.")
 
     def narrow(self, call: Call, where: Filter) -> Filter:
         """The filter, narrowed by these arguments."""
@@ -96,12 +89,7 @@ class FilterArguments(Arguments):
             node_types=tuple(self.include_types),
             exclude_types=tuple(self.exclude_types),
             domains=tuple(self.domains),
-            source=self.source,
-            author=self.author,
-            thread=self.thread,
-            created_from=self.created_from,
-            created_to=self.created_to,
-            min_retention=self.min_retention,
+            **{name: getattr(self, name) for name in _SAME},
         )
 
     def in_words(self, call: Call) -> str:

@@ -16,6 +16,18 @@ SUMMARY_CHARS = 4_000
 """Longer texts are cut unless the detail level is `full`, so that one memory cannot fill an answer."""
 
 
+_IN_SUMMARY = (
+    "scope", "source", "author", "thread", "position", "occurred_at", "created_at", "updated_at",
+    "valid_from", "valid_until", "superseded_by",
+)  # fmt: skip
+_IN_FULL = (
+    "agent_id", "session_id", "pinned", "suppression_count", "suppressed_at", "archived_at", "revision",
+    "metadata",
+)  # fmt: skip
+_OF_STRENGTH = ("reps", "lapses", "last_accessed", "times_retrieved", "times_useful")
+"""Fields that are shown as they are stored, by level of detail."""
+
+
 class MemoryView(Wire):
     """A memory; fields that the detail level leaves out are absent.
 
@@ -91,17 +103,7 @@ def view_fields(record: Record, now: datetime, level: DetailLevel) -> dict[str, 
         return shown
     shown |= {
         **(_beginning(memory.content) if level == "summary" else {"content": memory.content}),
-        "scope": memory.scope,
-        "source": memory.source,
-        "author": memory.author,
-        "thread": memory.thread,
-        "position": memory.position,
-        "occurred_at": memory.occurred_at,
-        "created_at": memory.created_at,
-        "updated_at": memory.updated_at,
-        "valid_from": memory.valid_from,
-        "valid_until": memory.valid_until,
-        "superseded_by": memory.superseded_by,
+        **{name: getattr(memory, name) for name in _IN_SUMMARY},
         "pinned": memory.pinned or None,
     }
     return shown if level == "summary" else shown | _full(record, now)
@@ -117,29 +119,18 @@ def _full(record: Record, now: datetime) -> dict[str, Any]:
     memory, strength = record.memory, record.strength
     accessible = float(accessibility(retention_of(strength, now), memory.suppression_count))
     return {
+        **{name: getattr(memory, name) for name in _IN_FULL},
+        **{name: getattr(strength, name) for name in _OF_STRENGTH},
         "state": state(accessible).value,
-        "agent_id": memory.agent_id,
-        "session_id": memory.session_id,
-        "pinned": memory.pinned,
-        "suppression_count": memory.suppression_count,
-        "suppressed_at": memory.suppressed_at,
-        "archived_at": memory.archived_at,
-        "revision": memory.revision,
         "phrasings": list(memory.phrasings),
         "domains": list(memory.domains),
-        "metadata": memory.metadata,
         "retrieval_strength": round(retrieval_of(strength, now), 4),
         "storage_strength": round(strength.storage, 4),
         "accessibility": round(accessible, 4),
         "stability": round(strength.stability, 4),
         "difficulty": round(strength.difficulty, 4),
         "learning_state": strength.learning_state.value,
-        "reps": strength.reps,
-        "lapses": strength.lapses,
-        "last_accessed": strength.last_accessed,
         "next_review": strength.due_at,
-        "times_retrieved": strength.times_retrieved,
-        "times_useful": strength.times_useful,
         "has_embedding": record.embedded,
     }
 

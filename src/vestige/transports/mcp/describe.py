@@ -5,8 +5,7 @@ differ."""
 from typing import Any
 
 from vestige.operations.registry.prompts import GAP, INSTRUCTIONS, PROMPTS, Prompt
-from vestige.operations.registry.registry import Operation, Registry, Tool
-from vestige.operations.registry.resources import Resource
+from vestige.operations.registry.registry import Operation, Registry, Resource, Tool
 from vestige.operations.registry.schemas import core_schema, tool_schema
 from vestige.transports.mcp.catalog import EVERYTHING
 

@@ -128,7 +128,7 @@ def test_a_broken_line_costs_only_itself(world: World, tmp_path: Path) -> None:
 def test_a_line_that_is_too_long_costs_only_itself(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vestige.exchange.importers.lines.MAX_LINE_BYTES", 100)
+    monkeypatch.setattr("vestige.exchange.importers.json_files.MAX_LINE_BYTES", 100)
     path = tmp_path / "lines.jsonl"
     long = json.dumps({"content": "x" * 250})
     path.write_text("\n".join(['{"content": "First."}', long, '{"content": "Last."}']), encoding="utf-8")

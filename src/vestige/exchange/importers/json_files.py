@@ -1,4 +1,4 @@
-"""JSON files with many records: an array, an object that holds one, or a tool's answer around it."""
+"""JSON files: an array, an object that holds one or a tool's answer around it; or lines, a record each."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,12 +10,16 @@ from vestige.exchange.importers.fields import as_json
 from vestige.exchange.importers.memories import CONTENT, MEMORY, memory_of
 from vestige.exchange.importers.records import Brought, Target, UnreadRecords
 
+BOM = b"\xef\xbb\xbf"
+
+# -- Arrays
+
 MAX_FILE_BYTES = 256_000_000
 WRAPPERS = ("results", "memories", "nodes", "items", "content")
 """The names under which files and answers hold their records; `content` is the list of an MCP answer."""
 
 
-def records(path: Path, target: Target) -> Iterator[Brought]:
+def array_records(path: Path, target: Target) -> Iterator[Brought]:
     """The memories of a JSON file, in its order."""
     for number, found in enumerate(_unwrapped(load(path), path), start=1):
         place = f"item {number}"
@@ -36,7 +40,7 @@ def load(path: Path) -> object:
             hint="Write one object a line (JSON lines): such files may have any size.",
         )
     try:
-        return orjson.loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf").decode("utf-8"))
+        return orjson.loads(path.read_bytes().removeprefix(BOM).decode("utf-8"))
     except UnicodeDecodeError as exc:
         raise InvalidInput(f"{path} is not UTF-8: byte {exc.start} cannot be read.") from exc
     except orjson.JSONDecodeError as exc:
@@ -78,3 +82,44 @@ def _from_answer(part: object, path: Path) -> Iterator[object]:
         yield from _unwrapped(inner, path)
     else:
         yield UnreadRecords(kind=MEMORY, place="an answer", reason="the text of an answer is not JSON")
+
+
+# -- Lines; a broken one is skipped.
+
+MAX_LINE_BYTES = 16_000_000
+
+
+def line_records(path: Path, target: Target) -> Iterator[Brought]:
+    """The memories of a file with one object a line."""
+    for number, found in objects(path):
+        yield found if isinstance(found, UnreadRecords) else memory_of(found, f"line {number}", target)
+
+
+def objects(path: Path) -> Iterator[tuple[int, Mapping[str, object] | UnreadRecords]]:
+    """Every non-empty line with its number: its object, or the reason why it has none."""
+    with path.open("rb") as file:
+        number, whole = 0, True
+        while line := file.readline(MAX_LINE_BYTES):
+            begins, whole = whole, line.endswith(b"\n") or len(line) < MAX_LINE_BYTES
+            if not begins:  # the rest of a line that was too long
+                continue
+            number += 1
+            text = line.removeprefix(BOM).strip()
+            if not whole:
+                yield number, _broken(number, f"the line is longer than {MAX_LINE_BYTES:,} bytes")
+            elif text:
+                yield number, _parsed(text, number)
+
+
+def _parsed(line: bytes, number: int) -> Mapping[str, object] | UnreadRecords:
+    try:
+        found = orjson.loads(line.decode("utf-8"))
+    except UnicodeDecodeError:
+        return _broken(number, "the line is not UTF-8")
+    except orjson.JSONDecodeError:
+        return _broken(number, "the line is not JSON")
+    return found if isinstance(found, dict) else _broken(number, "the line is not a JSON object")
+
+
+def _broken(number: int, reason: str) -> UnreadRecords:
+    return UnreadRecords(kind=MEMORY, place=f"line {number}", reason=reason)
