@@ -302,7 +302,7 @@ class Chore:
     wanted: Callable[[Settings], bool] = _is_enabled
 
 
-def on(event: type[Event], reaction: Callable[[Call, Event], None], *, own: bool = False) -> Reaction:
+def on(event: type[AnyEvent], reaction: Callable[[Call, AnyEvent], None], *, own: bool = False) -> Reaction:
 
     def run(call: Call, happening: Event) -> None:
         if isinstance(happening, event):
