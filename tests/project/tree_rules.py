@@ -21,7 +21,7 @@ DATA_FOLDERS = frozenset({"data", "migrations", "old", "static"})
 
 NOUNS = frozenset({
     "briefing", "derived", "embedding", "fastembed", "forgetting", "hashing", "opening",
-    "ranking", "reembed",
+    "ranking", "reembed", "testing_effect",
 })  # fmt: skip
 """File names that end like a participle and are nouns of the field."""
 _PARTICIPLE = re.compile(r"(?:^|_)[a-z]{2,}(?:ing|[^e]ed)(?:_|$)")

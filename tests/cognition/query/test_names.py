@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from testbed.failures import each
-from vestige.cognition.query.names import LONG_CHARS, MOST, Name, NamedDay, Numbered, particulars
+from vestige.cognition.query.literals import LONG_CHARS, MOST, Name, NamedDay, Numbered, particulars
 from vestige.core.models import Memory
 
 AT = datetime(2026, 11, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ from testbed.world import World
 from vestige.cognition.query.analyse import analyse
 from vestige.core.models import ANYTHING, EVERYTHING, Filter
 from vestige.engine.context import Call
-from vestige.engine.recall.hits import find_absent_terms
+from vestige.engine.recall.absent_terms import find_absent_terms
 
 SOUGHT = "beta then alpha"
 

@@ -5,8 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from vestige.cognition.query.literals import Literal, literals
-from vestige.cognition.query.names import SUPPOSING, Particular, particulars
+from vestige.cognition.query.literals import SUPPOSING, Literal, Particular, literals, particulars
 from vestige.cognition.text.analyser import QueryWord, query_terms, query_words, terms
 from vestige.cognition.text.form import name_hash
 from vestige.cognition.text.word_lists import sections

@@ -1,11 +1,10 @@
 """The read path: analyse → gather → rank → stages → answer; then a trace of the hits that were shown."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from vestige.cognition.fsrs.strength import exposable, exposure
 from vestige.cognition.query.analyse import Asked, analyse
 from vestige.cognition.ranking.relevance import confidence, doubted, relevance
 from vestige.cognition.ranking.stages import (
@@ -19,16 +18,17 @@ from vestige.cognition.ranking.stages import (
 )
 from vestige.cognition.text.analyser import searchable
 from vestige.core.candidates import CandidatePool
-from vestige.core.errors import EmbedderError, NotFound, StoreBusy, StoreError
+from vestige.core.errors import EmbedderError
 from vestige.core.events import EventScope, SearchPerformed, scopes_of
-from vestige.core.models import ROOT_SCOPE, Evidence, Filter, Record
+from vestige.core.models import ROOT_SCOPE, Filter
 from vestige.engine.context import Call, visible_scope
 from vestige.engine.ingest.secrets import redact_query
+from vestige.engine.recall.absent_terms import find_absent_terms
 from vestige.engine.recall.as_known import as_known, gather_as_known
 from vestige.engine.recall.candidates import Gathered, Mode
-from vestige.engine.recall.hits import Hit, Ranked, best_hits, find_absent_terms
+from vestige.engine.recall.hits import Hit, Ranked, best_hits
 from vestige.engine.recall.stage_inputs import Reinstated, context_match, load_stage_inputs, reinstate
-from vestige.store.contract.changes import RecordEvidence
+from vestige.engine.recall.testing_effect import leave_trace
 
 logger = logging.getLogger(__name__)
 
@@ -142,41 +142,7 @@ def _reinstated(call: Call, query: RecallQuery, hits: Sequence[Hit]) -> Reinstat
     return reinstate(call, hits[0].record.memory, query.where)
 
 
-# -- The testing effect: a memory that is shown becomes a little stronger, at most once a day.
-
-PATIENCE_SECONDS = 0.5
-"""How long an answer waits for its trace while other processes write."""
-
-
-def leave_trace(call: Call, shown: Sequence[Record]) -> None:
-    """Strengthen the memories that were shown, the first ones most. It never raises."""
-    store, now = call.engine.store, call.engine.now()
-    due = {
-        record.memory.id: exposure(place)
-        for place, record in enumerate(shown)
-        if exposable(record.strength, now)
-    }
-    if store.read_only or not due:
-        return
-    try:
-        try:
-            store.commit(_exposures(due, now), access=call.access, patience_seconds=PATIENCE_SECONDS)
-        except NotFound:
-            # Some were deleted since they were found; strengthen the others.
-            left = {record.memory.id for record in store.get_many(list(due), access=call.access)}
-            there = {name: amount for name, amount in due.items() if name in left}
-            store.commit(_exposures(there, now), access=call.access, patience_seconds=PATIENCE_SECONDS)
-    except (NotFound, StoreError) as exc:
-        # For example a full disk, or many writers.
-        why = exc.message if isinstance(exc, StoreBusy) else (type(exc).__doc__ or "")
-        logger.warning("The memories shown were not strengthened: %s", why)
-
-
-def _exposures(due: Mapping[str, float], now: datetime) -> list[RecordEvidence]:
-    return [
-        RecordEvidence(memory_id=name, evidence=Evidence.EXPOSED, at=now, amount=amount)
-        for name, amount in due.items()
-    ]
+# -- The trace
 
 
 def record_shown(

@@ -19,7 +19,8 @@ from vestige.engine.memory.archive import worth_archiving
 from vestige.engine.memory.codebase import notes
 from vestige.engine.reactions.predict import CurrentWork, predict
 from vestige.engine.recall.candidates import Mode
-from vestige.engine.recall.recall import Recalled, RecallQuery, emit_search, leave_trace, recall
+from vestige.engine.recall.recall import Recalled, RecallQuery, emit_search, recall
+from vestige.engine.recall.testing_effect import leave_trace
 from vestige.engine.sleep.schedule import needs as sleep_needs
 
 PER_QUERY = 5

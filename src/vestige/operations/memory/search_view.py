@@ -9,6 +9,7 @@ from vestige.cognition.text.analyser import searchable
 from vestige.cognition.time.calendar import EARLIEST, LATEST
 from vestige.cognition.time.expressions import Basis
 from vestige.cognition.time.query_window import Window
+from vestige.core.events import preview
 from vestige.engine.recall.hits import Hit
 from vestige.engine.recall.recall import Recalled, RecallQuery
 from vestige.engine.recall.stage_inputs import Reinstated
@@ -296,7 +297,7 @@ def _matched(hit: Hit) -> str | None:
     """The passage of a longer text that matched the meaning best."""
     text = searchable(hit.record.memory)
     piece = text[hit.start : hit.end] if hit.end and hit.end - hit.start < len(text.strip()) else None
-    return clip(piece, MATCHED_CHARS) if piece else None
+    return preview(piece, MATCHED_CHARS) if piece else None
 
 
 def _association(activation: Activation | None) -> FoundAssociationView | None:
