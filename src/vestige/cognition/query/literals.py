@@ -1,5 +1,5 @@
-"""Literals of a query (quoted text, identifiers, paths, codes, ids), which must occur as they are, and the names,
-numbers and days that it mentions.
+"""Literals of a query (quoted text, identifiers, paths, codes, ids), which must occur as they are, and
+the names, numbers and days that it mentions.
 
 Each token is judged as a whole and is of bounded length, so that no text takes more than linear time.
 """

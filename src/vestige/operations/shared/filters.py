@@ -7,10 +7,11 @@ from pydantic import Field
 
 from vestige.cognition.text.analyser import query_terms
 from vestige.core.errors import InvalidInput
+from vestige.core.events import preview
 from vestige.core.models import EVERYTHING, ROOT_SCOPE, Filter, check_label, check_text, covers
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Arguments, Moment, Names, ScopeTree, StoredBefore, Tags
-from vestige.operations.shared.text import clip, day
+from vestige.operations.shared.text import day
 
 # -- Default scope of an operation.
 
@@ -96,7 +97,7 @@ class FilterArguments(Arguments):
         """The filter in words, such as "in scope /work with tag tea"; empty for all memories."""
         scope = used(call, self.scope)
         where = () if scope == ROOT_SCOPE else (f"in scope {scope}",)
-        return clip(" ".join((*where, *self._phrases())), DESCRIBED_CHARS)
+        return preview(" ".join((*where, *self._phrases())), DESCRIBED_CHARS)
 
     def _phrases(self) -> Iterator[str]:
         yield from _naming("with tag", "with any of the tags", self.tags)
