@@ -1,1 +1,1 @@
-"""The write path. `ingest.py` shows it: screen, embed, find rivals, decide, apply, commit, emit."""
+"""The write path. `ingest.py` shows it: screen, draft, embed, find rivals, decide, apply, commit, emit."""
