@@ -32,10 +32,57 @@ OTHERS = ("helm install", "claude mcp add")
 
 ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md", "CHANGELOG.md")
 FOLDERS = ("src", "tests", "docs", "benchmarks", "deploy", "integrations", "testbed")
+NOTES = ("benchmarks", "deploy", "integrations/openclaw", "tests")
+"""Folders with pages beside the code."""
+MODULE = re.compile(r"(?<![\w./-])((?:[\w-]+/)*[\w-]+\.py)\b")
+LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)")
+EXAMPLES = frozenset({"src/db.py", "src/handlers.py", "src/store.py"})
+"""Files of a user's project, in examples."""
+MOVED = frozenset({"src/vestige/store/sql/commit.py"})
+"""Modules that the pages already name by their next path."""
 
 
 def pages() -> list[Path]:
     return [*(PROJECT / name for name in ROOT_PAGES), *sorted((PROJECT / "docs").rglob("*.md"))]
+
+
+def all_pages() -> list[Path]:
+    """The documentation, and the pages beside the code."""
+    beside = (path for name in NOTES for path in sorted((PROJECT / name).rglob("*.md")))
+    return [*pages(), *(path for path in beside if "node_modules" not in path.parts)]
+
+
+def without_code(page: Path) -> str:
+    return re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """The anchors that a page's headings get, as hosts of repositories make them."""
+    titles = re.findall(r"^#+ (.+)$", without_code(page), re.MULTILINE)
+    plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).strip().lower() for title in titles)
+    return frozenset(re.sub(r"[^\w -]", "", title).replace(" ", "-") for title in plain)
+
+
+def broken_links(page: Path) -> Iterator[str]:
+    for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        found = page.parent / target if target else page
+        if not found.exists():
+            yield target
+        elif anchor and found.suffix == ".md" and anchor not in anchors(found):
+            yield f"{target}#{anchor}"
+
+
+@cache
+def modules() -> frozenset[str]:
+    """Every module of the project by its path, and by each end of that path."""
+    paths = {path.relative_to(PROJECT) for name in FOLDERS for path in (PROJECT / name).rglob("*.py")}
+    whole = {*(path.as_posix() for path in paths), *MOVED}
+    return frozenset("/".join(path.split("/")[at:]) for path in whole for at in range(path.count("/") + 1))
+
+
+def dead_modules(text: str) -> list[str]:
+    return [name for name in MODULE.findall(text) if name not in modules() | EXAMPLES]
 
 
 def snippets() -> Iterator[Any]:
@@ -83,12 +130,39 @@ def test_every_command_says_what_it_is() -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    broken = []
-    for page in pages():
-        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-            if not (page.parent / target).exists():
-                broken.append(f"{page.relative_to(PROJECT)}: {target}")
+    broken = [f"{page.relative_to(PROJECT)}: {link}" for page in all_pages() for link in broken_links(page)]
     assert broken == []
+
+
+def test_a_link_to_a_missing_page_or_heading_is_found(tmp_path: Path) -> None:
+    page, other = tmp_path / "page.md", tmp_path / "other.md"
+    other.write_text("# `vestige` and *more*\n\n```sh\n# no heading\n```\n", encoding="utf-8")
+    links = ("other.md", "other.md#vestige-and-more", "other.md#no-heading", "missing.md", "#here")
+    page.write_text("# Here\n\n" + " ".join(f"[x]({link})" for link in links), encoding="utf-8")
+    assert list(broken_links(page)) == ["other.md#no-heading", "missing.md"]
+
+
+def test_modules_that_a_page_names_exist() -> None:
+    """Decisions are left out: they name what was there when they were made."""
+    named = [page for page in all_pages() if page.parent.name != "adr"]
+    dead = [
+        f"{page.relative_to(PROJECT)}: {name}"
+        for page in named
+        for name in dead_modules(page.read_text(encoding="utf-8"))
+    ]
+    assert dead == []
+
+
+def test_a_module_that_does_not_exist_is_found() -> None:
+    text = "Code: `engine/recall/recall.py`, `recall.py`, `engine/recalling.py`, x in cognition/ranking.py"
+    assert dead_modules(text) == ["engine/recalling.py", "cognition/ranking.py"]
+
+
+def test_a_page_names_each_module_of_its_code_once() -> None:
+    for page in pages():
+        for line in re.findall(r"Code: (.+)", page.read_text(encoding="utf-8")):
+            named = MODULE.findall(line)
+            assert len(named) == len(set(named)), f"{page.name}: {line}"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +172,7 @@ def test_files_that_contributors_are_sent_to_exist(name: str) -> None:
     text = (PROJECT / name).read_text(encoding="utf-8")
     paths = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`", text)
     assert paths
-    assert [path for path in paths if not (PROJECT / path).exists()] == []
+    assert [path for path in paths if path not in MOVED and not (PROJECT / path).exists()] == []
 
 
 def test_hooks_before_a_commit_use_the_environment_of_the_project_only() -> None:
