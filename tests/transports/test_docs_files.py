@@ -27,3 +27,14 @@ def test_the_interface_and_the_client_are_among_the_files() -> None:
         "src/vestige/client/operations.py",
         "src/vestige/client/values.py",
     } <= files(registry, root_command()).keys()
+
+
+def test_options_of_every_command_are_listed_once_at_the_top() -> None:
+    page = files(registry, root_command())[f"{FOLDER}/command-line.md"].decode("utf-8")
+    top, *sections = page.split("\n## ")[1:]
+    everywhere, before = top.split("These options work before the command only.")
+    for flag in ("--data-dir", "--config", "--json", "--table"):
+        assert f"| `{flag}`" in everywhere
+        assert not any(f"| `{flag}`" in section for section in sections)
+    assert "`--json`, `--table` of `vestige mcp`" in everywhere
+    assert "| `--version`" in before

@@ -3,7 +3,7 @@
 import inspect
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TypeGuard
 
@@ -311,23 +311,35 @@ def _tree(kind: type[errors.VestigeError], depth: int) -> Iterator[tuple[type[er
 def _command_line(root: click.Command) -> str:
     with click.Context(root, info_name="vestige") as ctx:
         commands = list(_commands(root, ctx))
-    options = {one.opts[0]: one for one in root.params if isinstance(one, click.Option)}
-    shared = set(options).intersection(*({flag for p in c.params for flag in p.opts} for c, _ in commands))
+    options = _options_of(root)
+    shared = options.keys() & {name for command, _ in commands for name in _options_of(command)}
     parts = [
         "# Command line",
         _ABOUT_COMMAND_LINE,
-        "## Everywhere\n\nThese options work before and after the command.",
-        _options(one for flag, one in options.items() if flag in shared),
-        "These options work before the command.",
-        _options(one for flag, one in options.items() if flag not in shared),
+        f"## Everywhere\n\nThese options work before and after the command.{_exceptions(commands, shared)}",
+        _options_table(one for name, one in options.items() if name in shared),
+        "These options work before the command only.",
+        _options_table(one for name, one in options.items() if name not in shared),
     ]
     for command, path in commands:
-        own = [p for p in command.params if isinstance(p, click.Option) and not shared & set(p.opts)]
+        own = [one for name, one in _options_of(command).items() if name not in shared]
         help_text = inspect.cleandoc(command.help or "")
         parts += [f"## {path}", help_text, f"```text\n{_usage(command, path)}\n```"]
         if own:
-            parts.append(_options(own))
+            parts.append(_options_table(own))
     return _joined(parts)
+
+
+def _options_of(command: click.Command) -> dict[tuple[str, str], click.Option]:
+    """The options of a command by flag and meaning: one flag can mean something else to another command."""
+    return {(one.opts[0], one.help or ""): one for one in command.params if isinstance(one, click.Option)}
+
+
+def _exceptions(commands: Iterable[tuple[click.Command, str]], shared: Set[tuple[str, str]]) -> str:
+    """The commands that take some of the shared options only before them."""
+    lacking = ((path, sorted(shared - _options_of(command).keys())) for command, path in commands)
+    said = [f"{', '.join(f'`{flag}`' for flag, _ in those)} of `{path}`" for path, those in lacking if those]
+    return f" Before it only: {'; '.join(said)}." if said else ""
 
 
 def _commands(command: click.Command, ctx: click.Context) -> Iterator[tuple[click.Command, str]]:
@@ -345,7 +357,7 @@ def _usage(command: click.Command, path: str) -> str:
     return " ".join([path, *places, "[OPTIONS]"])
 
 
-def _options(options: Iterable[click.Option]) -> str:
+def _options_table(options: Iterable[click.Option]) -> str:
     rows = ((_flags(one), one.help or "") for one in options)
     return _table(("option", "meaning"), rows)
 
