@@ -6,7 +6,7 @@ What holds for all methods:
 
 - `access` is what the caller may read and write. A memory outside it behaves exactly like one that does
   not exist: reads skip it, writes raise NotFound. Writing *into* a scope outside it is Forbidden.
-- Ids are the caller's. Orders are total: ties go by id, ascending. Scores are higher-better. A
+- The caller chooses ids. Orders are total: ties go by id, ascending. Scores are higher-better. A
   negative limit or offset is InvalidInput, a limit of 0 an empty answer.
 - Metadata, details and payloads are JSON, copied in and out; weights and vectors are finite.
 - No text holds a NUL or a lone surrogate: a change with one is InvalidInput, and nothing is found by one.
@@ -180,9 +180,10 @@ class StoreWrites(Protocol):
         no memory), `memory.deleted` (`reason`). An evidence event (`memory.remarked`) has an `amount` when it
         is not 1, and `state` (from, to) when it changed the memory's state. An event of a document has the
         document's scope. A change made earlier in the list is seen by later ones. A claim whose key exists
-        raises IdempotencyConflict and writes nothing. An event's scope is its memory's after the change;
-        milliseconds in `clock` end in the year 4199. StoreBusy after `patience_seconds` of waiting for other
-        writers, where that is less than the store is set to wait.
+        raises IdempotencyConflict and writes nothing. An event's scope is its memory's after the change. The
+        `clock` of an event follows the calendar until the year 4199 and only counts on after it. StoreBusy
+        after `patience_seconds` of waiting for other writers, where that is less than the store is set to
+        wait.
         """
 
     def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
