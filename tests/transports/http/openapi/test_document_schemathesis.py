@@ -44,7 +44,7 @@ CHECKS = (
 )
 """What is looked at. Not whether all that the document allows is taken: it cannot say which arguments may not
 be together. Nor whether all else is refused: a 0 for `false` is taken here, and a text for a list of one. Who
-may do what is the subject of test_authorisation.py."""
+may do what is the subject of test_gate_permissions.py (in auth/)."""
 
 SETTINGS = {"storage.backend": "memory", "server.allowed_hosts": [asgi.HOST], "server.requests_per_minute": 0}
 
