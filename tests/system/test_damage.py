@@ -1,7 +1,8 @@
 """What a damaged store does: it says so and what to do, or it recovers; it never loses a record in silence.
 
-Damaged index files are in `store/test_sqlite_index_damage.py`, a disk that is full or cannot be written in
-`test_damage_disk.py`, damaged backups in `transports/test_cli_restore.py` and `test_restore_snapshot.py`.
+Damaged index files are in `store/sqlite/search/test_segments_damage.py`, a disk that is full or cannot be
+written in `test_damage_disk.py`, damaged backups in `transports/cli/restore/test_restore.py` and
+`test_restore_snapshot.py`.
 """
 
 import json
