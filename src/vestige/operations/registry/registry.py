@@ -290,6 +290,12 @@ class Registry:
         self.tools[tool] = Tool(name=tool, title=title, description=description, actions={"": describe})
         self.gateway = tool
 
+    def order_tools(self, *tools: str) -> None:
+        """List the tools in this order, which must have every one of them."""
+        if wrong := set(tools) ^ set(self.tools):
+            raise TypeError(f"{', '.join(sorted(wrong))}: a tool or its place in the order is missing.")
+        self.tools = {name: self.tools[name] for name in tools}
+
     def list_in_core(self, tool: str, *arguments: str) -> None:
         """List a tool in the core profile with these arguments; it still accepts all the others."""
         known = {"action"} if "" not in self.tools[tool].actions else set()
