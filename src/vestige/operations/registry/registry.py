@@ -143,7 +143,7 @@ class Operation:
         try:
             return self.arguments.model_validate(arguments)
         except ValidationError as exc:
-            raise validation_error(self.name, self.arguments, exc) from exc
+            raise validation_error(self.name, self.arguments, exc, self.example) from exc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
