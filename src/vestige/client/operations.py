@@ -223,7 +223,7 @@ class DedupOperations(Part):
 
         The merged memory is new. Its parts end and stay in the history; `undo` restores them.
 
-        `ids`: The memories of the plan. `plan_id`: The `plan_id` from `plan`."""
+        `ids`: The memories of the plan. `plan_id`: Id that `plan` returned."""
         return self._connection.ask("POST", "/merges", locals())
 
     def undo(self, id: str, *, even_changed: bool | None = None) -> values.MergeUndone:

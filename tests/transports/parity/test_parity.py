@@ -80,7 +80,11 @@ def offered(operation: Operation, transport: str) -> bool:
 
 
 def example_of(operation: Operation) -> Answer:
-    return dict(operation.example)
+    """The example, with a folder here in place of one in the user's home."""
+    return {
+        name: value.removeprefix("~/") if isinstance(value, str) else value
+        for name, value in operation.example.items()
+    }
 
 
 def of_the_file(planting: Planting, operation: Operation, folder: Path) -> Answer:
