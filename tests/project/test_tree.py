@@ -1,5 +1,6 @@
 """The tree of files keeps its limits (rules: tree_rules.py)."""
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,10 @@ APART: dict[str, str] = {
 """Small modules with one importer that stay apart, each with the reason."""
 
 
+class LongModuleWarning(UserWarning):
+    """A module is so long that it may be two."""
+
+
 def source() -> list[Module]:
     return read_once(SOURCE)
 
@@ -28,9 +33,26 @@ def test_a_folder_has_at_most_15_entries(root: Path) -> None:
     assert list(rules.crowded_folders(root)) == []
 
 
-def test_files_are_named_by_nouns() -> None:
-    names = [path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")]
-    assert list(rules.participles(names)) == []
+def names() -> list[str]:
+    """Modules of the source, and support modules of the tests. A test file is named after what it tests."""
+    found = [path.relative_to(SOURCE) for path in SOURCE.rglob("*.py")]
+    for path in (path.relative_to(TESTS) for path in TESTS.rglob("*.py")):
+        found.append(path.parent if path.name.startswith("test_") else path)
+    return [path.as_posix() for path in found]
+
+
+def test_files_and_folders_are_named_by_nouns() -> None:
+    assert list(rules.participles(names())) == []
+
+
+def test_every_noun_that_looks_like_a_participle_names_a_file() -> None:
+    assert rules.unused_nouns(names()) == set()
+
+
+@pytest.mark.filterwarnings("always::tests.project.test_tree.LongModuleWarning")
+def test_modules_over_500_lines_are_reported_in_the_summary() -> None:
+    for line in rules.long_modules(source()):
+        warnings.warn(line, LongModuleWarning, stacklevel=1)
 
 
 def test_the_name_of_a_class_exists_once() -> None:
@@ -52,14 +74,52 @@ def test_a_folder_with_16_entries_is_reported(tmp_path: Path) -> None:
     assert list(rules.crowded_folders(tmp_path)) == [f"{tmp_path.name}/ has 16 entries; at most 15"]
 
 
-@pytest.mark.parametrize("name", ["engine/deciding.py", "store/merged.py", "x/left_pending.py"])
+def test_only_a_folder_without_modules_is_data(tmp_path: Path) -> None:
+    for folder in ("data", "static"):
+        (tmp_path / folder).mkdir()
+        for number in range(16):
+            (tmp_path / folder / f"{number}.txt").touch()
+    (tmp_path / "static" / "code.py").touch()
+    assert list(rules.crowded_folders(tmp_path)) == ["static/ has 17 entries; at most 15"]
+
+
+def test_a_module_over_500_lines_is_reported_and_one_of_500_is_not(tmp_path: Path) -> None:
+    package = tmp_path / "vestige"
+    package.mkdir()
+    (package / "short.py").write_text("x = 1\n" * 500, encoding="utf-8")
+    (package / "long.py").write_text("x = 1\n" * 501, encoding="utf-8")
+    assert [line.split(" ")[0] for line in rules.long_modules(read_tree(package))] == ["vestige/long.py"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "engine/deciding.py", "store/merged.py", "x/left_pending.py", "engine/arriving/x.py", "x/told.py",
+        "x/found.py", "x/kept/__init__.py",
+    ],
+)  # fmt: skip
 def test_a_participle_is_reported(name: str) -> None:
     assert list(rules.participles([name]))
 
 
-@pytest.mark.parametrize("name", ["engine/embedding.py", "ranking/ranking.py", "x/feed.py", "x/seed.py"])
+@pytest.mark.parametrize(
+    "name", ["engine/embedding.py", "ranking/ranking.py", "x/feed.py", "x/seed.py", "x/foundation.py"]
+)
 def test_a_noun_is_not_taken_for_a_participle(name: str) -> None:
     assert list(rules.participles([name])) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["import vestige.a.two", "from vestige.a import two", "from vestige.a.two import x"]
+)
+def test_a_lonely_module_is_reported_however_it_is_imported(line: str, tmp_path: Path) -> None:
+    package = tmp_path / "vestige"
+    (package / "a").mkdir(parents=True)
+    (package / "a" / "one.py").write_text(f"{line}\n", encoding="utf-8")
+    (package / "a" / "two.py").write_text("x = 1\n", encoding="utf-8")
+    assert list(rules.lonely_modules(read_tree(package), {})) == [
+        "a.two is only imported by a.one; merge them, or say why not"
+    ]
 
 
 def test_a_class_with_two_homes_and_a_lonely_module_are_reported(tmp_path: Path) -> None:

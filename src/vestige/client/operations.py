@@ -223,7 +223,7 @@ class DedupOperations(Part):
 
         The merged memory is new. Its parts end and stay in the history; `undo` restores them.
 
-        `ids`: The memories of the plan. `plan_id`: The `plan_id` from `plan`."""
+        `ids`: The memories of the plan. `plan_id`: Id that `plan` returned."""
         return self._connection.ask("POST", "/merges", locals())
 
     def undo(self, id: str, *, even_changed: bool | None = None) -> values.MergeUndone:
@@ -818,7 +818,7 @@ class Operations(Part):
         command line). Default: a dated name."""
         return self._connection.ask("POST", "/export", locals(), long=True)
 
-    def import_(self, path: str, *, from_: values.ImportFormat | None = None, scope: str | None = None,
+    def import_(self, path: str, *, from_: values.Format | None = None, scope: str | None = None,
                 dry_run: bool | None = None) -> values.Imported:
         """Import the memories of a file: an export, another memory system's store, or notes.
 

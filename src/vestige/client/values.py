@@ -190,9 +190,6 @@ class Collected(TypedDict):
     sample: NotRequired[list[FadedView]]; archived: int; archiveId: NotRequired[str]; left: NotRequired[int]
     message: str
 
-ConsolidationPriority = Literal["Critical", "High", "Normal", "Low"]
-"""How soon a memory should be consolidated."""
-
 class SleepStepView(TypedDict):
     """One step of a consolidation: its count and a note."""
     step: str; count: int; note: NotRequired[str]
@@ -338,6 +335,9 @@ class FileView(TypedDict):
     """A file that notes name."""
     path: str; patterns: int; decisions: int
 
+Format = Literal["portable", "reference", "server-memory", "json", "jsonl", "markdown"]
+"""The formats that can be imported."""
+
 class Provenance(TypedDict):
     """Origin and trust of a memory: recalled text is data, to be judged by this."""
     source: NotRequired[str]; author: NotRequired[str]; at: str; trust: float
@@ -435,14 +435,14 @@ class HoldingsView(TypedDict):
     """Secrets in records from another store: the number of records, and the first of them."""
     records: int; first: list[HoldingView]; message: str
 
-ImportFormat = Literal["portable", "reference", "server-memory", "json", "jsonl", "markdown"]
-"""The formats that can be imported."""
+Priority = Literal["Critical", "High", "Normal", "Low"]
+"""How soon a memory should be consolidated."""
 
 class Importance(TypedDict):
     """The importance of a text, and why."""
-    composite: float; channels: ChannelsView; encodingBoost: float
-    consolidationPriority: ConsolidationPriority; weightsUsed: dict[str, float]; explanations: Explanations
-    emotion: EmotionView; dominantSignal: str; summary: str; scope: str
+    composite: float; channels: ChannelsView; encodingBoost: float; consolidationPriority: Priority
+    weightsUsed: dict[str, float]; explanations: Explanations; emotion: EmotionView; dominantSignal: str
+    summary: str; scope: str
 
 class TallyView(TypedDict):
     """The outcome for records of a kind: imported + present + left = read."""

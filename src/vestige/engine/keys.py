@@ -132,7 +132,8 @@ def _find_key(call: Call, which: str) -> ApiKey:
     if not found:
         found = [key for key in keys if key.label == asked and key.revoked_at is None]
     if not found:
-        raise NotFound("There is no such key.", hint="`keys list` shows them.", details={"argument": "key"})
+        hint = "Give an id, a hash or a label from `keys list`."
+        raise NotFound("There is no such key.", hint=hint, details={"argument": "key"})
     if len(found) > 1:
         raise Conflict(
             f"There are {len(found)} such keys.",

@@ -2,6 +2,8 @@
 the operation's JSON schema. Numbers, times and choices stay text: the registry checks them, so that errors
 are the same on every transport."""
 
+import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +19,10 @@ from vestige.operations.registry.registry import Operation
 Kind = Literal["text", "integer", "number", "time", "boolean", "choice", "list", "json"]
 
 STDIN = "-"
+_NAME = re.compile(r"`(\w+)`")
+_ACTION = re.compile(r"`(\w+)`\s+(?:with|and)\s+(?:the\s+)?action\s+`(\w+)`")
+_FAMILY = re.compile(r"`(\w+)_…`")
+"""Arguments that begin alike, such as `context_…`."""
 _PLAIN_KINDS: dict[str, Kind] = {"integer": "integer", "number": "number", "boolean": "boolean"}
 
 
@@ -116,6 +122,39 @@ def _limits(field: Mapping[str, Any]) -> str:
     return ""
 
 
+class Wording:
+    """Rewrites descriptions, which name arguments and tools, in the words of the command line."""
+
+    def __init__(self, arguments: Sequence[Argument], tools: Mapping[str, str]) -> None:
+        """`tools` are the commands by the name of their tool."""
+        self._arguments = {one.name: one for one in arguments}
+        self._tools = tools
+        names = "|".join(self._arguments) or "(?!)"
+        long_names = "|".join(name for name in self._arguments if "_" in name) or "(?!)"
+        self._given = re.compile(
+            rf"`({names})(?:: (true|false))?`(?! in the answer)"  # `record`, or `record: false`
+            rf'|(?<![`\w])({names}) "([^"]*)"'  # scope "/"
+            rf"|(?<![`\w])({long_names})(?![`\w])"
+        )
+
+    def of(self, text: str) -> str:
+        said = _ACTION.sub(lambda found: f"`vestige {found[1]} {found[2].replace('_', '-')}`", text)
+        said = _FAMILY.sub(lambda found: f"`--{found[1]}-…`", self._given.sub(self._option, said))
+        return _NAME.sub(self._command, said)
+
+    def _option(self, found: re.Match[str]) -> str:
+        name, truth, valued, value, bare = found.groups()
+        argument = self._arguments[name or valued or bare]
+        flag = argument.name.upper() if argument.positional else argument.flag
+        if truth == "false":
+            flag = flag.replace("--", "--no-", 1)
+        return f"`{flag} {value}`" if value else f"`{flag}`"
+
+    def _command(self, found: re.Match[str]) -> str:
+        command = self._tools.get(found[1], found[1])
+        return found[0] if command == found[1] else f"`vestige {command}`"
+
+
 class ArgumentReader:
     """Parses the words of a command line as arguments; `-` is read from standard input, once."""
 
@@ -197,6 +236,18 @@ def words_of(operation: Operation, values: Mapping[str, Any]) -> list[str]:
     if any(word.startswith("-") for word in positionals):
         return [*operation.command, *options, "--", *positionals]
     return [*operation.command, *positionals, *options]
+
+
+def example_of(operation: Operation) -> str:
+    """The example of an operation as a command line, quoted for the shell."""
+    return " ".join(map(_quoted, ["vestige", *words_of(operation, operation.example)]))
+
+
+def _quoted(word: str) -> str:
+    """A word quoted for the shell: an apostrophe in double quotes, if possible; `~/` is left to the shell."""
+    if word.startswith("~/"):
+        return f"~/{shlex.quote(word[2:])}"
+    return f'"{word}"' if "'" in word and not set(word) & set('"$`\\!') else shlex.quote(word)
 
 
 def _positional_words(argument: Argument, value: Any) -> Iterator[str]:

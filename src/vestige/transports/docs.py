@@ -2,7 +2,6 @@
 
 import inspect
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TypeGuard
@@ -16,7 +15,7 @@ from vestige.operations.registry.registry import Operation, Registry
 from vestige.settings.settings import allowed_in_project, documented_fields, variables_of
 from vestige.store.contract.store import MemoryStore
 from vestige.transports import client_code
-from vestige.transports.arguments import Argument, arguments_of, words_of
+from vestige.transports.arguments import Argument, arguments_of, example_of
 from vestige.transports.http.openapi import document
 from vestige.transports.mcp import describe
 
@@ -145,7 +144,7 @@ def _operation(registry: Registry, operation: Operation) -> str:
                 )
             ),
             _argument_table(arguments) if arguments else "It takes no arguments.",
-            f"Example:\n\n```text\n{shlex.join(['vestige', *words_of(operation, operation.example)])}\n```",
+            f"Example:\n\n```text\n{example_of(operation)}\n```",
             f"```json\n{example}\n```",
         ]
     )

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.failures import each
-from tests.exchange.portable.generated import SIGNATURE, an_event, lives
+from tests.exchange.portable.strategies import SIGNATURE, an_event, lives
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Memory
 from vestige.embed.protocol import Signature

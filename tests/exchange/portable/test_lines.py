@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.failures import each
-from tests.exchange.portable.generated import BEGIN, SIGNATURE, an_event, lives, memory_lives
+from tests.exchange.portable.strategies import BEGIN, SIGNATURE, an_event, lives, memory_lives
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Memory
 from vestige.exchange.portable.lines import decode_history, encode_history, line

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from testbed.world import World, open_world
-from tests.exchange.portable.peopled import people
+from tests.exchange.portable.full_store import people
 from tests.store.support.generators import Dice
 from vestige.core.errors import Cancelled
 from vestige.core.models import EVERYTHING, Filter

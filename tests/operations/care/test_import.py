@@ -75,8 +75,10 @@ def test_a_file_that_is_not_there_is_not_found(world: World, tmp_path: Path) -> 
     error = world.refused("import", path="nothing.jsonl")
 
     assert (error["code"], "exports/" in error["hint"]) == ("not_found", True)
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound) as local:
         IMPORT.call(as_user(world), {"path": str(tmp_path / "nothing")})
+    assert "file or folder" in str(local.value.hint)
+    assert "exports/" in str(local.value.hint)
 
 
 def test_the_user_names_any_file_and_exports_by_their_name(world: World, tmp_path: Path) -> None:

@@ -194,6 +194,7 @@ def test_an_unknown_key_is_not_found_and_not_repeated(world: World, which: str) 
     for action in ("revoke", "rotate"):
         error = world.refused("keys", action=action, id=which)
         assert error["code"] == "not_found"
+        assert error["hint"] == "Give an id, a hash or a label from `keys list`."
         assert which not in json.dumps(error)
 
 

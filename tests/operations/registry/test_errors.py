@@ -1,8 +1,14 @@
 """What an argument may be, in words."""
 
+import json
+
+import pytest
+
 from testbed.failures import each
+from vestige.core.errors import InvalidInput
 from vestige.operations.registry.errors import allowed
 from vestige.operations.registry.groups import registry
+from vestige.operations.registry.registry import Operation
 
 MOMENT = "A date (2026-03-01) or a time (2026-03-01T14:05:00Z)."
 
@@ -46,3 +52,26 @@ def test_every_argument_of_every_operation_says_what_it_may_be() -> None:
         if allowed(operation.arguments, (field,)) is None
     ]
     assert silent == []
+
+
+NEEDY = [
+    one
+    for one in registry.operations.values()
+    if any(f.is_required() for f in one.arguments.model_fields.values())
+]
+
+
+@each("operation", NEEDY)
+def test_a_missing_argument_is_answered_with_the_example(operation: Operation) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        operation.parse({})
+    example = str(refused.value.hint).removeprefix("For example ").removesuffix(".")
+    assert json.loads(example) == operation.example
+
+
+def test_a_missing_argument_inside_another_is_answered_with_what_it_may_be() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        registry.operations["smart_ingest"].parse({"items": [{"tags": []}]})
+    assert refused.value.hint == allowed(
+        registry.operations["smart_ingest"].arguments, ("items", 0, "content")
+    )

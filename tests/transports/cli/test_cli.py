@@ -1,6 +1,7 @@
 """The command line in this process: commands from the registry, answers, and errors."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from vestige.core.errors import VestigeError
 from vestige.operations.memory.archive import Collected
 from vestige.operations.registry.groups import registry
 from vestige.operations.registry.registry import Operation
-from vestige.transports.arguments import ArgumentReader, arguments_of, words_of
+from vestige.transports.arguments import ArgumentReader, arguments_of, example_of, words_of
 from vestige.transports.cli.main import root_command
 
 OPERATIONS = list(registry.operations.values())
@@ -50,6 +51,63 @@ def parsed(operation: Operation, words: list[str]) -> dict[str, Any]:
     command = command_at(operation.command)
     with command.make_context("x", words[len(operation.command) :]) as ctx:
         return ArgumentReader(lambda: b"").values(arguments_of(operation), ctx.params)
+
+
+@each("operation", OPERATIONS)
+def test_the_help_names_arguments_and_tools_as_the_command_line_does(operation: Operation) -> None:
+    command = command_at(operation.command)
+    texts = [
+        str(command.help),
+        str(command.short_help),
+        *(getattr(one, "help", "") or "" for one in command.params),
+    ]
+    for text in texts:
+        for argument in arguments_of(operation):
+            if "_" in argument.name:
+                assert not re.search(rf"(?<!\w){argument.name}\b", text)
+            assert not re.search(rf"`{argument.name}(?:: \w+)?`(?! in the answer)", text)
+        assert not re.search(r"`\s+(?:with|and)\s+(?:the\s+)?action\s", text)
+        assert not [name for name in registry.tools if "_" in name and f"`{name}`" in text]
+
+
+def test_the_help_shows_how_the_command_line_writes_a_value(data_dir: str) -> None:
+    search = " ".join(invoke(["search", "--help"]).stdout.split())
+    assert "only the current scope (`scope` in the answer): pass `--scope /` to search everything" in search
+    assert "`--no-record` leaves no trace" in search
+    assert "use `vestige memory get`" in search
+    assert "With `--dry-run` (the default)" in " ".join(invoke(["gc", "--help"]).stdout.split())
+
+
+@each("operation", OPERATIONS)
+def test_a_default_is_stated_once_and_not_in_python(operation: Operation) -> None:
+    for option in command_at(operation.command).params:
+        shown = getattr(option, "help", None) or ""
+        assert shown.lower().count("default") <= 1, shown
+        assert not re.search(r"default: (?:True|\[|\{|')", shown), shown
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["memory", "list"], "Maximum number of memories. [1 to 200; default: 20]"),
+        (["session"], "Include intentions that are due now. [default: true]"),
+        (["gc"], "Only show what would be archived (default true). --scope"),
+        (
+            ["keys", "create"],
+            "Default: read and write. [repeatable, or separated by commas; at most 3 items]",
+        ),
+    ],
+)
+def test_the_help_states_defaults(words: list[str], shown: str) -> None:
+    assert shown in " ".join(invoke([*words, "--help"]).stdout.split())
+
+
+def test_the_example_of_a_folder_at_home_is_left_to_the_shell() -> None:
+    assert example_of(registry.operations["sync"]) == "vestige sync ~/shared"
+
+
+def test_the_root_help_says_what_is_printed() -> None:
+    assert "Prints tables on a terminal and JSON in a pipe." in invoke(["--help"]).stdout
 
 
 @each("operation", OPERATIONS)
@@ -135,7 +193,8 @@ def test_a_missing_argument_is_named_as_the_help_does(operation: str, shown: str
     refused = invoke([*words, "--data-dir", data_dir])
     assert refused.exit_code == 2
     message = f"`vestige {' '.join(words)}` needs `{shown}`."
-    assert error(refused) == {**expected.value.value(), "message": message}
+    example = f"For example: `{example_of(registry.operations[operation])}`"
+    assert error(refused) == {**expected.value.value(), "message": message, "hint": example}
     assert shown in invoke([*words, "--help"]).stdout
     assert not Path(data_dir).exists()
 

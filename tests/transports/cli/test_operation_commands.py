@@ -55,6 +55,7 @@ def echoing_registry() -> Registry:
         loud: Annotated[bool, Field(description="Shout.")] = False,
         politely: Annotated[bool, Field(description="Say please.")] = True,
         times: Annotated[int | None, Field(ge=1, le=9, description="How often.")] = None,
+        to: Annotated[list[str], Field(description="Who listens.")] = ["you", "me"],  # noqa: B006  as below
         notes: Annotated[dict[str, int], Field(description="Anything.")] = {},  # noqa: B006  pydantic copies defaults
     ) -> Echo:
         """Say it again."""
@@ -99,11 +100,22 @@ def test_an_operation_the_command_line_never_heard_of_gets_its_command(
 def test_arguments_are_read_with_their_kind_default_and_limits() -> None:
     found = {one.name: one for one in arguments_of(echoing_registry().operations["parrot.repeat"])}
     assert {name: one.kind for name, one in found.items()} == {
-        "words": "list", "loud": "boolean", "politely": "boolean", "times": "integer", "notes": "json",
+        "words": "list", "loud": "boolean", "politely": "boolean", "times": "integer", "to": "list",
+        "notes": "json",
     }  # fmt: skip
     assert (found["words"].required, found["words"].positional) == (True, True)
     assert (found["times"].limits, found["times"].default) == ("1 to 9", None)
     assert [name for name, one in found.items() if one.two_sided] == ["politely"]
+
+
+def test_a_default_of_several_values_is_shown_as_words() -> None:
+    root = CommandGroup("made-up", "Made up.")
+    add_operations(root, echoing_registry())
+    parrot = root.commands["parrot"]
+    assert isinstance(parrot, CommandGroup)
+    shown = {one.name: getattr(one, "help", None) for one in parrot.commands["repeat"].params}
+    assert shown["to"] == "Who listens. [repeatable, or separated by commas; default: you, me]"
+    assert shown["politely"] == "Say please. [default: true]"
 
 
 def test_a_dash_reads_the_text_from_standard_input_without_its_last_line_end(data_dir: str) -> None:

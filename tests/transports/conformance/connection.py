@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from tests.transports.conformance import asking, fixtures
+from tests.transports.conformance import elicitation, fixtures
 from tests.transports.conformance.fixtures import text
 from vestige.transports.http.mcp.driver import McpWork, run_job
 from vestige.transports.mcp.catalog import Catalog, filled_prompt
@@ -129,8 +129,8 @@ class FixtureConnection(ClientConversation):
         self, request: Request, version: str, name: str, body: Callable[[dict[str, Any]], Message]
     ) -> Message:
         try:
-            return self._complete(version, body(asking.answers(request, name)))
-        except asking.Asks as asks:
+            return self._complete(version, body(elicitation.answers(request, name)))
+        except elicitation.Asks as asks:
             state = {} if asks.state is None else {"requestState": asks.state}
             return {**versions.input_required({**asks.questions}, self._server_info), **state}
 
@@ -148,7 +148,7 @@ def do(app: ServerApplication, work: McpWork) -> Outcome:
                 work.post(partial(_progress, job=job, done=done))
             return _said("Got there.")
         case "test_sampling":
-            reply = _ask(work, asking.sampling(str(job.arguments["prompt"]), 100))
+            reply = _ask(work, elicitation.sampling(str(job.arguments["prompt"]), 100))
             content = as_object(reply.get("content")) or {}
             return _said(f"LLM response: {content.get('text')}")
         case "test_elicitation" | "test_elicitation_sep1034_defaults" | "test_elicitation_sep1330_enums":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from testbed.project import PROJECT
 from tests.transports.conformance.node import packages
-from tests.transports.conformance.serving import fixture_server
+from tests.transports.conformance.server import fixture_server
 from tests.transports.conformance.suite import ROUNDS, Scenario, known, run
 
 PAGE = PROJECT / "docs" / "reference" / "mcp-conformance.md"

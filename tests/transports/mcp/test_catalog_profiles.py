@@ -18,6 +18,14 @@ from vestige.transports.mcp.protocol.jsonrpc import dumps
 
 MOST_CORE_CHARACTERS = 8_000
 DOCUMENT = describe.document(registry)
+FULL = (
+    "system_status", "gc", "backup", "memory_changelog", "smart_ingest", "find_duplicates",
+    "contradictions", "doctor", "export", "mark_reviewed", "suppress", "purge", "memory_graph",
+    "memory_health", "importance_score", "import", "predict", "deep_reference", "search",
+    "session_context", "dream", "consolidate", "memory_timeline", "vestige", "memory", "codebase",
+    "dedup", "explore_connections", "archive", "insights", "intention", "keys",
+)  # fmt: skip
+"""All tools in the order of the list; a new tool may go anywhere, and none moves."""
 
 
 def listed(profile: str) -> list[dict[str, Any]]:
@@ -38,6 +46,15 @@ def test_the_full_profile_lists_every_tool_but_the_gateway() -> None:
     assert [tool["name"] for tool in listed("full")] == [
         name for name in registry.tools if name != registry.gateway
     ]
+
+
+def test_the_tools_keep_their_order_wherever_their_modules_are() -> None:
+    assert [name for name in registry.tools if name in FULL] == list(FULL)
+
+
+def test_an_order_without_one_of_the_tools_is_an_error() -> None:
+    with pytest.raises(TypeError, match=r"vestige: a tool or its place in the order is missing"):
+        registry.order_tools(*(name for name in registry.tools if name != "vestige"))
 
 
 def test_the_packaged_catalog_is_what_the_registry_says() -> None:

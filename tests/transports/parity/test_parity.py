@@ -19,7 +19,7 @@ from testbed.planting import Planting
 from testbed.postgres_server import Server
 from testbed.world import HandClock, World, on_postgres
 from tests.transports.mcp.harness import sdk_client
-from tests.transports.parity.planted import planted, without_folder
+from tests.transports.parity.example_store import planted, without_folder
 from tests.transports.parity.transports import SwitchedApp, Transport, connected, direct
 from vestige.operations.memory.read import EXAMPLE_ID
 from vestige.operations.registry.groups import registry
@@ -80,7 +80,11 @@ def offered(operation: Operation, transport: str) -> bool:
 
 
 def example_of(operation: Operation) -> Answer:
-    return dict(operation.example)
+    """The example, with a folder here in place of one in the user's home."""
+    return {
+        name: value.removeprefix("~/") if isinstance(value, str) else value
+        for name, value in operation.example.items()
+    }
 
 
 def of_the_file(planting: Planting, operation: Operation, folder: Path) -> Answer:

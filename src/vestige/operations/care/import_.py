@@ -139,7 +139,9 @@ def _file(call: Call, path: str) -> Path:
             return candidate.absolute()
     raise NotFound(
         f"There is no file {path}.",
-        hint=None if call.local else f"It must be in {allowed_folders}.",
+        hint=f"Give the path of a file or folder, or the name of a file in {allowed_folders}."
+        if call.local
+        else f"It must be in {allowed_folders}.",
         details={"argument": "path"},
     )
 

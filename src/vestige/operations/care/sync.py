@@ -60,7 +60,7 @@ def render_synced(done: SyncedView) -> str:
 @registry.operation(
     "sync",
     permission="admin",
-    example={"folder": "meeting"},
+    example={"folder": "~/shared"},
     lane="long",
     command_only=True,
     render=render_synced,

@@ -269,7 +269,7 @@ def dedup_plan(
 def dedup_apply(
     call: Call,
     ids: Annotated[Ids, Field(description="The memories of the plan.")],
-    plan_id: Annotated[str, Field(min_length=1, max_length=64, description="The `plan_id` from `plan`.")],
+    plan_id: Annotated[str, Field(min_length=1, max_length=64, description="Id that `plan` returned.")],
 ) -> Applied:
     """Merge memories as planned; fails if any of them changed since the plan.
 

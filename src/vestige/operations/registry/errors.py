@@ -1,6 +1,8 @@
 """Errors about arguments, with the same words on every transport."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -11,7 +13,7 @@ from vestige.core.errors import InvalidInput, TooLarge, UnknownArgument, Vestige
 from vestige.core.nearest import nearest_name
 from vestige.settings.schema_words import in_words
 
-# -- Allowed values in words: the hint of every argument error.
+# -- Allowed values in words
 
 
 def allowed(model: type[BaseModel], where: Sequence[int | str]) -> str | None:
@@ -22,9 +24,17 @@ def allowed(model: type[BaseModel], where: Sequence[int | str]) -> str | None:
 
 # -- Validation errors
 
+_FIELDS = "An object with "
+"""Begins the only description that the message does not repeat as a whole."""
 
-def validation_error(operation: str, model: type[BaseModel], exc: ValidationError) -> InvalidInput:
-    """The error for the first invalid argument of an operation."""
+
+def validation_error(
+    operation: str,
+    model: type[BaseModel],
+    exc: ValidationError,
+    example: Mapping[str, Any] = MappingProxyType({}),
+) -> InvalidInput:
+    """The error for the first invalid argument of an operation. For a missing one the hint is the example."""
     first = _most_useful(model, exc.errors())
     where = ".".join(str(part) for part in first["loc"])
     details = {"argument": where, "operation": operation}
@@ -39,10 +49,12 @@ def validation_error(operation: str, model: type[BaseModel], exc: ValidationErro
         return unknown_argument(operation, where, known)
     hint = allowed(model, first["loc"])
     if first["type"] == "missing":
-        return InvalidInput(f"`{operation}` needs the argument `{where}`.", hint=hint, details=details)
+        shown = f"For example {json.dumps(dict(example), ensure_ascii=False)}." if where in example else hint
+        return InvalidInput(f"`{operation}` needs the argument `{where}`.", hint=shown, details=details)
     kind = TooLarge if first["type"] in ("too_long", "string_too_long") else InvalidInput
     if first["type"] != "value_error":
-        return kind(f"`{where}`: {_expected(hint) or first['msg']}.", hint=hint, details=details)
+        more = hint if hint and hint.startswith(_FIELDS) else None
+        return kind(f"`{where}`: {_expected(hint) or first['msg']}.", hint=more, details=details)
     why = first["msg"].removeprefix("Value error, ").rstrip(".")
     return kind(f"`{where}`: {why}.", hint=_hint_of(first) or hint, details=details)
 

@@ -39,6 +39,15 @@ __all__ = [
     "search", "session", "sleep", "status", "sync", "timeline",
 ]  # fmt: skip
 
+TOOLS = (
+    "system_status", "gc", "backup", "memory_changelog", "smart_ingest", "find_duplicates",
+    "contradictions", "doctor", "export", "mark_reviewed", "suppress", "purge", "memory_graph",
+    "memory_health", "importance_score", "import", "predict", "deep_reference", "search",
+    "session_context", "dream", "consolidate", "memory_timeline", "vestige", "memory", "codebase",
+    "dedup", "explore_connections", "archive", "insights", "intention", "keys",
+)  # fmt: skip
+"""The order of `tools/list`. Clients cut or cache the list, so it does not follow the imports."""
+
 registry.group(
     "memory",
     title="One memory",
@@ -132,6 +141,8 @@ registry.group(
     description="API keys for network clients: create, list, revoke, rotate.",
     actions={action: f"keys.{action}" for action in ("create", "list", "revoke", "rotate")},
 )
+
+registry.order_tools(*TOOLS)
 
 registry.alias("ingest", "smart_ingest")
 registry.alias("session_checkpoint", "smart_ingest")

@@ -143,7 +143,7 @@ class Operation:
         try:
             return self.arguments.model_validate(arguments)
         except ValidationError as exc:
-            raise validation_error(self.name, self.arguments, exc) from exc
+            raise validation_error(self.name, self.arguments, exc, self.example) from exc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,6 +289,12 @@ class Registry:
         """Offer one tool that runs any other: {tool, arguments}. Without arguments it runs `describe`."""
         self.tools[tool] = Tool(name=tool, title=title, description=description, actions={"": describe})
         self.gateway = tool
+
+    def order_tools(self, *tools: str) -> None:
+        """List the tools in this order, which must have every one of them."""
+        if wrong := set(tools) ^ set(self.tools):
+            raise TypeError(f"{', '.join(sorted(wrong))}: a tool or its place in the order is missing.")
+        self.tools = {name: self.tools[name] for name in tools}
 
     def list_in_core(self, tool: str, *arguments: str) -> None:
         """List a tool in the core profile with these arguments; it still accepts all the others."""

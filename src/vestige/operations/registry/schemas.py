@@ -128,6 +128,8 @@ TIME: Schema = {"type": "string", "anyOf": [{"format": "date"}, {"format": "date
 """A time in an argument. In an answer it is always a date with a time."""
 
 _NOTHING = {"type": "null"}
+_WIRE_NAMES = {"ConsolidationPriority": "Priority", "ImportFormat": "Format"}
+"""Classes whose schema has another name: names of schemas are public, and names of classes are not."""
 _LONG_NAME = re.compile(r"^vestige__(?:\w+__)?(\w+?)__(\w+)$")
 
 
@@ -183,7 +185,7 @@ def _schemas(
 def _short(name: str) -> str:
     """The name of a model; with its module's name if others have the same one."""
     long = _LONG_NAME.match(name)
-    return long[1].title().replace("_", "") + long[2] if long else name
+    return long[1].title().replace("_", "") + long[2] if long else _WIRE_NAMES.get(name, name)
 
 
 def _tidy(schema: Any, prefix: str) -> Any:

@@ -24,7 +24,7 @@ INTERRUPTED = 130
 
 _HELP = """Long-term memory for AI agents: hybrid search, forgetting and consolidation.
 
-Answers are tables for people and JSON for pipes. `-` as a text reads it from standard input.
+Prints tables on a terminal and JSON in a pipe. `-` as a text reads it from standard input.
 """
 _FORMS: dict[str, Form] = {"--json": "json", "--table": "table"}
 

@@ -1,6 +1,5 @@
 """Commands generated from the registry: one per operation."""
 
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +10,14 @@ from vestige.core.errors import Cancelled, InvalidInput, StoreError
 from vestige.core.nearest import nearest_name
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import Operation, Registry
-from vestige.transports.arguments import Argument, ArgumentReader, arguments_of, invalid_argument, words_of
+from vestige.transports.arguments import (
+    Argument,
+    ArgumentReader,
+    Wording,
+    arguments_of,
+    example_of,
+    invalid_argument,
+)
 from vestige.transports.cli.options import everywhere
 from vestige.transports.cli.session import CliSession, ProgressLine
 from vestige.transports.cli.usage import unknown_command
@@ -75,9 +81,9 @@ def _show_help(ctx: click.Context) -> None:
 
 
 def add_operations(root: CommandGroup, registry: Registry) -> None:
-    groups = _groups(registry)
+    groups, tools = _groups(registry), _tools(registry)
     for operation in registry.operations.values():
-        root.place(operation.command, operation_command(operation), groups)
+        root.place(operation.command, operation_command(operation, tools), groups)
     for name, group in root.commands.items():
         if isinstance(group, CommandGroup) and not group.help:  # not a tool: list its commands instead
             group.help = group.short_help = f"The {name}: {', '.join(sorted(group.commands))}."
@@ -94,8 +100,18 @@ def _groups(registry: Registry) -> dict[str, str]:
     return groups
 
 
-def operation_command(operation: Operation) -> click.Command:
+def _tools(registry: Registry) -> dict[str, str]:
+    """The command of each tool that has one."""
+    return {
+        tool.name: " ".join(registry.operations[tool.actions[""]].command)
+        for tool in registry.tools.values()
+        if "" in tool.actions
+    }
+
+
+def operation_command(operation: Operation, tools: Mapping[str, str]) -> click.Command:
     arguments = arguments_of(operation)
+    wording = Wording(arguments, tools)
     asks = operation.effect == "delete"
     wants_word = asks and any(argument.name == CONFIRM for argument in arguments)
 
@@ -113,7 +129,9 @@ def operation_command(operation: Operation) -> click.Command:
         if result.exit_code:
             click.get_current_context().exit(result.exit_code)
 
-    params = [_parameter(argument) for argument in arguments if not (asks and argument.name == CONFIRM)]
+    params = [
+        _parameter(argument, wording) for argument in arguments if not (asks and argument.name == CONFIRM)
+    ]
     if asks:
         names = ["--yes", "-y", *(["--confirm", CONFIRM] if wants_word else [])]
         params.append(click.Option(names, is_flag=True, help="Do not ask."))
@@ -121,8 +139,8 @@ def operation_command(operation: Operation) -> click.Command:
         operation.command[-1],
         callback=run,
         params=[*params, *everywhere()],
-        help=operation.description,
-        short_help=operation.summary,
+        help=wording.of(operation.description),
+        short_help=wording.of(operation.summary),
         epilog=f"\b\nExample:\n  {example_of(operation)}",
     )
 
@@ -138,7 +156,8 @@ def _check(operation: Operation, arguments: Sequence[Argument], values: Mapping[
             raise
         shown = lacking.name.upper() if lacking.positional else lacking.flag
         command = " ".join(["vestige", *operation.command])
-        raise InvalidInput(f"`{command}` needs `{shown}`.", hint=error.hint, details=error.details) from error
+        hint = f"For example: `{example_of(operation)}`"
+        raise InvalidInput(f"`{command}` needs `{shown}`.", hint=hint, details=error.details) from error
 
 
 def _answer(session: CliSession, operation: Operation, values: Mapping[str, Any]) -> Wire:
@@ -151,15 +170,6 @@ def _answer(session: CliSession, operation: Operation, values: Mapping[str, Any]
         return operation.without_store(exc, session.database().remains())
     with app, ProgressLine() as progress:
         return app.run(operation, values, progress)
-
-
-def example_of(operation: Operation) -> str:
-    return " ".join(map(_quoted, ["vestige", *words_of(operation, operation.example)]))
-
-
-def _quoted(word: str) -> str:
-    """A word quoted for the shell; an apostrophe in double quotes, if possible."""
-    return f'"{word}"' if "'" in word and not set(word) & set('"$`\\!') else shlex.quote(word)
 
 
 def confirm(question: str) -> None:
@@ -179,7 +189,7 @@ def _stdin() -> bytes:
     return sys.stdin.buffer.read()
 
 
-def _parameter(argument: Argument) -> click.Parameter:
+def _parameter(argument: Argument, wording: Wording) -> click.Parameter:
     # Nothing is required here: the registry reports missing arguments.
     if argument.positional:
         metavar = argument.name.upper() + ("…" if argument.kind == "list" else "")
@@ -192,13 +202,13 @@ def _parameter(argument: Argument) -> click.Parameter:
         )
     if argument.kind == "boolean":
         flag = argument.flag + (f"/{argument.flag.replace('--', '--no-', 1)}" if argument.two_sided else "")
-        return click.Option([flag, argument.name], is_flag=True, default=None, help=_help(argument))
+        return click.Option([flag, argument.name], is_flag=True, default=None, help=_help(argument, wording))
     return click.Option(
         [argument.flag, argument.name],
         multiple=argument.kind == "list",
         metavar=_METAVARS.get(argument.kind),
         type=_type(argument),
-        help=_help(argument),
+        help=_help(argument, wording),
     )
 
 
@@ -206,8 +216,8 @@ def _type(argument: Argument) -> click.ParamType[Any]:
     return NearestChoice(argument.choices) if argument.choices else click.STRING
 
 
-def _help(argument: Argument) -> str:
-    """The description with limits and default."""
+def _help(argument: Argument, wording: Wording) -> str:
+    """The description with limits, and with the default unless the description states it."""
     notes = []
     if argument.kind == "list":
         notes.append("repeatable, or separated by commas")
@@ -215,6 +225,13 @@ def _help(argument: Argument) -> str:
         notes.append(argument.limits)
     if argument.required:
         notes.append("required")
-    elif argument.default not in (None, False, [], {}):
-        notes.append(f"default: {argument.default}")
-    return argument.description + (f" [{'; '.join(notes)}]" if notes else "")
+    elif argument.default not in (None, False, [], {}) and "default" not in argument.description.lower():
+        notes.append(f"default: {_plain(argument.default)}")
+    return wording.of(argument.description) + (f" [{'; '.join(notes)}]" if notes else "")
+
+
+def _plain(default: Any) -> str:
+    """A default as it is written on the command line."""
+    if isinstance(default, bool):
+        return str(default).lower()
+    return ", ".join(map(str, default)) if isinstance(default, list) else str(default)

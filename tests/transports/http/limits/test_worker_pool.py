@@ -16,8 +16,8 @@ import pytest
 
 from testbed.world import HandClock, open_world
 from tests.transports.http.support.harness import Site, bearer, new_site, open_site
-from tests.transports.http.support.held import PATIENCE_SECONDS, holding
 from tests.transports.http.support.mcp_requests import ask, call, message, modern, open_session, post, watched
+from tests.transports.http.support.pauses import PATIENCE_SECONDS, holding
 from vestige.app.app import Clock
 from vestige.transports.http import rest
 from vestige.transports.http.limits import worker_pool

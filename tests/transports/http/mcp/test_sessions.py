@@ -10,7 +10,6 @@ import httpx2
 import pytest
 
 from tests.transports.http.support.harness import Site, bearer, new_site
-from tests.transports.http.support.held import holding
 from tests.transports.http.support.mcp_requests import (
     ACCEPT,
     LEGACY_VERSION,
@@ -26,6 +25,7 @@ from tests.transports.http.support.mcp_requests import (
     talking_to,
     watched,
 )
+from tests.transports.http.support.pauses import holding
 from tests.transports.mcp.apps import TIMEOUT_SECONDS, SmallApp
 from tests.transports.mcp.lines import HAS_ROOTS, HERE, LEGACY_VERSIONS, listed
 from vestige.transports.http.mcp import driver, streams

@@ -16,7 +16,7 @@ from testbed.failures import Failures, each
 from testbed.planting import Planting
 from testbed.world import HandClock
 from tests.transports.http.support.harness import PATIENCE_SECONDS, URL, Site, bearer, new_site
-from tests.transports.parity.planted import planted
+from tests.transports.parity.example_store import planted
 from tests.transports.parity.transports import direct
 from vestige.core.errors import InvalidInput, VestigeError
 from vestige.operations.registry.groups import registry

@@ -21,7 +21,7 @@ from schemathesis.schemas import BaseSchema
 from testbed.effort import effort
 from testbed.world import World
 from tests.transports.http.support.harness import MANY, SECRET
-from tests.transports.parity.planted import planted
+from tests.transports.parity.example_store import planted
 from vestige.engine import keys
 from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry

@@ -15,7 +15,7 @@ from testbed.project import PROJECT
 from tests.transports.conformance.node import NODE
 from tests.transports.http.support.harness import Site
 from tests.transports.http.support.inside import URL, inside
-from tests.transports.parity.planted import planted
+from tests.transports.parity.example_store import planted
 from tests.transports.parity.transports import direct
 from vestige.operations.registry.groups import registry
 from vestige.transports.http.openapi.document import document

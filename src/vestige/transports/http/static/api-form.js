@@ -39,7 +39,7 @@ export function kindOf(schema) {
   return short ? "line" : "text";
 }
 
-/** The value that a person's text means; undefined if he left it empty. */
+/** The value of a field's text; undefined if it is empty. */
 export function valueOf(kind, text) {
   if (text.trim() === "") return undefined;
   switch (kind) {

@@ -72,7 +72,7 @@ function form(method, path, operation, schemas) {
       const given = values();
       json.row.hidden = !json.row.hidden;
       rows.hidden = !json.row.hidden;
-      rows.disabled = rows.hidden; // what nobody sees need not be filled in
+      rows.disabled = rows.hidden; // a hidden field need not be filled in
       swap.textContent = rows.hidden ? "Fill in a form" : "Edit as JSON";
       json.input.value = JSON.stringify(given, null, 2);
       for (const one of fields) one.input.value = textOf(one.kind, given[one.name]);
