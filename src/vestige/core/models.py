@@ -91,7 +91,7 @@ def check_text(name: str, text: str) -> bytes:
     except UnicodeEncodeError as exc:
         raise InvalidInput(
             f"`{name}` is not valid Unicode: a lone surrogate at character {exc.start}.",
-            hint="Send whole characters; a surrogate is half of one.",
+            hint="Send valid Unicode: unpaired surrogates cannot be stored.",
             details={"position": exc.start},
         ) from exc
 

@@ -125,7 +125,7 @@ def after(strength: Strength, evidence: Evidence, at: datetime, amount: float = 
     """The strength after one more piece of evidence. A clock that was set back does not undo time. `amount`
     is the degree of evidence that has one: importance, capture, replay, inhibition."""
     if not 0.0 <= amount <= 1.0:
-        raise InvalidInput("The amount of an evidence is between 0 and 1.", details={"amount": amount})
+        raise InvalidInput("The amount of evidence must be between 0 and 1.", details={"amount": amount})
     if evidence is Evidence.ENCODED:
         raise InvalidInput("Encoding begins a memory; it is not evidence about one that exists.")
     at = max(at, strength.retention_at)

@@ -86,8 +86,8 @@ def check_comes(text: str) -> None:
     words = never_comes(text)
     if words is not None:
         raise InvalidInput(
-            f'"{words}" is a time that never comes.',
-            hint="Say one that does (`on 2026-03-01 at 14:00`, `every month on the last day`), or give a "
+            f'"{words}" is not a possible time.',
+            hint="Give a possible time (`on 2026-03-01 at 14:00`, `every month on the last day`), or give a "
             '`trigger`: {"at": "2026-03-01T14:00Z"}, or {"type": "manual"} if no time is meant.',
             details={"argument": "description", "words": words},
         )

@@ -65,7 +65,7 @@ def rolling(match: re.Match[str], now: datetime, latest: date) -> Period:
     today, unit = now.date(), match["unit"].casefold()
     if unit in ("minute", "hour"):
         if match["which"].casefold() == "next":
-            raise ValueError("what comes within hours is no time to look for")
+            raise ValueError("a future span of hours is not a search period")
         return Period(start=now - most * timedelta(**{f"{unit}s": 1}), end=periods.days(today).end)
     if match["which"].casefold() == "next":
         return Period(start=periods.days(today).start, end=periods.days(moved(today, unit, most)).end)

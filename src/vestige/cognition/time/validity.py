@@ -380,11 +380,11 @@ def _window(phrase: _LeadPhrase, said_at: datetime) -> tuple[datetime | None, da
         case "since":
             start = first.past(said_at).start
             if start > said_at:
-                raise ValueError("nothing lasts since a time to come")
+                raise ValueError("`since` needs a past time")
             return start, None
         case "range":
             if first.recurs and last.recurs:
-                raise ValueError("Monday to Friday and May to September come again")
+                raise ValueError("a recurring range is not a validity window")
             end = last.coming(said_at)
             begin = first.coming(said_at) if first.is_weekday else first.one.read(said_at, end.start.date())
             return begin.start, end.end

@@ -76,7 +76,7 @@ def find_faded(call: Call, asked: GcQuery) -> FadedMemories:
     if asked.below > ABSURD_RETENTION:
         raise InvalidInput(
             f"`min_retention` {asked.below:g} would archive memories that are well remembered.",
-            hint=f"Give at most {ABSURD_RETENTION:g}; {LEAST:g} archives what is as good as forgotten.",
+            hint=f"Give at most {ABSURD_RETENTION:g}; {LEAST:g} archives memories that are almost forgotten.",
             details={"argument": "min_retention"},
         )
     now, store = call.engine.now(), call.engine.store
@@ -183,7 +183,8 @@ def _undo_run(call: Call, run: Document) -> RestoredMemories:
     if "restoredAt" in run.body:
         raise Conflict(
             f"The archive {run.id} was undone already.",
-            hint="`archive list` shows the runs that were not; what was archived since is in a later run.",
+            hint="`archive list` shows runs that can still be undone. Memories archived again are in a "
+            "later run.",
             details={"id": run.id},
         )
     now, ids = call.engine.now(), run.body["ids"]

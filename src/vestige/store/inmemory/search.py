@@ -75,7 +75,7 @@ def check_queries(
     require_signature(state, signature)
     queries = np.asarray(vectors, dtype=np.float64)
     if queries.ndim != 2 or queries.shape[1] != signature.dimension or not np.isfinite(queries).all():
-        raise InvalidInput(f"Queries of {signature.name} are rows of {signature.dimension} finite numbers.")
+        raise InvalidInput(f"A query of {signature.name} must have {signature.dimension} finite numbers.")
     return queries
 
 

@@ -276,4 +276,4 @@ class Tables(KeyTable):
 
 def _check_batch(batch: int) -> None:
     if batch < 1:
-        raise InvalidInput("A batch holds at least one record.", details={"given": batch})
+        raise InvalidInput("`batch` must be at least 1.", details={"given": batch})

@@ -188,11 +188,16 @@ class _Endpoint:
         """All arguments of a request, for the registry to check."""
         if self.route.has_body:
             if request.query_params:
-                raise InvalidInput("This takes no query.", hint="Put the arguments in the body, as JSON.")
+                raise InvalidInput(
+                    "This operation takes no query parameters.",
+                    hint="Put the arguments in the body, as JSON.",
+                )
             given = _object(body)
         else:
             if body:
-                raise InvalidInput("This takes no body.", hint="Put the arguments in the query.")
+                raise InvalidInput(
+                    "This operation takes no request body.", hint="Put the arguments in the query."
+                )
             given = self._from_query(request)
         for name, value in request.path_params.items():
             _add(given, name, value, "the path")

@@ -27,7 +27,7 @@ def check(edge: Edge) -> None:
     if edge.source_id == edge.target_id:
         raise InvalidInput("A memory cannot be linked to itself.", details={"memory_id": edge.source_id})
     if not math.isfinite(edge.weight):
-        raise InvalidInput("The weight of an edge is a finite number.")
+        raise InvalidInput("The weight of an edge must be a finite number.")
 
 
 def put(db: Database, edges: Mapping[EdgeKey, Edge]) -> None:

@@ -35,9 +35,9 @@ def check_tokens(tokens: Tokens, dimension: int) -> None:
     """Refuse tokens whose shape is not what their signature says."""
     bits, asked = tokens.bits, tokens.asked
     if bits.dtype != np.uint8 or bits.ndim != 2 or bits.shape[1] != width(dimension):
-        raise InvalidInput(f"The bits of a token of {dimension} dimensions are {width(dimension)} bytes.")
+        raise InvalidInput(f"`bits` must have {width(dimension)} bytes per token of {dimension} dimensions.")
     if asked.shape != bits.shape[:1] or asked.dtype != np.bool_:
-        raise InvalidInput("`asked` holds a boolean for each token.")
+        raise InvalidInput("`asked` must have one boolean per token.")
 
 
 def width(dimension: int) -> int:
@@ -159,7 +159,7 @@ def check(embedded: Embedded) -> None:
     dimension = embedded.signature.dimension
     for piece in embedded.pieces:
         if piece.vector.shape != (dimension,) or not np.isfinite(piece.vector).all():
-            raise InvalidInput(f"A vector of {embedded.signature.name} has {dimension} finite numbers.")
+            raise InvalidInput(f"A vector of {embedded.signature.name} must have {dimension} finite numbers.")
         if piece.tokens is not None:
             check_tokens(piece.tokens, dimension)
 
@@ -324,7 +324,7 @@ def check_queries(queries: NDArray[np.float32], signature: Signature) -> Vectors
     """The queries as float32 rows, or InvalidInput."""
     rows = np.ascontiguousarray(queries, dtype=np.float32)
     if rows.ndim != 2 or rows.shape[1] != signature.dimension or not np.isfinite(rows).all():
-        raise InvalidInput(f"Queries of {signature.name} are rows of {signature.dimension} finite numbers.")
+        raise InvalidInput(f"A query of {signature.name} must have {signature.dimension} finite numbers.")
     return rows
 
 

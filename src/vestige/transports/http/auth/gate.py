@@ -100,7 +100,7 @@ LOGIN_ENDED = Refusal(
 CSRF = Refusal(
     status=403,
     code="csrf",
-    message=f"A change with a cookie needs its token in the header {CSRF_HEADER}.",
+    message=f"A request with a login cookie that changes data needs the CSRF token in {CSRF_HEADER}.",
     hint="GET /login/session returns it.",
 )
 NOT_OUR_PAGE = Refusal(

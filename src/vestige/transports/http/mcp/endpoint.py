@@ -132,7 +132,7 @@ class Endpoint:
         try:
             handler = self._handlers.get(request.method)
             if handler is None:
-                raise refused(NOT_ALLOWED, f"There is no {request.method} here")
+                raise refused(NOT_ALLOWED, f"{request.method} is not supported at this address")
             await handler(request, send)
         except HeaderRefused as refusal:
             await answer(send, refusal.status, _refusal(request, refusal), _hints(request, refusal))
@@ -241,7 +241,7 @@ class Endpoint:
     def _asked_session(self, request: Request) -> McpSession:
         """The session of a request without a message."""
         if is_modern(request.headers, None):
-            raise refused(NOT_ALLOWED, f"There is no {request.method} in this version")
+            raise refused(NOT_ALLOWED, f"{request.method} is not supported in this protocol version")
         return self._session(request)
 
     def _session(self, request: Request) -> McpSession:
