@@ -27,6 +27,7 @@ MAX_DOCUMENT_ID_BYTES = 1_100
 node. The id of a document may combine two others.
 """
 MAX_METADATA_BYTES = 100_000
+MAX_INTEGER = 2**63 - 1
 
 SCHEMA_NAMES = (
     "Use lower-case letters, digits and _, at most 63; start with a letter or _. It must not start with "
@@ -132,6 +133,13 @@ def check_window(begin: datetime | None, end: datetime | None) -> None:
         raise InvalidInput(
             "`valid_until` is before `valid_from`.", hint="Give a `valid_until` later than `valid_from`."
         )
+
+
+def non_negative(count: int) -> int:
+    """A limit or offset that a database can take; InvalidInput when it is negative."""
+    if count < 0:
+        raise InvalidInput("A limit or offset cannot be negative.", details={"given": count})
+    return min(count, MAX_INTEGER)
 
 
 def utc(moment: datetime) -> datetime:

@@ -210,9 +210,9 @@ def poll(call: Call) -> tuple[Intention, ...]:
     return retry_on_conflict(call, lambda: _announce_triggered(call, situation, Filter()))
 
 
-def on_created(call: Call, happening: MemoryCreated) -> None:
+def on_created(call: Call, event: MemoryCreated) -> None:
     """Announce the intentions that wait for an event which a new memory mentions."""
-    found = call.engine.store.get_many([happening.id], access=call.access)
+    found = call.engine.store.get_many([event.id], access=call.access)
     if not found:
         return
     memory = found[0].memory

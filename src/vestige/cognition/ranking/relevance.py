@@ -252,7 +252,7 @@ def _literally(asked: Asked, pool: CandidatePool, first: int, sure: float) -> fl
     return max(sure * (least + (1 - least) * most), LITERAL * here)
 
 
-def doubted(sure: float, asked: Asked, missing: Collection[str]) -> float:
+def lowered_confidence(sure: float, asked: Asked, missing: Collection[str]) -> float:
     """The confidence if no memory mentions something the query names: the hits are then about something else.
     A search that accepts anything near still returns them."""
     if not any(one.text in missing for one in asked.particulars):

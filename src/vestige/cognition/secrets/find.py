@@ -14,7 +14,12 @@ from vestige.cognition.secrets.assignments import NAME_HINTS, Found, assignments
 from vestige.cognition.secrets.commands import HEADER_HINTS, addresses, commands, headers, options, queries
 from vestige.cognition.secrets.entropy import classes, is_drawn, looks_random
 from vestige.cognition.secrets.provider_keys import SHAPES, Shape
-from vestige.cognition.secrets.values import is_mixed_password, is_odd_password, is_placeholder, opens_remark
+from vestige.cognition.secrets.values import (
+    begins_with_description,
+    is_mixed_password,
+    is_odd_password,
+    is_placeholder,
+)
 from vestige.cognition.text.word_lists import pattern, sections
 
 # -- Secrets that people write down: seed phrases, recovery codes, PINs; and random strings beside a word
@@ -93,7 +98,7 @@ def codes(text: str) -> Iterator[Found]:
 def passphrases(text: str) -> Iterator[Found]:
     """Phrases of plain words, and the groups of letters of application passwords."""
     for found in _PASSPHRASE.finditer(text):
-        if not _PROSE & set(found["secret"].split()) and not opens_remark(found["secret"]):
+        if not _PROSE & set(found["secret"].split()) and not begins_with_description(found["secret"]):
             yield "passphrase", *found.span("secret"), "follows `passphrase`"
     for found in _APP_PASSWORD.finditer(text):
         yield "password", *found.span("secret"), "follows `app password`"

@@ -89,11 +89,11 @@ def _step_1b(word: str) -> str:
     for suffix in ("ed", "ing"):
         if word.endswith(suffix):
             rest = word[: -len(suffix)]
-            return _mended(rest) if _has_vowel(rest) else word
+            return _with_ending_restored(rest) if _has_vowel(rest) else word
     return word
 
 
-def _mended(rest: str) -> str:
+def _with_ending_restored(rest: str) -> str:
     """A word without its -ed or -ing, with its ending restored: hopp -> hop, fil -> file."""
     if rest.endswith(("at", "bl", "iz")):
         return rest + "e"

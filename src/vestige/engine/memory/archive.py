@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from vestige.cognition.fsrs.suppression import ABSURD_RETENTION, WINDOW, collectable, reach
+from vestige.cognition.fsrs.suppression import ABSURD_RETENTION, WINDOW, accessibility_of, collectable
 from vestige.cognition.text.analyser import fingerprint
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, InvalidInput, NotFound
@@ -87,7 +87,7 @@ def find_faded(call: Call, asked: GcQuery) -> FadedMemories:
         if collectable(record, below=asked.below, now=now)
     }
     return FadedMemories(
-        candidates=tuple(sorted(found.values(), key=lambda one: (reach(one, now), one.memory.id))),
+        candidates=tuple(sorted(found.values(), key=lambda one: (accessibility_of(one, now), one.memory.id))),
         memories=store.count(Filter(scope=asked.scope), access=call.access),
     )
 

@@ -302,14 +302,14 @@ class Chore:
     wanted: Callable[[Settings], bool] = _is_enabled
 
 
-def on(event: type[AnyEvent], reaction: Callable[[Call, AnyEvent], None], *, own: bool = False) -> Reaction:
+def on(kind: type[AnyEvent], reaction: Callable[[Call, AnyEvent], None], *, own: bool = False) -> Reaction:
 
-    def run(call: Call, happening: Event) -> None:
-        if isinstance(happening, event):
-            reaction(call, happening)
+    def run(call: Call, event: Event) -> None:
+        if isinstance(event, kind):
+            reaction(call, event)
 
     name = f"{reaction.__module__.rpartition('.')[2]}.{reaction.__name__}"
-    return Reaction(name=name, event=event, run=run, own=own)
+    return Reaction(name=name, event=kind, run=run, own=own)
 
 
 def _sleep(call: Call, last_activity: datetime) -> None:
@@ -393,19 +393,19 @@ class Autopilot:
     def status(self) -> WorkerStatus:
         return self._worker.status()
 
-    def _on_event(self, happening: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         for reaction in self._reactions:
-            if isinstance(happening, reaction.event):
+            if isinstance(event, reaction.event):
                 access = EVERYTHING if reaction.own else access_of_cause()
-                run = partial(self._react, reaction, happening, access)
+                run = partial(self._react, reaction, event, access)
                 self._worker.put(ReactionJob(name=reaction.name, run=run))
 
-    def _react(self, reaction: Reaction, happening: Event, access: Access, stop: Stop) -> None:
+    def _react(self, reaction: Reaction, event: Event, access: Access, stop: Stop) -> None:
         call = Call(
             engine=self._engine, access=access, cancelled=stop, patience_seconds=self._patience_seconds
         )
         with caused_by(access):
-            reaction.run(call, happening)
+            reaction.run(call, event)
 
     def _rest(self, chore: Chore, stop: Stop) -> None:
         chore.run(Call(engine=self._engine, cancelled=stop), self._active_at)

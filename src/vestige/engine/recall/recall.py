@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vestige.cognition.query.analyse import Asked, analyse
-from vestige.cognition.ranking.relevance import confidence, doubted, relevance
+from vestige.cognition.ranking.relevance import confidence, lowered_confidence, relevance
 from vestige.cognition.ranking.stages import (
     NOWHERE,
     RERANKED,
@@ -118,7 +118,7 @@ def _answer(
     ranking = ranked.ranking
     sure = confidence(asked, gathered.pool, gathered.matched, ranking.best(query.limit))
     absent = find_absent_terms(call, asked, query.where, [hit.record.memory for hit in hits])
-    sure = doubted(sure, asked, absent)
+    sure = lowered_confidence(sure, asked, absent)
     shown, rejected = ((), hits[:1]) if sure < query.min_confidence else (hits, ())
     lowered = ranking.lowered_by("competition")
     return Recalled(

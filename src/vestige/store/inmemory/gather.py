@@ -27,7 +27,7 @@ from vestige.core.candidates import (
     tokens_kept,
 )
 from vestige.core.errors import InvalidInput
-from vestige.core.models import EVERYTHING, Access, Filter
+from vestige.core.models import EVERYTHING, Access, Filter, non_negative
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
@@ -69,9 +69,7 @@ class Lexicon:
 def best(scored: Sequence[LexicalScores], limit: int) -> list[LexicalScores]:
     """The memories with a term in or beside them, by window, then own, then id."""
     found = [one for one in scored if one.window > 0]
-    return sorted(found, key=lambda one: (-one.window, -one.own, one.memory_id))[
-        : search.at_least_none(limit)
-    ]
+    return sorted(found, key=lambda one: (-one.window, -one.own, one.memory_id))[: non_negative(limit)]
 
 
 def lexicon_of(state: StoreState, terms: Sequence[str], postings: int | None) -> Lexicon:
@@ -371,5 +369,5 @@ class InMemorySearch(PublishedState):
         return Voices(speakers=frozenset(names) & talking, notes=any(one.form is Form.NOTE for one in found))
 
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
-        search.at_least_none(probe.per_arm)
+        non_negative(probe.per_arm)
         return gather(self._state(), probe, access=access)

@@ -25,6 +25,7 @@ from vestige.core.models import (
     StoreStats,
     Strength,
     Tombstone,
+    non_negative,
 )
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import LogQuery, ProfileStatus
@@ -32,7 +33,7 @@ from vestige.store.contract.changes import Change, Claim, Embedded
 from vestige.store.merge.histories import EntityHistory
 from vestige.store.sql.commit import commit as committing
 from vestige.store.sql.database import Database, Surfaces, Transactions
-from vestige.store.sql.filters import clause, natural
+from vestige.store.sql.filters import clause
 from vestige.store.sql.merge import histories as history_export
 from vestige.store.sql.rows import documents, history, memories, store_facts
 from vestige.store.sql.rows import edges as graph
@@ -73,7 +74,7 @@ class Tables(KeyTable):
     def find(
         self, where: Filter, *, access: Access, order: Order = Order.NEWEST, limit: int, offset: int = 0
     ) -> list[Record]:
-        first, most = natural(offset), natural(limit)
+        first, most = non_negative(offset), non_negative(limit)
 
         def page(db: Database) -> list[Record]:
             wanted = history.clause_at(db, where, access)
@@ -118,19 +119,19 @@ class Tables(KeyTable):
     def log(
         self, *, access: Access, memory_id: str | None = None, after: int = 0, limit: int = 1000
     ) -> list[LogEvent]:
-        most = natural(limit)
+        most = non_negative(limit)
         with self._tables.reading(snapshot=False) as db:
             return history.read(db, access=access, memory_id=memory_id, after=after, limit=most)
 
     def latest(self, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
-        most = natural(limit)
+        most = non_negative(limit)
         with self._tables.reading(snapshot=False) as db:
             return history.latest(db, asked, access=access, limit=most)
 
     def edges(
         self, memory_ids: Sequence[str], *, access: Access, among: bool = False, heaviest: int | None = None
     ) -> list[Edge]:
-        most = None if heaviest is None else natural(heaviest)
+        most = None if heaviest is None else non_negative(heaviest)
         with self._tables.reading(snapshot=False) as db:
             return graph.touching(db, memory_ids, access, among=among, heaviest=most)
 
@@ -159,7 +160,7 @@ class Tables(KeyTable):
         limit: int,
         offset: int = 0,
     ) -> list[Document]:
-        first, most = natural(offset), natural(limit)
+        first, most = non_negative(offset), non_negative(limit)
         wanted = documents.DocumentQuery(
             kind=kind, ids=ids, citing=citing, terms=terms, scope=scope, inherited=inherited
         )
@@ -198,7 +199,7 @@ class Tables(KeyTable):
         return self._tables.read(held)
 
     def unembedded(self, signature: Signature, *, limit: int, tokens: bool = False) -> list[Memory]:
-        most = natural(limit)
+        most = non_negative(limit)
 
         def missing(db: Database) -> list[Memory]:
             profile = store_facts.of_signature(db, signature)

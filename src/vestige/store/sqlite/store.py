@@ -159,7 +159,7 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
     def backup(self, destination: Path) -> None:
 
         def prove(copied: Path) -> None:
-            connections = backup.lying(copied, self._connections.waiting)
+            connections = backup.immutable_connections(copied, self._connections.waiting)
             with closing(SqliteStore(connections, node=self._node)) as store:
                 backup.read_one_of_each(store, connections)
 

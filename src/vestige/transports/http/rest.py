@@ -136,7 +136,7 @@ class _Resource:
     ) -> tuple[bytes, bool]:
         """Run an operation in a thread, and cancel it when the client disconnects. Returns the response as
         JSON, and whether something new was created."""
-        context, gone, long = self._context, threading.Event(), endpoint.operation.lane == "long"
+        context, gone, long = self._context, threading.Event(), endpoint.operation.long
 
         async def watch() -> None:
             await wait_for_disconnect(request.receive)

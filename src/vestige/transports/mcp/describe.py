@@ -108,7 +108,7 @@ def _needed(registry: Registry, operation: str) -> list[str]:
 
 
 def _long_actions(registry: Registry, tool: Tool) -> list[str]:
-    return [action for action, name in tool.actions.items() if registry.operations[name].lane == "long"]
+    return [action for action, name in tool.actions.items() if registry.operations[name].long]
 
 
 def _annotations(title: str, operations: list[Operation]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def finds_by_index(store: PostgresStore, where: Filter = ANYTHING) -> bool:
     with store._looking((), where, EVERYTHING) as (db, _, seen):
         assert seen.space is not None
         part = vectors.arm(
-            vectors.Query(space=seen.space, vector=axis(0)), seen.passing, 10, pieces=vectors.REACH
+            vectors.Query(space=seen.space, vector=axis(0)), seen.passing, 10, pieces=vectors.LEAST_PIECES
         )
         plan = db.execute(f"EXPLAIN {part.sql}", part.params).fetchall()
     return any("Index Scan using vectors_near_" in line for (line,) in plan)
@@ -143,7 +143,7 @@ def test_the_index_keeps_in_mind_as_many_as_it_is_asked_for(
 ) -> None:
     monkeypatch.setattr(vectors, "REACH", 400)
     put(store, rows(axis(0)))
-    with store._looking((), reach=vectors.reach(per_arm)) as (db, _, _):
+    with store._looking((), pieces=vectors.pieces_wanted(per_arm)) as (db, _, _):
         assert db.execute("SELECT current_setting('hnsw.ef_search')").fetchone() == (str(kept),)
 
 

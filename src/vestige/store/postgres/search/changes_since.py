@@ -117,10 +117,10 @@ class ChangesSince:
 
 
 def look(
-    db: Database, since: int, terms: Sequence[str], wanted: SqlConditions, *, reach: int
+    db: Database, since: int, terms: Sequence[str], wanted: SqlConditions, *, pieces: int
 ) -> ChangesSince:
     """Read the rows since a `seq`. A filter by retention takes one more statement. An HNSW index considers
-    `reach` rows while this transaction searches it, and continues where a filter leaves too few."""
+    `pieces` rows while this transaction searches it, and continues where a filter leaves too few."""
     plain, begun = words.counting(terms)
     through, few = wanted.parted()
     allowed = _keys(through)
@@ -130,7 +130,7 @@ def look(
     row = db.execute(
         f"SELECT b.*, n.*, p.*, {selected} FROM ({PAST}) b CROSS JOIN ({CHANGED}) n"
         f" LEFT JOIN ({PROFILE}) p ON TRUE",
-        (*(param for one in columns for param in one.params), since, reach),
+        (*(param for one in columns for param in one.params), since, pieces),
     ).fetchone()
     past = Past(where=row[0], seq=row[1], deaths=row[2])
     changed, ids, *space = row[3:11]

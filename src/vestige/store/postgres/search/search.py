@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vestige.cognition.ranking.bm25 import Frequency
 from vestige.core.candidates import CandidatePool, LexicalScores, Voices
 from vestige.core.errors import InvalidInput
-from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter, non_negative
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import IndexStatus, Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
@@ -22,7 +22,6 @@ from vestige.store.postgres.search.hnsw import HnswUpkeep
 from vestige.store.postgres.search.statement import together
 from vestige.store.postgres.search.vectors import Query
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import natural
 from vestige.store.sql.rows import history, store_facts
 from vestige.store.sql.search import pool
 from vestige.store.sql.search import vectors as tokens
@@ -71,7 +70,7 @@ def _arms(
     common, terms = _looked_up(sought, directory, probe.postings, news)
     parts = [*words.postings(terms)]
     parts += words.arm(probe.literals, news.common, directory, news.passing, mask)
-    most, pieces = pool.most_near(probe, directory), dense.reach(probe.per_arm)
+    most, pieces = pool.most_near(probe, directory), dense.pieces_wanted(probe.per_arm)
     if query is not None and most:
         parts.append(dense.arm(query, news.passing, most, pieces=pieces))
     answers = list(together(db, parts))
@@ -101,7 +100,7 @@ class PostgresSearch:
         self._hnsw = HnswUpkeep(connections=connections)
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
-        most = natural(limit)
+        most = non_negative(limit)
         sought = SoughtTerms.of(terms)
 
         def look() -> Reworded:
@@ -120,7 +119,7 @@ class PostgresSearch:
         limit: int,
         postings: int | None = POSTINGS_BUDGET,
     ) -> list[LexicalScores]:
-        most = natural(limit)
+        most = non_negative(limit)
         sought = SoughtTerms.of(terms)
 
         def look() -> list[LexicalScores]:
@@ -134,7 +133,7 @@ class PostgresSearch:
     def nearest(
         self, vectors: NDArray[np.float32], signature: Signature, where: Filter, *, access: Access, limit: int
     ) -> list[list[Scored]]:
-        most = natural(limit)
+        most = non_negative(limit)
 
         def look() -> list[list[Scored]]:
             with self._looking((), where, access) as (db, _, seen):
@@ -153,12 +152,12 @@ class PostgresSearch:
             return held.directory.voices(names)
 
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
-        natural(probe.per_arm)
+        non_negative(probe.per_arm)
         terms = dict.fromkeys((*SoughtTerms.of(probe.terms).indexable, *words.terms_of(probe.literals)))
-        reach = dense.reach(probe.per_arm)
+        pieces = dense.pieces_wanted(probe.per_arm)
 
         def look() -> CandidatePool:
-            with self._looking(tuple(terms), probe.where, access, reach=reach) as (db, held, seen):
+            with self._looking(tuple(terms), probe.where, access, pieces=pieces) as (db, held, seen):
                 query = _query(probe, seen.space)
                 if query is not None:
                     self._hnsw.look_after(seen.space, held.directory.memories)
@@ -182,7 +181,7 @@ class PostgresSearch:
         where: Filter = ANYTHING,
         access: Access = EVERYTHING,
         *,
-        reach: int = dense.REACH,
+        pieces: int = dense.LEAST_PIECES,
         snapshot: bool = True,
     ) -> Iterator[tuple[Database, Edition, ChangesSince]]:
         """A snapshot of the store, the cache of the same moment, and the result of the first statement. A
@@ -191,7 +190,7 @@ class PostgresSearch:
 
             def look(since: int) -> ChangesSince:
                 wanted = history.clause_at(db, where, access, worded=True)
-                return changes_since.look(db, since, terms, wanted, reach=reach)
+                return changes_since.look(db, since, terms, wanted, pieces=pieces)
 
             with self._shelf.caught_up(look) as (held, seen):
                 yield db, held, seen

@@ -57,7 +57,7 @@ def kept(db: Database) -> dict[ProfileState, Profile]:
     return {STATES[active]: _profile(number, text) for active, number, text in rows}
 
 
-def unkept(db: Database) -> Profile | None:
+def unused_profile(db: Database) -> Profile | None:
     """A profile that is not kept and still has vectors."""
     row = db.execute(
         f"SELECT p.id, p.signature FROM profiles p WHERE p.id NOT IN {KEPT}"

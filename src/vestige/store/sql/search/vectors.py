@@ -286,7 +286,7 @@ def drop_some(db: Database, signature: Signature) -> bool:
 
 def drop_unkept(db: Database) -> bool:
     """Remove some of the vectors of abandoned profiles; False without any."""
-    left = store_facts.unkept(db)
+    left = store_facts.unused_profile(db)
     return left is not None and _remove_some(db, left)
 
 

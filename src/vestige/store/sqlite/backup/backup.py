@@ -116,7 +116,7 @@ def _exists(destination: Path) -> InvalidInput:
 # -- The proof that a copy is a store.
 
 
-def lying(path: Path, waiting: WriterWait) -> SqliteConnections:
+def immutable_connections(path: Path, waiting: WriterWait) -> SqliteConnections:
     """Connections to a file that does not change; they create no file beside it."""
     return SqliteConnections(
         path=path, waiting=waiting, uri=f"{path.absolute().as_uri()}?mode=ro&immutable=1"

@@ -19,11 +19,11 @@ from vestige.core.candidates import (
     tokens_kept,
 )
 from vestige.core.errors import InvalidInput
-from vestige.core.models import EVERYTHING, Access, Filter
+from vestige.core.models import EVERYTHING, Access, Filter, non_negative
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
-from vestige.store.sql.filters import listed, natural
+from vestige.store.sql.filters import listed
 from vestige.store.sql.rows import history, memories, store_facts
 from vestige.store.sql.rows.store_facts import Profile
 from vestige.store.sql.search import pool
@@ -155,7 +155,7 @@ class SqliteSearch:
         self._tokens = TokenCache()
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
-        most = natural(limit)
+        most = non_negative(limit)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
             found = words.score(db, self._directory, terms, POSTINGS_BUDGET)
@@ -170,7 +170,7 @@ class SqliteSearch:
         limit: int,
         postings: int | None = POSTINGS_BUDGET,
     ) -> list[LexicalScores]:
-        most = natural(limit)
+        most = non_negative(limit)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
             allowed = _allowed(db, where, access)
@@ -180,7 +180,7 @@ class SqliteSearch:
     def nearest(
         self, vectors: NDArray[np.float32], signature: Signature, where: Filter, *, access: Access, limit: int
     ) -> list[list[Scored]]:
-        most = natural(limit)
+        most = non_negative(limit)
         self._publish_index()
         with self._connections.reading() as db:
             with self._matrix.locked():
@@ -201,7 +201,7 @@ class SqliteSearch:
             return self._directory.voices(names)
 
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
-        natural(probe.per_arm)
+        non_negative(probe.per_arm)
         if probe.vector is not None:
             self._publish_index()
         with self._connections.reading() as db, self._directory.locked():
