@@ -1,4 +1,4 @@
-"""Callers: permissions, access and default scope."""
+"""Callers (permissions, access and default scope) and `Invocation`, one call of an operation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

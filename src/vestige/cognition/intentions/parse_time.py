@@ -320,7 +320,7 @@ def rule_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Recurring | 
         rule = recurrence.Recurrence(
             pattern=pattern, start=start.at if start else now, until=until, at=at, offset=offset
         )
-        # What begins at a moment that was named may come up in that very moment.
+        # A rule that begins at a stated moment may occur at that very moment.
         begun = recurrence.beginning(rule, start.at - timedelta.resolution if start else now)
         return None if begun is None else Recurring(rule=begun)
     return None
