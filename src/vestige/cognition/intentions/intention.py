@@ -72,7 +72,7 @@ class Intention:
     """Something to do. `said` is the original sentence, if the trigger was found in it.
 
     `armed_at` is when the trigger was set, `since` when it was last triggered: earlier events do not trigger
-    it again. `met` are events that happened since. `announced` is the moment for which listeners got an event.
+    it again. `met` are events that happened since. `announced` is the moment that listeners got an event for.
     `ended` and `closed_at`: it was done or cancelled.
     """
 

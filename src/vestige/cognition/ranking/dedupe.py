@@ -3,6 +3,8 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from vestige.cognition.text.analyser import overlap
+
 TOP_FEW = 5
 ALIKE = 0.8
 """The share of common terms (Jaccard) from which two texts are much the same."""
@@ -46,4 +48,4 @@ def spread_out(found: Sequence[ComparedText], rivals: Collection[frozenset[int]]
 def _alike(one: ComparedText, other: ComparedText) -> bool:
     if one.is_turn or other.is_turn or not one.terms:
         return False
-    return len(one.terms & other.terms) >= ALIKE * len(one.terms | other.terms)
+    return overlap(one.terms, other.terms) >= ALIKE

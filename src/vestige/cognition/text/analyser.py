@@ -236,6 +236,11 @@ def content_terms(words: Sequence[QueryWord]) -> list[str]:
     return list(dict.fromkeys(term for word in content or words for term in word.terms))
 
 
+def overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    """The share of common terms of two texts (Jaccard)."""
+    return len(one & other) / len(one | other) if one & other else 0.0
+
+
 def searchable(memory: Memory) -> str:
     """The text a memory is found by: its content and its other phrasings. Vectors are made from it."""
     return "\n".join((memory.content, *memory.phrasings))

@@ -9,6 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 
+from vestige.cognition.text.analyser import overlap
+
 Words = frozenset[str]
 
 LEAST_COMMON = 2
@@ -18,11 +20,6 @@ NEIGHBOURS = 5  # The number of most similar texts that each text is paired with
 POSTINGS = 300  # The limit of occurrences of its words that each text follows, from the rarest word on …
 MOST_OF_FIRST = 2_000  # … and of the first word, the latest ones, however common it is.
 CHECKED = 50  # The number of candidates found that way that are compared word by word.
-
-
-def overlap(one: Words, other: Words) -> float:
-    """The share of common words (Jaccard)."""
-    return len(one & other) / len(one | other) if one & other else 0.0
 
 
 def is_alike(one: Words, other: Words) -> bool:
