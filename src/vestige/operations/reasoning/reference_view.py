@@ -12,10 +12,10 @@ from vestige.cognition.query.analyse import Intent
 from vestige.core.models import Memory
 from vestige.engine.recall.recall import Recalled
 from vestige.engine.recall.reference import Reference
+from vestige.operations.memory.budget import tokens_of
 from vestige.operations.memory.search_view import UNREAD
 from vestige.operations.reasoning.insights import InsightView, insight_view
 from vestige.operations.registry.arguments import Wire
-from vestige.operations.shared.budget import tokens_of
 from vestige.operations.shared.memory_view import (
     PREVIEW_CHARS,
     ContradictionView,

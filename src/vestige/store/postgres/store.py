@@ -24,7 +24,7 @@ from vestige.store.postgres.search.words import PostgresSurfaces
 from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.server.errors import translated
 from vestige.store.postgres.server.requirements import SOFTWARE
-from vestige.store.sql.commit import commit as committing
+from vestige.store.sql import commit as committing
 from vestige.store.sql.merge import absorb
 from vestige.store.sql.tables import Tables
 

@@ -31,7 +31,7 @@ from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import LogQuery, ProfileStatus
 from vestige.store.contract.changes import Change, Claim, Embedded
 from vestige.store.merge.histories import EntityHistory
-from vestige.store.sql.commit import commit as committing
+from vestige.store.sql import commit as committing
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.filters import clause
 from vestige.store.sql.merge import histories as history_export

@@ -14,7 +14,7 @@ from vestige.store.contract.changes import Change, Claim, Forget
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Trouble, file_software
 from vestige.store.merge.histories import Absorbed, EntityHistory
-from vestige.store.sql.commit import commit as committing
+from vestige.store.sql import commit as committing
 from vestige.store.sql.database import Database
 from vestige.store.sql.merge import absorb
 from vestige.store.sql.tables import Tables

@@ -13,8 +13,8 @@ from vestige.store.merge.absorb import AbsorbPlan, Meeting
 from vestige.store.merge.histories import Absorbed, DocumentHistory, EntityHistory, MemoryHistory
 from vestige.store.merge.strength_log import EVIDENCE, Curves, Folded
 from vestige.store.merge.union import CURVE, Key, Name
-from vestige.store.sql.commit import commit as pending
-from vestige.store.sql.commit.commit import PendingMemory
+from vestige.store.sql import commit as pending
+from vestige.store.sql.commit import PendingMemory
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.merge import histories
 from vestige.store.sql.rows import documents, memories, store_facts, strengths
