@@ -125,7 +125,7 @@ def record_importance(batch: IngestBatch, memory: Memory, judged: Judgement) -> 
     batch.changes.append(
         put_document(KIND, memory.id, None, batch.now, body=body, scope=memory.scope, cites=(memory.id,))
     )
-    batch.happenings.append(_scored(judged, memory.content, memory.id, batch.now, scopes_of(memory)))
+    batch.events.append(_scored(judged, memory.content, memory.id, batch.now, scopes_of(memory)))
 
 
 def encodings(call: Call, memory_ids: Sequence[str]) -> dict[str, Encoding]:
