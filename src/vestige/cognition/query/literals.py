@@ -134,7 +134,7 @@ def written_in(memory: Memory, literal: str) -> bool:
     return names(literal, memory.id, memory.source) or _stands_in(literal, _texts(memory))
 
 
-def held(literals: Iterable[str], memory: Memory, known: Collection[str]) -> int:
+def count_held(literals: Iterable[str], memory: Memory, known: Collection[str]) -> int:
     """How many of the literals a memory with these index terms holds in its text or a tag, or is named by. A
     number is held however it is grouped: 48,213 has the term of 48213."""
     texts: list[str] = []  # folded when first needed, and once

@@ -9,8 +9,7 @@ from math import isnan, nan
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.cognition.query import literals as verbatim
-from vestige.cognition.query.literals import literal_terms, names
+from vestige.cognition.query.literals import COMMON, count_held, literal_terms, names
 from vestige.cognition.ranking import bm25
 from vestige.cognition.ranking.bm25 import Frequency, mass
 from vestige.cognition.ranking.stages import traits_of
@@ -275,13 +274,13 @@ def _literal(
         sourced = [held for held in passing if held.memory.source == literal.strip()]
         found |= {held.memory.id for held in passing if names(literal, held.memory.id, None)}
         for several in (worded, sourced):
-            if len(several) <= verbatim.COMMON:
+            if len(several) <= COMMON:
                 found |= {held.memory.id for held in several if _held_literals(held, [literal])}
     return frozenset(sorted(found, key=lambda name: (-held_literals[name], name))[: probe.per_arm])
 
 
 def _held_literals(held: MemoryEntry, literals: Sequence[str]) -> int:
-    return verbatim.held(dict.fromkeys(literals), held.memory, held.words.keys())
+    return count_held(dict.fromkeys(literals), held.memory, held.words.keys())
 
 
 def _sketch(state: StoreState, ids: Sequence[str], beside: Neighbours) -> Sketch | None:

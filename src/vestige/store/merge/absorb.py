@@ -263,7 +263,7 @@ def mentioned(given: Mapping[union.Key, EntityHistory]) -> set[str]:
     return found
 
 
-def plan(
+def absorb_plan(
     given: Mapping[union.Key, EntityHistory],
     mine: Mapping[union.Key, EntityHistory],
     held: Collection[str],

@@ -31,17 +31,16 @@ from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import LogQuery, ProfileStatus
 from vestige.store.contract.changes import Change, Claim, Embedded
 from vestige.store.merge.histories import EntityHistory
-from vestige.store.sql import commit as committing
+from vestige.store.sql.commit import PendingCommit, Step
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.filters import clause
 from vestige.store.sql.merge import histories as history_export
-from vestige.store.sql.rows import documents, history, memories, store_facts
-from vestige.store.sql.rows import edges as graph
-from vestige.store.sql.rows import stats as counting
-from vestige.store.sql.rows import strengths as reviews
+from vestige.store.sql.rows import documents, history, memories, stats, store_facts
+from vestige.store.sql.rows import edges as edge_rows
+from vestige.store.sql.rows import strengths as strength_rows
 from vestige.store.sql.rows.keys import KeyTable
 from vestige.store.sql.search import index_rows
-from vestige.store.sql.search import vectors as dense
+from vestige.store.sql.search import vectors as sql_vectors
 
 ANALYSED_AT_ONCE = 500
 
@@ -99,7 +98,7 @@ class Tables(KeyTable):
         return self._tables.read(lambda db: memories.count(db, history.clause_at(db, where, access)))
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
-        return self._tables.read(lambda db: counting.stats(db, access, now))
+        return self._tables.read(lambda db: stats.stats(db, access, now))
 
     def tag_counts(self, *, access: Access) -> dict[str, int]:
         with self._tables.reading(snapshot=False) as db:
@@ -133,17 +132,17 @@ class Tables(KeyTable):
     ) -> list[Edge]:
         most = None if heaviest is None else non_negative(heaviest)
         with self._tables.reading(snapshot=False) as db:
-            return graph.touching(db, memory_ids, access, among=among, heaviest=most)
+            return edge_rows.touching(db, memory_ids, access, among=among, heaviest=most)
 
     def stream_edges(
         self, kinds: Sequence[str] | None = None, *, access: Access, batch: int = 1000
     ) -> Iterator[list[Edge]]:
         """Each batch is a transaction of its own."""
         _check_batch(batch)
-        last: graph.EdgeKey | None = graph.FIRST
+        last: edge_rows.EdgeKey | None = edge_rows.FIRST
         while last is not None:
             with self._tables.reading(snapshot=False) as db:
-                edges, last = graph.after_key(db, kinds, access, last, batch)
+                edges, last = edge_rows.after_key(db, kinds, access, last, batch)
             if edges:
                 yield edges
 
@@ -185,7 +184,7 @@ class Tables(KeyTable):
         return None if profile is None else profile.signature
 
     def profiles(self) -> list[ProfileStatus]:
-        return self._tables.read(dense.profiles)
+        return self._tables.read(sql_vectors.profiles)
 
     def vectors(
         self, memory_ids: Sequence[str], signature: Signature, *, access: Access
@@ -194,7 +193,7 @@ class Tables(KeyTable):
         def held(db: Database) -> dict[str, NDArray[np.float32]]:
             profile = store_facts.profile(db)
             store_facts.require(profile, signature)
-            return {} if profile is None else dense.by_id(db, profile, memory_ids, access)
+            return {} if profile is None else sql_vectors.by_id(db, profile, memory_ids, access)
 
         return self._tables.read(held)
 
@@ -208,12 +207,12 @@ class Tables(KeyTable):
         return self._tables.read(missing, snapshot=False)
 
     def put_vectors(self, embedded: Mapping[str, Embedded], *, coming: Signature | None = None) -> int:
-        return self._tables.written(lambda db: dense.put_by_id(db, embedded, coming))
+        return self._tables.written(lambda db: sql_vectors.put_by_id(db, embedded, coming))
 
     def adopt(self, signature: Signature) -> bool:
 
         def put_in_use(db: Database) -> bool:
-            if not dense.adopt(db, signature):
+            if not sql_vectors.adopt(db, signature):
                 return False
             self._put_out_of_use(db)
             return True
@@ -226,12 +225,12 @@ class Tables(KeyTable):
         return True
 
     def drop_vectors(self, signature: Signature) -> None:
-        while self._tables.written(lambda db: dense.drop_some(db, signature)):
+        while self._tables.written(lambda db: sql_vectors.drop_some(db, signature)):
             pass
         self._drop_unkept()
 
     def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
-        return self._tables.written(lambda db: reviews.put_by_id(db, strengths, after))
+        return self._tables.written(lambda db: strength_rows.put_by_id(db, strengths, after))
 
     def rebuild_words(self) -> int:
         """The slow part is done before the write lock is taken."""
@@ -248,7 +247,7 @@ class Tables(KeyTable):
 
     def _drop_unkept(self) -> None:
         """Remove vectors of abandoned profiles, some in each transaction."""
-        while self._tables.written(dense.drop_unkept):
+        while self._tables.written(sql_vectors.drop_unkept):
             pass
 
     def _words_are_current(self) -> bool:
@@ -259,14 +258,14 @@ class Tables(KeyTable):
         self,
         db: Database,
         node: str,
-        steps: Sequence[committing.Step],
+        steps: Sequence[Step],
         changes: Sequence[Change],
         access: Access,
         claim: Claim | None,
     ) -> list[LogEvent]:
         if claim is not None:
             store_facts.claim(db, claim)
-        work = committing.PendingCommit.begin(db, node, changes, access, self._surfaces)
+        work = PendingCommit.begin(db, node, changes, access, self._surfaces)
         for step in steps:
             work.apply(step)
         events = work.write(db)

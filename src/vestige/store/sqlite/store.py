@@ -14,7 +14,7 @@ from vestige.store.contract.changes import Change, Claim, Forget
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Trouble, file_software
 from vestige.store.merge.histories import Absorbed, EntityHistory
-from vestige.store.sql import commit as committing
+from vestige.store.sql.commit import analyse
 from vestige.store.sql.database import Database
 from vestige.store.sql.merge import absorb
 from vestige.store.sql.tables import Tables
@@ -108,7 +108,7 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         claim: Claim | None = None,
         patience_seconds: float | None = None,
     ) -> list[LogEvent]:
-        steps = [committing.analyse(change) for change in changes]
+        steps = [analyse(change) for change in changes]
         with self._connections.writing(patience_seconds) as db:
             identity.require_in_place(self._connections.path, self._file)
             # A process that opened the file after us may have given it a new node.

@@ -33,7 +33,7 @@ Part = Callable[[ServerContext], Sequence[BaseRoute]]
 PARTS: tuple[Part, ...] = (rest.routes, endpoint.routes, endpoints.routes)
 
 
-def build(context: ServerContext, auth: Auth, parts: Sequence[Part] = PARTS) -> ASGIApp:
+def build_app(context: ServerContext, auth: Auth, parts: Sequence[Part] = PARTS) -> ASGIApp:
     counted = metrics.Metrics()
     inside = Starlette(
         routes=routes(context, auth, counted, parts),

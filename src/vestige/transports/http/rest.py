@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_snake
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
-from starlette.routing import Route as Address
+from starlette.routing import Route as StarletteRoute
 from starlette.types import Receive, Scope, Send
 
 from vestige.core.caller import Invocation
@@ -75,7 +75,10 @@ def description_routes(
                 made.append(await run_in_thread(context, described))
         return Response(made[0], media_type=JSON)
 
-    return [Address(DOCUMENT, answer), *(Address(path, _fixed(*file)) for path, file in FILES.items())]
+    return [
+        StarletteRoute(DOCUMENT, answer),
+        *(StarletteRoute(path, _fixed(*file)) for path, file in FILES.items()),
+    ]
 
 
 def _fixed(name: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:
@@ -93,7 +96,10 @@ def routes(context: ServerContext) -> list[BaseRoute]:
         routes_here[route.path].append(route)
     return [
         *description_routes(context),
-        *(Address(PREFIX + path, _Resource(context, several)) for path, several in routes_here.items()),
+        *(
+            StarletteRoute(PREFIX + path, _Resource(context, several))
+            for path, several in routes_here.items()
+        ),
     ]
 
 

@@ -24,7 +24,7 @@ from vestige.core.errors import ConfigError, Conflict
 from vestige.engine.context import Engine
 from vestige.operations.registry.groups import registry
 from vestige.settings.settings import Settings
-from vestige.transports.http import app as asgi
+from vestige.transports.http.app import build_app
 from vestige.transports.http.auth.addresses import Bind, bind_of, bracketed, is_loopback
 from vestige.transports.http.auth.cookies import secret_of
 from vestige.transports.http.auth.gate import Auth
@@ -200,7 +200,7 @@ def serve(app: ServerApplication, opened: LimitedListener, started: Callable[[],
     )
     auth = Auth(context, secret_of(engine.settings, engine.entropy))
     config = server_config(
-        asgi.build(context, auth),
+        build_app(context, auth),
         engine.settings,
         connections,
         ws="websockets-sansio",

@@ -54,7 +54,7 @@ def _prompt_arguments(prompt: Message, arguments: object) -> dict[str, str]:
 
 # -- The parts of the lists that a client may use, by its permissions. Pure.
 
-EVERYTHING = "everything"
+WHOLE_STORE = "everything"
 """Required, besides a permission, by operations on the whole store."""
 
 

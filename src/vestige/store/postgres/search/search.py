@@ -15,7 +15,7 @@ from vestige.store.contract.answers import IndexStatus, Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
 from vestige.store.postgres.connection import PostgresConnections
 from vestige.store.postgres.search import changes_since, hnsw, signals, words
-from vestige.store.postgres.search import vectors as dense
+from vestige.store.postgres.search import vectors as pg_vectors
 from vestige.store.postgres.search.cache import Edition, Shelf
 from vestige.store.postgres.search.changes_since import ChangesSince, Space
 from vestige.store.postgres.search.hnsw import HnswUpkeep
@@ -24,7 +24,7 @@ from vestige.store.postgres.search.vectors import Query
 from vestige.store.sql.database import Database
 from vestige.store.sql.rows import history, store_facts
 from vestige.store.sql.search import pool
-from vestige.store.sql.search import vectors as tokens
+from vestige.store.sql.search import vectors as sql_vectors
 from vestige.store.sql.search.pool import Lexical, Mask, SoughtTerms
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sql.search.vectors import Closest, check_queries
@@ -40,7 +40,7 @@ def gather(
     """The candidates of all arms that are allowed, with every signal."""
     directory = held.directory
     arms = _arms(db, held, news, query, probe, news.passing.mask(directory.size))
-    beside = tokens.around(directory, arms.keys)
+    beside = sql_vectors.around(directory, arms.keys)
     found = signals.read(db, held.tokens, query, probe.literals, arms.keys, beside)
     ordered = pool.signals_of(directory, found.traits)
     if query is None:
@@ -48,8 +48,8 @@ def gather(
         closest = Closest.none(len(ordered.keys), 0 if probe.vector is None else len(probe.vector))
     else:
         dimension = query.space.profile.signature.dimension
-        sketch = tokens.sketch(dimension, tokens.around(directory, ordered.keys), found.entries)
-        closest = dense.closest(ordered.keys, found.pieces, query.vector)
+        sketch = sql_vectors.sketch(dimension, sql_vectors.around(directory, ordered.keys), found.entries)
+        closest = pg_vectors.closest(ordered.keys, found.pieces, query.vector)
     return pool.pool(
         directory,
         probe,
@@ -70,13 +70,13 @@ def _arms(
     common, terms = _looked_up(sought, directory, probe.postings, news)
     parts = [*words.postings(terms)]
     parts += words.arm(probe.literals, news.common, directory, news.passing, mask)
-    most, pieces = pool.most_near(probe, directory), dense.pieces_wanted(probe.per_arm)
+    most, pieces = pool.most_near(probe, directory), pg_vectors.pieces_wanted(probe.per_arm)
     if query is not None and most:
-        parts.append(dense.arm(query, news.passing, most, pieces=pieces))
+        parts.append(pg_vectors.arm(query, news.passing, most, pieces=pieces))
     answers = list(together(db, parts))
-    close = dense.found(answers, pieces=pieces)
+    close = pg_vectors.found(answers, pieces=pieces)
     if query is not None and close.incomplete:
-        close = dense.found(together(db, [dense.scanned(query, news.passing, most)]), pieces=pieces)
+        close = pg_vectors.found(together(db, [pg_vectors.scanned(query, news.passing, most)]), pieces=pieces)
     near, nearby = pool.nearest(names.of, close.keys, close.scores, probe, directory, sampled=close.sampled)
     literal = words.best(names.of, words.held(probe.literals, answers), probe.per_arm)
     found = pool.score(
@@ -141,7 +141,7 @@ class PostgresSearch:
                 queries = check_queries(vectors, signature)
                 if seen.space is None:
                     return [[] for _ in queries]
-                return dense.nearest(db, seen.space, queries, seen.passing, most)
+                return pg_vectors.nearest(db, seen.space, queries, seen.passing, most)
 
         return self._connections.repeated(look)
 
@@ -154,7 +154,7 @@ class PostgresSearch:
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
         non_negative(probe.per_arm)
         terms = dict.fromkeys((*SoughtTerms.of(probe.terms).indexable, *words.terms_of(probe.literals)))
-        pieces = dense.pieces_wanted(probe.per_arm)
+        pieces = pg_vectors.pieces_wanted(probe.per_arm)
 
         def look() -> CandidatePool:
             with self._looking(tuple(terms), probe.where, access, pieces=pieces) as (db, held, seen):
@@ -181,7 +181,7 @@ class PostgresSearch:
         where: Filter = ANYTHING,
         access: Access = EVERYTHING,
         *,
-        pieces: int = dense.LEAST_PIECES,
+        pieces: int = pg_vectors.LEAST_PIECES,
         snapshot: bool = True,
     ) -> Iterator[tuple[Database, Edition, ChangesSince]]:
         """A snapshot of the store, the cache of the same moment, and the result of the first statement. A

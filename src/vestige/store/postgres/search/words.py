@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import orjson
 
-from vestige.cognition.query import literals as verbatim
-from vestige.cognition.query.literals import literal_terms
+from vestige.cognition.query.literals import COMMON, count_held, literal_terms
 from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
 from vestige.store.postgres.search.changes_since import Passing
 from vestige.store.postgres.search.statement import Answer, SqlPart
@@ -265,7 +264,7 @@ def count_in(literals: Sequence[str], text: str, terms: str) -> int:
     """The number of literals in a memory, from its row in JSON and its terms."""
     columns = orjson.loads(text)
     memory = memories.from_row([columns[name] for name in memories.COLUMNS])
-    return verbatim.held(literals, memory, frozenset(terms.split(" ")))
+    return count_held(literals, memory, frozenset(terms.split(" ")))
 
 
 def best(ids_of: Ids, counted: Mapping[int, int], limit: int) -> Integers:
@@ -286,10 +285,7 @@ def _candidates(literal: str, common: Mapping[str, Frequency], passing: Passing)
         rarest, *others = sorted(terms, key=lambda term: (common[term].memories, term))
         yield SqlPart(
             sql=WITH_ALL_TERMS.format(passing=let.sql),
-            params=(
-                *(rarest, listed(others), len(others), EVERYWHERE, EVERYWHERE),
-                *(*let.params, verbatim.COMMON),
-            ),
+            params=(*(rarest, listed(others), len(others), EVERYWHERE, EVERYWHERE), *(*let.params, COMMON)),
         )
 
 
@@ -298,5 +294,5 @@ def _sourced(literals: Iterable[str], directory: Directory, mask: Mask | None) -
     found = [directory.of_source(source_hash(one.strip())) for one in literals]
     if mask is not None:
         found = [keys[mask[keys]] for keys in found]
-    few = [keys for keys in found if len(keys) <= verbatim.COMMON]
+    few = [keys for keys in found if len(keys) <= COMMON]
     return SqlPart(sql=GIVEN, params=(sent_keys(np.concatenate((NO_KEYS, *few))),))

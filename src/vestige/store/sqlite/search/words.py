@@ -6,8 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from vestige.cognition.query import literals as verbatim
-from vestige.cognition.query.literals import literal_terms
+from vestige.cognition.query.literals import COMMON, count_held, literal_terms
 from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
 from vestige.cognition.text.analyser import searchable
 from vestige.core.models import Memory
@@ -185,7 +184,7 @@ def count(db: sqlite3.Connection, literals: Sequence[str], keys: Integers) -> In
     if not literals or not len(keys):
         return np.zeros(len(keys), dtype=np.int64)
     distinct = list(dict.fromkeys(literals))
-    held = {key: verbatim.held(distinct, memory, terms) for key, terms, memory in _texts(db, keys)}
+    held = {key: count_held(distinct, memory, terms) for key, terms, memory in _texts(db, keys)}
     return np.array([held.get(key, 0) for key in keys.tolist()], dtype=np.int64)
 
 
@@ -202,7 +201,7 @@ def _candidates(
     found.append(directory.of_source(source_hash(plain)))
     if allowed is not None:
         found = [keys[allowed[keys]] for keys in found]
-    return np.concatenate([keys for keys in found if len(keys) <= verbatim.COMMON] or [pool.NO_KEYS])
+    return np.concatenate([keys for keys in found if len(keys) <= COMMON] or [pool.NO_KEYS])
 
 
 def _with_all_terms(db: sqlite3.Connection, terms: Sequence[str]) -> Integers:

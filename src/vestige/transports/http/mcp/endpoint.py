@@ -48,12 +48,11 @@ from vestige.transports.http.mcp.headers import (
 )
 from vestige.transports.http.mcp.sessions import McpSession, Sessions
 from vestige.transports.http.mcp.streams import Outgoing, answer, first_of, stream
-from vestige.transports.mcp import catalog as allowed
-from vestige.transports.mcp.catalog import Catalog, packaged_data
+from vestige.transports.mcp.catalog import WHOLE_STORE, Catalog, packaged_data
 from vestige.transports.mcp.protocol import jsonrpc, versions
 from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.jsonrpc import Message, ProtocolError, RequestId, as_id, as_object
-from vestige.transports.mcp.protocol.messages import Send as Sending
+from vestige.transports.mcp.protocol.messages import Send as SendAction
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +100,7 @@ def catalogs(context: ServerContext, data: Message) -> Callable[[Caller], Catalo
     def of(caller: Caller) -> Catalog:
         granted = caller.permissions
         if caller.access == EVERYTHING:
-            granted |= {allowed.EVERYTHING}
+            granted |= {WHOLE_STORE}
         if granted not in made:  # few, whatever the number of callers
             made[granted] = Catalog(data, profile, instructions, granted)
         return made[granted]
@@ -229,7 +228,9 @@ class Endpoint:
 
     async def _greet(self, request: Request, send: Send, message: object, size: int) -> None:
         connection = self._connection(request, stateless=False)
-        replies = [action.message for action in connection.take(message, size) if isinstance(action, Sending)]
+        replies = [
+            action.message for action in connection.take(message, size) if isinstance(action, SendAction)
+        ]
         if not connection.greeted:
             await answer(send, BAD_REQUEST, replies[0])
             return
