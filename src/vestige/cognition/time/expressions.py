@@ -204,7 +204,7 @@ class Basis(enum.StrEnum):
     """What an expression is relative to: the calendar, the calendar without a year (a guess: the latest one
     that fits), or now."""
 
-    CALENDAR = "calendar_period"
+    CALENDAR = "calendar"
     GUESSED_YEAR = "guessed year"
     NOW = "now"
 

@@ -9,7 +9,8 @@ from math import isnan, nan
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.cognition.query.literals import COMMON, count_held, literal_terms, names
+from vestige.cognition.query import literals as query_literals
+from vestige.cognition.query.literals import count_held, literal_terms, names
 from vestige.cognition.ranking import bm25
 from vestige.cognition.ranking.bm25 import Frequency, mass
 from vestige.cognition.ranking.stages import traits_of
@@ -274,7 +275,7 @@ def _literal(
         sourced = [held for held in passing if held.memory.source == literal.strip()]
         found |= {held.memory.id for held in passing if names(literal, held.memory.id, None)}
         for several in (worded, sourced):
-            if len(several) <= COMMON:
+            if len(several) <= query_literals.COMMON:
                 found |= {held.memory.id for held in several if _held_literals(held, [literal])}
     return frozenset(sorted(found, key=lambda name: (-held_literals[name], name))[: probe.per_arm])
 

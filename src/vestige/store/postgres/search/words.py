@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import orjson
 
-from vestige.cognition.query.literals import COMMON, count_held, literal_terms
+from vestige.cognition.query import literals as query_literals
+from vestige.cognition.query.literals import count_held, literal_terms
 from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
 from vestige.store.postgres.search.changes_since import Passing
 from vestige.store.postgres.search.statement import Answer, SqlPart
@@ -285,7 +286,15 @@ def _candidates(literal: str, common: Mapping[str, Frequency], passing: Passing)
         rarest, *others = sorted(terms, key=lambda term: (common[term].memories, term))
         yield SqlPart(
             sql=WITH_ALL_TERMS.format(passing=let.sql),
-            params=(*(rarest, listed(others), len(others), EVERYWHERE, EVERYWHERE), *(*let.params, COMMON)),
+            params=(
+                rarest,
+                listed(others),
+                len(others),
+                EVERYWHERE,
+                EVERYWHERE,
+                *let.params,
+                query_literals.COMMON,
+            ),
         )
 
 
@@ -294,5 +303,5 @@ def _sourced(literals: Iterable[str], directory: Directory, mask: Mask | None) -
     found = [directory.of_source(source_hash(one.strip())) for one in literals]
     if mask is not None:
         found = [keys[mask[keys]] for keys in found]
-    few = [keys for keys in found if len(keys) <= COMMON]
+    few = [keys for keys in found if len(keys) <= query_literals.COMMON]
     return SqlPart(sql=GIVEN, params=(sent_keys(np.concatenate((NO_KEYS, *few))),))

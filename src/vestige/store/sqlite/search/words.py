@@ -6,7 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from vestige.cognition.query.literals import COMMON, count_held, literal_terms
+from vestige.cognition.query import literals as query_literals
+from vestige.cognition.query.literals import count_held, literal_terms
 from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
 from vestige.cognition.text.analyser import searchable
 from vestige.core.models import Memory
@@ -201,7 +202,7 @@ def _candidates(
     found.append(directory.of_source(source_hash(plain)))
     if allowed is not None:
         found = [keys[allowed[keys]] for keys in found]
-    return np.concatenate([keys for keys in found if len(keys) <= COMMON] or [pool.NO_KEYS])
+    return np.concatenate([keys for keys in found if len(keys) <= query_literals.COMMON] or [pool.NO_KEYS])
 
 
 def _with_all_terms(db: sqlite3.Connection, terms: Sequence[str]) -> Integers:
