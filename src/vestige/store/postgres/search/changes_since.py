@@ -10,13 +10,13 @@ import orjson
 from vestige.cognition.ranking.bm25 import Frequency, Integers
 from vestige.embed.protocol import Signature
 from vestige.store.postgres.search import words
-from vestige.store.postgres.search.statement import SqlPart
-from vestige.store.postgres.server.values import integers, sent_keys
+from vestige.store.postgres.search.statement import Passing, SqlPart
+from vestige.store.postgres.server.values import integers
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import SqlConditions
 from vestige.store.sql.rows import memories
 from vestige.store.sql.rows.store_facts import Profile
-from vestige.store.sql.search.pool import NO_KEYS, Mask
+from vestige.store.sql.search.pool import NO_KEYS
 from vestige.store.sql.search.threads import COLUMNS
 from vestige.store.sql.search.vectors import Version
 
@@ -74,34 +74,6 @@ class Space:
     def version(self) -> Version:
         """The version by which a cache knows that its entries are valid."""
         return self.profile.id, self.deaths
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passing:
-    """The memories that pass a filter: these keys (None: all), without those that are left out."""
-
-    keys: Integers | None
-    left_out: Integers
-
-    def mask(self, size: int) -> Mask | None:
-        """A mask by key of those that pass, below `size`; None when all do. A key beyond has lost its row of
-        `places`, which is for the doctor to repair."""
-        if self.keys is None and not len(self.left_out):
-            return None
-        mask = np.full(size, self.keys is None, dtype=np.bool_)
-        if self.keys is not None:
-            mask[self.keys[self.keys < size]] = True
-        mask[self.left_out[self.left_out < size]] = False
-        return mask
-
-    def condition(self, column: str) -> SqlPart:
-        """The condition that a column is a key which passes."""
-        if self.keys is not None:
-            kept = np.setdiff1d(self.keys, self.left_out) if len(self.left_out) else self.keys
-            return SqlPart(sql=f"{column} = ANY(?::bigint[])", params=(sent_keys(kept),))
-        if len(self.left_out):
-            return SqlPart(sql=f"{column} <> ALL(?::bigint[])", params=(sent_keys(self.left_out),))
-        return SqlPart(sql="TRUE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,8 @@ from vestige.cognition.ranking.bm25 import Floats, Integers
 from vestige.core.candidates import Vectors
 from vestige.core.models import MAX_INTEGER
 from vestige.store.contract.answers import Scored
-from vestige.store.postgres.search.changes_since import Passing, Space
-from vestige.store.postgres.search.statement import Answer, SqlPart
+from vestige.store.postgres.search.changes_since import Space
+from vestige.store.postgres.search.statement import Answer, Passing, SqlPart
 from vestige.store.postgres.server.values import floats, integers
 from vestige.store.sql.database import Database, Row
 from vestige.store.sql.filters import vector_bytes

@@ -10,8 +10,7 @@ import orjson
 from vestige.cognition.query import literals as query_literals
 from vestige.cognition.query.literals import count_held, literal_terms
 from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
-from vestige.store.postgres.search.changes_since import Passing
-from vestige.store.postgres.search.statement import Answer, SqlPart
+from vestige.store.postgres.search.statement import Answer, Passing, SqlPart
 from vestige.store.postgres.server.values import integers, sent_keys
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import SqlList, listed
