@@ -24,7 +24,7 @@ class Clock:
     rng: random.Random
 
 
-# -- Ids: UUID version 7, in order of creation even within a millisecond.
+# -- Ids: UUID version 7, in order of creation even within a millisecond
 
 UUID_COUNTER_BITS = 18
 UUID_RANDOM_BITS = 56
@@ -61,7 +61,7 @@ class Uuid7:
             return str(UUID(int=value | 0b10 << 62 | low << 56 | self._rng.getrandbits(UUID_RANDOM_BITS)))
 
 
-# -- The hybrid logical clock (Kulkarni et al. 2014): milliseconds, and a count that keeps them apart.
+# -- The hybrid logical clock (Kulkarni et al. 2014): milliseconds, and a count that keeps them apart
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)

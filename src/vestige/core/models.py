@@ -16,7 +16,7 @@ import orjson
 
 from vestige.core.errors import InvalidInput, TooLarge
 
-# -- Checks of values before they are stored; errors state the problem and what to do.
+# -- Checks of values before they are stored; errors state the problem and what to do
 
 MAX_CONTENT_BYTES = 1_000_000
 MAX_LABEL_CHARS = 1_000
@@ -147,7 +147,7 @@ def utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-# -- memories and what belongs to them
+# -- Memories and what belongs to them
 
 MAX_TAGS = 100
 ROOT_SCOPE = "/"

@@ -102,7 +102,7 @@ class Call:
             )
 
 
-# -- The access of the caller behind an event, so that reactions never exceed it ------------------------
+# -- The access of the caller behind an event, so that reactions never exceed it
 
 _CAUSE_ACCESS: ContextVar[Access] = ContextVar("cause_access", default=EVERYTHING)
 
@@ -122,7 +122,7 @@ def access_of_cause() -> Access:
     return _CAUSE_ACCESS.get()
 
 
-# -- What a caller with limited access may see and write -------------------------------------------------
+# -- What a caller with limited access may see and write
 
 
 def inaccessible_ids(call: Call, memory_ids: Iterable[str]) -> set[str]:

@@ -299,7 +299,7 @@ def _order(intention: Intention, now: datetime) -> tuple[int, datetime, int, str
     return group, then or intention.created_at, -intention.priority_at(now), intention.id
 
 
-# -- Documents -----------------------------------------------------------------------------------
+# -- Intentions as documents
 
 
 def _intention(document: Document) -> Intention:

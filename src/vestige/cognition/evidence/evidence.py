@@ -267,7 +267,7 @@ def _roles(
     return dict(sorted(roles.items(), key=lambda item: order.index(item[1])))
 
 
-# -- How something came to be as it is: every text it has had, in the order of time, with what changed.
+# -- How something came to be as it is: every text it has had, in the order of time, with what changed
 
 MOST_STEPS = 15
 _ORDER = (Role.PRIMARY, Role.SUPERSEDED, Role.CONTRADICTING, Role.SUPPORTING, Role.RELATED)

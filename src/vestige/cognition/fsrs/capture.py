@@ -84,7 +84,7 @@ def bounded(offered: Iterable[tuple[str, float]], held: Mapping[str, float]) -> 
     return {memory_id: amount for memory_id, amount in left.items() if amount >= LEAST}
 
 
-# -- reconsolidation ----------------------------------------------------------------------------
+# -- Reconsolidation
 
 LABILE = timedelta(minutes=5)  # How long after its recall a memory is labile.
 MOST_CORRECTIONS = 10

@@ -13,7 +13,7 @@ from typing import Literal
 
 from vestige.cognition.intentions import triggers
 
-# -- priority -----------------------------------------------------------------------------------
+# -- Priority
 
 NEAR = timedelta(hours=24)
 CLOSE = timedelta(hours=1)
@@ -36,7 +36,7 @@ def in_force(priority: Priority, deadline: datetime | None, now: datetime) -> Pr
     return Priority(min(raised, Priority.CRITICAL))
 
 
-# -- intentions ---------------------------------------------------------------------------------
+# -- Intentions
 
 REMINDERS = 5  # The limit of reminders of one intention.
 APART = timedelta(minutes=30)
@@ -204,7 +204,7 @@ def _due(intention: Intention, situation: triggers.TriggerSituation) -> tuple[da
     return max(one.at or situation.now for one in holding), sum(one.times for one in holding)
 
 
-# -- changes ------------------------------------------------------------------------------------
+# -- Changes of an intention
 
 
 def completed(intention: Intention, now: datetime) -> Intention:

@@ -181,7 +181,7 @@ def next_time(trigger: Trigger, after: datetime) -> datetime | None:
             return None
 
 
-# -- contexts ------------------------------------------------------------------------------------
+# -- Context triggers
 
 
 def in_context(context: ContextTrigger, situation: TriggerSituation) -> bool:

@@ -102,7 +102,7 @@ def _judged(text: str, start: int, end: int) -> Iterator[Literal]:
         yield Literal(text=token, start=start, end=end, plain=True)
 
 
-# -- whether a memory holds a literal -------------------------------------------------------------
+# -- Whether a memory holds a literal
 
 COMMON = 2_000  # A literal that more than this many of the findable memories may hold finds none by itself.
 _JOINTS = re.compile(r"[-._/\\:@&]+")
@@ -158,7 +158,7 @@ def _stands_in(literal: str, texts: Iterable[str]) -> bool:
     return any(sought in text for text in texts)
 
 
-# -- Particulars of a query: names, numbered things and days that it mentions without quoting them.
+# -- Particulars of a query: names, numbered things and days that it mentions without quoting them
 
 MOST = 8  # The limit of particulars of one query.
 LEAST_SHORT = 3  # The least number of letters of a short form of a name.

@@ -197,8 +197,7 @@ def share_of_best(scores: Floats) -> Floats:
     return np.asarray(np.maximum(scores, 0.0) / best)
 
 
-# -- The confidence of an answer: the chance that the store holds what was asked for, by how well the best
-# hits match.
+# -- Confidence of an answer: the chance that the store holds what was asked for
 
 FEW = 5  # The number of hits among which the best share of the query is looked for.
 LITERAL = 0.95  # The least confidence in a hit that holds all literals …

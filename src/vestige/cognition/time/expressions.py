@@ -15,7 +15,7 @@ from functools import partial
 from vestige.cognition.time import calendar
 from vestige.cognition.time.calendar import MONTHS, SEASONS, WEEKDAYS, Period
 
-# -- periods ------------------------------------------------------------------------------------
+# -- Readers: the period of a matched expression
 
 COUNTS = {
     "a couple of": (2, 2), "couple of": (2, 2), "a few": (2, 5), "few": (2, 5), "several": (2, 5),
@@ -154,7 +154,7 @@ def year(match: re.Match[str], now: datetime, latest: date) -> Period:
     return calendar.year(int(match["year"]))
 
 
-# -- steps ---------------------------------------------------------------------------------------
+# -- Steps of days, weeks, months and years
 
 _STEPS = {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0, "next": 1, "coming": 1}
 
@@ -195,7 +195,7 @@ def moved(today: date, unit: str, steps: int) -> date:
     return min(month.start.date() + timedelta(days=today.day - 1), month.end.date() - timedelta(days=1))
 
 
-# -- expressions --------------------------------------------------------------------------------
+# -- Expressions
 
 Reader = Callable[[re.Match[str], datetime, date], Period]
 
@@ -253,7 +253,7 @@ def _basis(read: Reader, groups: dict[str, str | None]) -> Basis:
     return Basis.GUESSED_YEAR if yearless and not groups.get("which") else Basis.NOW
 
 
-# -- words ---------------------------------------------------------------------------------------
+# -- Words of numbers, weekdays and months
 
 COUNT = rf"(?P<count>[0-9]{{1,4}}|{'|'.join(COUNTS)})"
 _UNIT = r"(?P<unit>minute|hour|day|week|month|quarter|year)s?\b"
@@ -266,7 +266,7 @@ _DAY = r"(?P<day>[0-9]{1,2})(?P<ordinal>st|[nr]d|th)?"
 _NOT_OF = r"(?!\s+of\b)"
 
 
-# -- what is meant -------------------------------------------------------------------------------
+# -- Checks that words are meant as a time
 
 _VERBS = frozenset({"may", "march"})
 _NAMES = frozenset({"jan", "april", "may", "june", "august"})
@@ -338,7 +338,7 @@ def _is_no_version(match: re.Match[str]) -> bool:
     return _previous(match) not in _VERSIONED and not _IS_VERSION.match(match.string, match.end())
 
 
-# -- forms ---------------------------------------------------------------------------------------
+# -- Patterns of expressions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

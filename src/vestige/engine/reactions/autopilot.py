@@ -37,7 +37,7 @@ from vestige.settings.settings import Settings
 logger = logging.getLogger(__name__)
 
 
-# -- The worker: a thread that runs jobs one at a time, and chores while it is idle -----------------------
+# -- The worker: a thread that runs jobs one at a time, and chores while it is idle
 
 MOST_WAITING = 10_000
 """The most jobs in the queue. Beyond it the oldest are dropped: a late reaction is worth less than memory."""
@@ -263,7 +263,7 @@ def _obstacle(error: StoreError) -> str:
     return error.message if isinstance(error, StoreBusy) else (type(error).__doc__ or "")
 
 
-# -- The autopilot: which event triggers which reaction --------------------------------------------------
+# -- The autopilot: which event triggers which reaction
 
 CLOSE_SECONDS = 0.5
 """How long a process that ends may run waiting reactions."""

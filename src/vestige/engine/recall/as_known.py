@@ -196,7 +196,7 @@ def _matched(asked: Asked, meaning: _WordingVectors, pool: CandidatePool) -> Mat
     return by_form(pool, *match_text(asked.text, query, pool, pool.sketch, WRITTEN_STOP_SHARE, STOP_SHARE))
 
 
-# -- The event log, and earlier versions of memories ---------------------------------------------------
+# -- The event log, and earlier versions of memories
 
 PAGE = 5_000
 

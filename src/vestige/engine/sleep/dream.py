@@ -232,7 +232,7 @@ def _announce(call: Call, dreamed: Dreamed) -> None:
     )
 
 
-# -- Storing what was found ------------------------------------------------------------------------------
+# -- Storing what was found
 
 
 def _commit(call: Call, found: DreamFindings) -> Dreamed:

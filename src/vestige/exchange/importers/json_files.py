@@ -84,7 +84,7 @@ def _from_answer(part: object, path: Path) -> Iterator[object]:
         yield UnreadRecords(kind=MEMORY, place="an answer", reason="the text of an answer is not JSON")
 
 
-# -- Lines; a broken one is skipped.
+# -- Lines; a broken one is skipped
 
 MAX_LINE_BYTES = 16_000_000
 

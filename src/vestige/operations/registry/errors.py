@@ -11,7 +11,7 @@ from vestige.core.errors import InvalidInput, TooLarge, UnknownArgument, Vestige
 from vestige.core.nearest import nearest_name
 from vestige.settings.schema_words import in_words
 
-# -- Allowed values in words: the hint of every argument error.
+# -- Allowed values in words: the hint of every argument error
 
 
 def allowed(model: type[BaseModel], where: Sequence[int | str]) -> str | None:

@@ -122,7 +122,7 @@ def _plain(schema: Any, definitions: Mapping[str, Any]) -> Any:
     }
 
 
-# -- Schemas of arguments and answers as they are on the wire.
+# -- Schemas of arguments and answers as they are on the wire
 
 TIME: Schema = {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]}
 """A time in an argument. In an answer it is always a date with a time."""

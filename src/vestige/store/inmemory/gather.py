@@ -36,7 +36,7 @@ from vestige.store.inmemory.profiles import require_signature
 from vestige.store.inmemory.search import Neighbours, Thread, closest, neighbours, threads
 from vestige.store.inmemory.state import MemoryEntry, PublishedState, StoreState
 
-# -- BM25 at the three levels of the contract, by counting everything.
+# -- BM25 at the three levels of the contract, by counting everything
 
 K1 = 1.2
 B = 0.75

@@ -72,7 +72,7 @@ def absorb(state: StoreState, histories: Sequence[EntityHistory], node: str, acc
     return plan.absorbed()
 
 
-# -- export -------------------------------------------------------------------------------------------
+# -- Export of histories
 
 
 def _story(state: StoreState) -> Story:
@@ -141,7 +141,7 @@ def _is_exported(
     return all(memory_id in chosen for memory_id in cites) and (where is None or bool(cites))
 
 
-# -- merge -----------------------------------------------------------------------------------------
+# -- Merge of histories
 
 
 def _mine(state: StoreState, given: Iterable[Key], arriving: Container[str]) -> dict[Key, EntityHistory]:

@@ -115,7 +115,7 @@ def _remembered(held: MemoryEntry, where: Filter) -> bool:
     return where.max_retention is None or retention <= where.max_retention
 
 
-# -- Which memories follow each other: threads and neighbours, straight from the contract.
+# -- Which memories follow each other: threads and neighbours, straight from the contract
 
 Thread = tuple[MemoryEntry, ...]
 Neighbours = dict[str, tuple[str | None, str | None]]

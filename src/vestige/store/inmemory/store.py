@@ -61,7 +61,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
     def read_only(self) -> bool:
         return False
 
-    # -- canonical writes ------------------------------------------------------------------------
+    # -- Canonical writes
 
     def commit(
         self,
@@ -84,7 +84,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
                 state.claims[claim.key] = (claim, touched)
         return [_handed_out(event) for event in applied if event is not None]
 
-    # -- the whole -------------------------------------------------------------------------------
+    # -- Histories: export and merge
 
     def histories(
         self, where: Filter | None = None, *, access: Access, vectors: bool = False, batch: int = 500
@@ -98,7 +98,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         with self._writing() as state:
             return merge.absorb(state, histories, self._node, access)
 
-    # -- reading ---------------------------------------------------------------------------------
+    # -- Reading
 
     def get_many(self, memory_ids: Sequence[str], *, access: Access) -> list[Record]:
         state = self._state()
@@ -254,7 +254,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
             if any(asked in one.fingerprints for one in here)
         }
 
-    # -- derived data ----------------------------------------------------------------------------
+    # -- Derived data
 
     def signature(self) -> Signature | None:
         return self._state().signature
@@ -302,7 +302,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
     def rebuild_index(self) -> IndexStatus:
         return self.index_status()
 
-    # -- care ------------------------------------------------------------------------------------
+    # -- Care: backup, check and repair
 
     def backup(self, destination: Path) -> None:
         self._state()

@@ -34,7 +34,7 @@ from vestige.store.merge.histories import (
 )
 from vestige.store.merge.strength_log import EVIDENCE, FOLDED_FROM, sighting, w20_of
 
-# -- Validation: a history that contradicts itself is refused before anything is written.
+# -- Validation: a history that contradicts itself is refused before anything is written
 
 
 def check(history: EntityHistory) -> None:
@@ -186,7 +186,7 @@ def _refused(history: EntityHistory, why: str) -> InvalidInput:
     )
 
 
-# -- planning
+# -- Plan of a merge: what each history changes
 
 EdgeKey = tuple[str, str, str]
 

@@ -31,7 +31,7 @@ from vestige.store.sql.rows.edges import EdgeKey
 from vestige.store.sql.rows.store_facts import StoreHead
 from vestige.store.sql.search import index_rows, vectors
 
-# -- Pending rows of a commit: memories, documents and edges to write or remove.
+# -- Pending rows of a commit: memories, documents and edges to write or remove
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def write_endings(db: Database, forgotten: Sequence[PendingMemory], surfaces: Su
         memories.delete(db, keys)
 
 
-# -- documents
+# -- Document rows of a commit
 
 
 @dataclass(slots=True, kw_only=True)
@@ -184,7 +184,7 @@ def _named(change: contract.Change) -> Iterable[Name]:
     return [(change.kind, change.id)] if isinstance(change, contract.Drop) else []
 
 
-# -- edges
+# -- Edge rows of a commit
 
 
 @dataclass(slots=True, kw_only=True)
@@ -223,7 +223,7 @@ def _no_edge(change: contract.Unlink) -> NotFound:
     )
 
 
-# -- commit
+# -- One commit: its changes, and the events they make
 
 UNLOGGED_FIELDS = ("revision", "updated_at")  # they change with every revision
 

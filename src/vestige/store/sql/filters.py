@@ -171,7 +171,7 @@ class RowCodec:
         return found
 
 
-# -- A `Filter` and an `Access` as SQL conditions over `memories m`, applied inside every search.
+# -- A `Filter` and an `Access` as SQL conditions over `memories m`, applied inside every search
 
 SHARES_DOMAIN = (
     "EXISTS (SELECT 1 FROM json_each(m.domains) d WHERE d.value IN (SELECT value FROM json_each(?)))"

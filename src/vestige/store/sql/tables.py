@@ -62,7 +62,7 @@ class Tables(KeyTable):
             while some := list(islice(every, batch)):
                 yield some
 
-    # -- reading ---------------------------------------------------------------------------------
+    # -- Reading
 
     def get_many(self, memory_ids: Sequence[str], *, access: Access) -> list[Record]:
         asked = dict.fromkeys(memory_ids)
@@ -176,7 +176,7 @@ class Tables(KeyTable):
         with self._tables.reading(snapshot=False) as db:
             return memories.same_text(db, fingerprints, scope, clause(Filter(valid_at=valid_at), access))
 
-    # -- derived data ----------------------------------------------------------------------------
+    # -- Derived data
 
     def signature(self) -> Signature | None:
         with self._tables.reading(snapshot=False) as db:

@@ -268,7 +268,7 @@ def _immediately(db: sqlite3.Connection, path: Path, waiting: WriterWait) -> Ite
         roll_back(db)
 
 
-# -- The plan of an upgrade.
+# -- The plan of an upgrade
 
 
 def plan(database: Path) -> Upgrade:
@@ -288,7 +288,7 @@ def plan(database: Path) -> Upgrade:
     )
 
 
-# -- Incomplete transfers into this file.
+# -- Incomplete transfers into this file
 
 HAS_RECEIPT = f"SELECT 1 FROM sqlite_master WHERE name = '{arrivals.TABLE}' AND type = 'table'"
 

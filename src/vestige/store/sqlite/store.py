@@ -98,7 +98,7 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
     def software(self) -> dict[str, str]:
         return file_software()
 
-    # -- canonical writes ------------------------------------------------------------------------
+    # -- Canonical writes
 
     def commit(
         self,
@@ -119,7 +119,7 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         self._tidy(ended=any(isinstance(change, Forget) for change in changes))
         return events
 
-    # -- the whole -------------------------------------------------------------------------------
+    # -- Merge of histories
 
     def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
         identity.require_in_place(self._connections.path, self._file)
@@ -127,7 +127,7 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         self._tidy(ended=absorbed.memories_ended > 0)
         return absorbed
 
-    # -- derived data ----------------------------------------------------------------------------
+    # -- Derived data
 
     def adopt(self, signature: Signature) -> bool:
         adopted = super().adopt(signature)
@@ -154,7 +154,7 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         """Stop using the files of other profiles: they are made again when one comes back."""
         segments.unlist_others(db)
 
-    # -- care ------------------------------------------------------------------------------------
+    # -- Care: backup, check and repair
 
     def backup(self, destination: Path) -> None:
 

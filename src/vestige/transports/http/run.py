@@ -45,7 +45,7 @@ from vestige.transports.mcp.service import ServerApplication
 logger = logging.getLogger(__name__)
 
 
-# -- Shutdown: running calls may finish, and are cancelled when the time is up.
+# -- Shutdown: running calls may finish, and are cancelled when the time is up
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class SignalledServer(uvicorn.Server):
                 signal.signal(one, handler)
 
 
-# -- Serving.
+# -- The server and its sockets
 
 STREAM_SECONDS = 0.5
 """How long WebSockets may take to close."""

@@ -29,9 +29,10 @@ from vestige.store.sql.search.pool import Lexical, Mask, SoughtTerms
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sql.search.vectors import Closest, check_queries
 
-# -- Gathering the candidates of a search in three statements: the new rows, the arms, every signal of
-# their union; in one more where the index of vectors found too few. The decisions between them are made by
-# the same functions as in SQLite.
+# -- Candidates of a search, gathered in three statements
+
+# The statements read the new rows, the arms, and every signal of their union; one more is needed where the
+# index of vectors found too few. The decisions between them are made by the same functions as in SQLite.
 
 
 def gather(

@@ -106,7 +106,7 @@ def _count(db: Database, come: Iterable[Counter[str]], gone: Iterable[Counter[st
         db.execute(FORGET, (listed(fewer),))
 
 
-# -- The lexical arm: frequencies and postings of terms, as parts of a search's statements.
+# -- The lexical arm: frequencies and postings of terms, as parts of a search's statements
 
 WORD, BEGINNING = "word", "beginning"
 
@@ -191,7 +191,7 @@ def _ranges(prefixes: Iterable[str]) -> tuple[SqlList, SqlList]:
     return listed(firsts), listed(f"{one}{LAST_CHARACTER}" for one in firsts)
 
 
-# -- The literal arm: memories that hold a text as it is. The postings find them, their text decides.
+# -- The literal arm: memories that hold a text as it is; postings find them, their text decides
 
 TEXT = "text"
 READ_BYTES = 16_000_000

@@ -53,7 +53,7 @@ def _vectors(db: Database, surfaces: Surfaces) -> None:
         db.execute(f"DELETE FROM {table} WHERE profile NOT IN {USED}")
 
 
-# -- rows made from the log ----------------------------------------------------------------------------
+# -- Rows made from the log
 
 
 def _edges(db: Database, surfaces: Surfaces) -> None:

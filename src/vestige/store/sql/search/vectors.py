@@ -19,7 +19,7 @@ from vestige.store.sql.filters import clause, listed, vector_bytes
 from vestige.store.sql.rows import store_facts
 from vestige.store.sql.search.threads import Directory
 
-# -- Token bits of memories: one row each, written and deleted with the vectors, cached for searches.
+# -- Token bits of memories: one row each, written and deleted with the vectors, cached for searches
 
 MOST_BYTES = 32 * 1024 * 1024
 """The capacity of the cache: the tokens of about 20,000 turns. It holds more only while one search needs
@@ -134,7 +134,7 @@ def sketch(dimension: int, beside: Integers, entries: Mapping[int, TokenEntry]) 
     )
 
 
-# -- vectors of memories
+# -- Vectors of memories
 
 OF_IDS = (
     "SELECT m.id, v.vector FROM memories m JOIN vectors v ON v.key = m.key"
@@ -297,7 +297,7 @@ def _remove_some(db: Database, left: store_facts.Profile) -> bool:
     return bool(some)
 
 
-# -- Exact cosines of pieces: the same numbers to the last bit, whatever database the vectors come from.
+# -- Exact cosines of pieces: the same numbers to the last bit, whatever database the vectors come from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

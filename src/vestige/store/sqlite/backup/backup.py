@@ -113,7 +113,7 @@ def _exists(destination: Path) -> InvalidInput:
     )
 
 
-# -- The proof that a copy is a store.
+# -- The proof that a copy is a store
 
 
 def immutable_connections(path: Path, waiting: WriterWait) -> SqliteConnections:

@@ -37,7 +37,7 @@ from vestige.store.sqlite.search import vectors as sqlite_vectors
 from vestige.store.sqlite.search.vector_cache import Matrix, View
 from vestige.store.sqlite.search.words import next_key
 
-# -- Gathering the candidates of a search: three arms over one snapshot, and every signal for their union.
+# -- Gathering the candidates of a search: three arms over one snapshot, and every signal for their union
 
 NO_SCORES: Floats = np.empty(0)
 TRAITS = (
@@ -138,7 +138,7 @@ def _sketch(
     return sql_vectors.sketch(profile.signature.dimension, beside, entries)
 
 
-# -- arms
+# -- Searches of the SQLite store
 
 
 def _allowed(db: sqlite3.Connection, where: Filter, access: Access) -> Mask | None:

@@ -92,7 +92,7 @@ def _levels(db: Database) -> int:
     return levels
 
 
-# -- The lexical arm: the postings of the word index, read from FTS5 and scored by `store.sql.scoring`.
+# -- The lexical arm: the postings of the word index, read from FTS5 and scored by `store.sql.search.pool`
 
 # One number per occurrence.
 OCCURRENCES = "SELECT group_concat(doc) FROM words_at WHERE {where}"
@@ -143,7 +143,7 @@ def _matching(term: str) -> tuple[str, tuple[str, ...]]:
     return "term >= ? AND term < ?", (first, first + pool.LAST_CHARACTER)
 
 
-# -- The literal arm: memories that hold a text as it is. The word index finds them, their text decides.
+# -- The literal arm: memories that hold a text as it is; the word index finds them, their text decides
 
 READ_CHARS = 16_000_000
 """The most characters read to check literals, those of short memories first; memories beyond them count as

@@ -138,7 +138,7 @@ class Endpoint:
         except ClientDisconnect:
             return
 
-    # -- methods ---------------------------------------------------------------------------------
+    # -- Methods
 
     async def _post(self, request: Request, send: Send) -> None:
         check_content_type(request.headers)
@@ -207,7 +207,7 @@ class Endpoint:
         self._sessions.end(self._asked_session(request))
         await answer(send, 204)
 
-    # -- the stateless era -----------------------------------------------------------------------
+    # -- The stateless era
 
     async def _stateless(self, request: Request, send: Send, message: object, size: int) -> None:
         fields = as_object(message) or {}
@@ -224,7 +224,7 @@ class Endpoint:
         conversation = self._conversation(self._connection(request, stateless=True))
         await self._serve(conversation, request, send, message, size, stateless=True)
 
-    # -- the handshake era -----------------------------------------------------------------------
+    # -- The handshake era
 
     async def _greet(self, request: Request, send: Send, message: object, size: int) -> None:
         connection = self._connection(request, stateless=False)
