@@ -11,7 +11,7 @@ import psycopg
 from benchmarks.scale.by_hand import PER_ARM, Integers, Wanted
 from vestige.cognition.ranking.bm25 import Frequency, affordable
 from vestige.store.contract.search import POSTINGS_BUDGET
-from vestige.store.postgres.search.vectors import reach
+from vestige.store.postgres.search.vectors import pieces_wanted
 
 SCHEMA = "vestige"
 """Where a store is unless its settings say otherwise."""
@@ -43,11 +43,11 @@ class PostgresByHand:
 
     def __init__(self, url: str, dimension: int) -> None:
         self._db: psycopg.Connection[Any] = psycopg.connect(url, autocommit=True)
-        self._db.execute(SESSION.format(reach=reach(PER_ARM)).encode())
+        self._db.execute(SESSION.format(reach=pieces_wanted(PER_ARM)).encode())
         ((profile,),) = self._rows("SELECT id FROM profiles WHERE active = 1")
         ((indexed,),) = self._rows(INDEXED)
         # An index is asked for as many as `gather` asks it for; without one all are looked at anyway.
-        self._most = reach(PER_ARM) if indexed else None
+        self._most = pieces_wanted(PER_ARM) if indexed else None
         # The numbers stand in the text: only so does the planner see that the index is of this profile.
         self._nearest = (
             f"SELECT key, vector <#> %s::vector FROM vectors WHERE profile = {int(profile)}"

@@ -38,8 +38,6 @@ MODULE = re.compile(r"(?<![\w./-])((?:[\w-]+/)*[\w-]+\.py)\b")
 LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)")
 EXAMPLES = frozenset({"src/db.py", "src/handlers.py", "src/store.py"})
 """Files of a user's project, in examples."""
-MOVED = frozenset({"src/vestige/store/sql/commit.py"})
-"""Modules that the pages already name by their next path."""
 
 
 def pages() -> list[Path]:
@@ -77,7 +75,7 @@ def broken_links(page: Path) -> Iterator[str]:
 def modules() -> frozenset[str]:
     """Every module of the project by its path, and by each end of that path."""
     paths = {path.relative_to(PROJECT) for name in FOLDERS for path in (PROJECT / name).rglob("*.py")}
-    whole = {*(path.as_posix() for path in paths), *MOVED}
+    whole = {path.as_posix() for path in paths}
     return frozenset("/".join(path.split("/")[at:]) for path in whole for at in range(path.count("/") + 1))
 
 
@@ -172,7 +170,7 @@ def test_files_that_contributors_are_sent_to_exist(name: str) -> None:
     text = (PROJECT / name).read_text(encoding="utf-8")
     paths = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`", text)
     assert paths
-    assert [path for path in paths if path not in MOVED and not (PROJECT / path).exists()] == []
+    assert [path for path in paths if not (PROJECT / path).exists()] == []
 
 
 def test_hooks_before_a_commit_use_the_environment_of_the_project_only() -> None:

@@ -43,8 +43,6 @@ BEHAVIOURS = frozenset({
 })  # fmt: skip
 """Test files that are named after a behaviour of several modules."""
 
-MOVED = frozenset({"cognition/ranking/dedupe.py"})
-"""Modules that tests already name by their next path."""
 
 DATABASES = ("sqlite", "postgres")
 
@@ -68,7 +66,6 @@ def _names(source: Path, folder: Path) -> set[str]:
     if folder.parts[:1] == ("store",) and folder.parts[1:2] and folder.parts[1] in DATABASES:
         beside.append(Path("store", "sql", *folder.parts[2:]))
     inside = {path.relative_to(source).as_posix() for one in beside for path in (source / one).rglob("*")}
-    inside |= {name for name in MOVED if Path(name).is_relative_to(folder)}
     stems = {Path(name).stem.strip("_") for name in inside if Path(name).suffix in ("", ".py")}
     return {folder.name, *stems} - {"init", "pycache", ""}
 

@@ -102,7 +102,7 @@ class App:
         """Run the reactions to all events so far."""
         self.autopilot.settle()
 
-    def exchange_news(self) -> None:
+    def exchange_events(self) -> None:
         """Exchange events with other processes that use the store."""
         self._relay.start()
 
@@ -254,7 +254,7 @@ def open_server(options: Mapping[str, Any]) -> App:
     app.embed_missing_when_ready()
     app.engine.reranker.start()
     app.autopilot.start()
-    app.exchange_news()
+    app.exchange_events()
     return app
 
 

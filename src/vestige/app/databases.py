@@ -200,7 +200,7 @@ def prepare_directory(data_dir: Path) -> None:
         ) from exc
 
 
-# -- The two ends of a transfer ---------------------------------------------------------------------------
+# -- The two ends of a transfer
 
 STATEMENT_SECONDS = 3_600.0
 """Stores are copied in small statements, but counting rows may take long."""

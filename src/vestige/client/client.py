@@ -37,7 +37,7 @@ class Client(Operations):
     ) -> None:
         if key is not None and not key.strip():
             raise ConfigError(
-                "The key is empty.", hint="Give what `vestige keys create --label NAME` shows, or none."
+                "The key is empty.", hint="Pass the key that `vestige keys create` prints, or omit `key`."
             )
         headers = {
             "Authorization": f"Bearer {key}" if key is not None else None,

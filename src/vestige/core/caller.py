@@ -1,4 +1,4 @@
-"""Callers: permissions, access and default scope."""
+"""Callers (permissions, access and default scope) and `Invocation`, one call of an operation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ LOCAL_USER = Caller(name="local user", permissions=frozenset(PERMISSIONS))
 """The user of the machine that the store is on."""
 
 
-# -- One call of an operation, a tool or a resource: everything a transport passes.
+# -- One call of an operation, a tool or a resource: everything a transport passes
 
 Progress = Callable[[float, float | None, str | None], None]
 """Called with (done, total, message) while a long call runs."""

@@ -1,4 +1,7 @@
-"""Time, sleep, ids and randomness as one value. app.py creates the machine's own; tests pass theirs."""
+"""Time, sleep, ids and randomness as one value; ids (UUIDv7); and the hybrid logical clock of events.
+
+app.py creates the `Clock` of the machine; tests pass their own.
+"""
 
 import random
 import threading
@@ -21,10 +24,10 @@ class Clock:
     rng: random.Random
 
 
-# -- Ids: UUID version 7, in order of creation even within a millisecond.
+# -- Ids: UUID version 7, in order of creation even within a millisecond
 
-_COUNTER_BITS = 18
-_RANDOM_BITS = 56
+UUID_COUNTER_BITS = 18
+UUID_RANDOM_BITS = 56
 
 
 class Uuid7:
@@ -47,22 +50,22 @@ class Uuid7:
             if milliseconds > self._milliseconds:
                 self._milliseconds = milliseconds
                 # The top bit is left free, so that the counter has room.
-                self._counter = self._rng.getrandbits(_COUNTER_BITS - 1)
+                self._counter = self._rng.getrandbits(UUID_COUNTER_BITS - 1)
             else:
                 self._counter += 1
-                if self._counter >> _COUNTER_BITS:
+                if self._counter >> UUID_COUNTER_BITS:
                     self._milliseconds += 1
                     self._counter = 0
             high, low = self._counter >> 6, self._counter & 0x3F
             value = (self._milliseconds & (1 << 48) - 1) << 80 | 0x7 << 76 | high << 64
-            return str(UUID(int=value | 0b10 << 62 | low << 56 | self._rng.getrandbits(_RANDOM_BITS)))
+            return str(UUID(int=value | 0b10 << 62 | low << 56 | self._rng.getrandbits(UUID_RANDOM_BITS)))
 
 
-# -- The hybrid logical clock (Kulkarni et al. 2014): milliseconds, and a count that keeps them apart.
+# -- The hybrid logical clock (Kulkarni et al. 2014): milliseconds, and a count that keeps them apart
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
-COUNTER_BITS = 16
+HLC_COUNTER_BITS = 16
 LAST_MILLISECOND = 2**46 - 1
 """In the year 4199. Beyond it the clock only counts on, so that it never leaves 64 bits."""
 LAST_READING = 2**63 - 2**40  # No reading from elsewhere may be above it: there must be room to count on.
@@ -71,4 +74,4 @@ LAST_READING = 2**63 - 2**40  # No reading from elsewhere may be above it: there
 def tick(previous: int, at: datetime) -> int:
     """The reading after `previous` for an event at a time; readings never go back."""
     millisecond = min((utc(at) - EPOCH) // MILLISECOND, LAST_MILLISECOND)
-    return max(previous + 1, millisecond << COUNTER_BITS)
+    return max(previous + 1, millisecond << HLC_COUNTER_BITS)

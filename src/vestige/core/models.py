@@ -16,7 +16,7 @@ import orjson
 
 from vestige.core.errors import InvalidInput, TooLarge
 
-# -- Checks of values before they are stored; errors state the problem and what to do.
+# -- Checks of values before they are stored; errors state the problem and what to do
 
 MAX_CONTENT_BYTES = 1_000_000
 MAX_LABEL_CHARS = 1_000
@@ -27,6 +27,7 @@ MAX_DOCUMENT_ID_BYTES = 1_100
 node. The id of a document may combine two others.
 """
 MAX_METADATA_BYTES = 100_000
+MAX_INTEGER = 2**63 - 1
 
 SCHEMA_NAMES = (
     "Use lower-case letters, digits and _, at most 63; start with a letter or _. It must not start with "
@@ -91,7 +92,7 @@ def check_text(name: str, text: str) -> bytes:
     except UnicodeEncodeError as exc:
         raise InvalidInput(
             f"`{name}` is not valid Unicode: a lone surrogate at character {exc.start}.",
-            hint="Send whole characters; a surrogate is half of one.",
+            hint="Send valid Unicode: unpaired surrogates cannot be stored.",
             details={"position": exc.start},
         ) from exc
 
@@ -134,12 +135,19 @@ def check_window(begin: datetime | None, end: datetime | None) -> None:
         )
 
 
+def non_negative(count: int) -> int:
+    """A limit or offset that a database can take; InvalidInput when it is negative."""
+    if count < 0:
+        raise InvalidInput("A limit or offset cannot be negative.", details={"given": count})
+    return min(count, MAX_INTEGER)
+
+
 def utc(moment: datetime) -> datetime:
     """The time in UTC; without a zone it is taken as UTC."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-# -- memories and what belongs to them
+# -- Memories and what belongs to them
 
 MAX_TAGS = 100
 ROOT_SCOPE = "/"

@@ -235,7 +235,7 @@ class EmbedderSource(BackgroundSource["Embedder"]):
     def _report(self, step: ModelStep, share: float) -> None:
         state = EmbedderState.LOADING if step is ModelStep.LOADING else EmbedderState.INSTALLING
         if not self._move(EmbedderStatus(state=state, detail=step, progress=min(1.0, max(0.0, share)))):
-            raise Cancelled("The embedder is not wanted any more.")
+            raise Cancelled("The embedder was closed.")
 
     def _fail(self, error: VestigeError) -> None:
         state = _STATE_OF_REASON.get(str(error.details.get("reason")), EmbedderState.FAILED)

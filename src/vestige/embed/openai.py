@@ -155,8 +155,8 @@ def require_loopback(url: str) -> None:
     if host is None or is_loopback(host):
         return
     raise ModelUnavailable(
-        f"The embeddings endpoint at {host} is on the network, which VESTIGE_OFFLINE forbids to use.",
-        hint="Unset VESTIGE_OFFLINE, or give the URL of an endpoint here, such as http://localhost:11434/v1",
+        f"VESTIGE_OFFLINE allows only endpoints on this machine; {host} is not one.",
+        hint="Unset VESTIGE_OFFLINE, or use a local endpoint such as http://localhost:11434/v1",
         details={"reason": "offline", "host": host},
     )
 

@@ -60,7 +60,7 @@ class Provider:
         return HashingEmbedder()
 
 
-# -- sources: nothing is loaded yet ----------------------------------------------------------------
+# -- Sources: nothing is loaded yet
 
 
 def embedder_source(

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from vestige.core.caller import Progress, ignore_progress
+from vestige.core.caller import NeverCancelled, Progress, ignore_progress
 from vestige.core.errors import Cancelled, DeadlineExceeded, Forbidden, InvalidInput, NotFound
 from vestige.core.events import EventBus
 from vestige.core.models import EVERYTHING, ROOT_SCOPE, Access, Filter, Memory, covers
@@ -18,10 +18,6 @@ from vestige.embed.background import EmbedderSource
 from vestige.embed.rerank import RerankerSource
 from vestige.settings.settings import Settings
 from vestige.store.contract.store import MemoryStore
-
-
-def _never_cancelled() -> bool:
-    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +66,7 @@ class Call:
     permissions: frozenset[str] = field(default_factory=lambda: frozenset({"read", "write", "admin"}))
     deadline: float | None = None
     patience_seconds: float | None = None
-    cancelled: Callable[[], bool] = _never_cancelled
+    cancelled: Callable[[], bool] = NeverCancelled().is_set
     progress: Progress = ignore_progress
     request_id: str = ""
 
@@ -106,7 +102,7 @@ class Call:
             )
 
 
-# -- The access of the caller behind an event, so that reactions never exceed it ------------------------
+# -- The access of the caller behind an event, so that reactions never exceed it
 
 _CAUSE_ACCESS: ContextVar[Access] = ContextVar("cause_access", default=EVERYTHING)
 
@@ -126,7 +122,7 @@ def access_of_cause() -> Access:
     return _CAUSE_ACCESS.get()
 
 
-# -- What a caller with limited access may see and write -------------------------------------------------
+# -- What a caller with limited access may see and write
 
 
 def inaccessible_ids(call: Call, memory_ids: Iterable[str]) -> set[str]:

@@ -1,4 +1,4 @@
-"""Intentions: reminders that are kept as documents, and shown when their trigger comes up."""
+"""Intentions: reminders that are kept as documents, and shown when they are triggered."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -51,8 +51,8 @@ class NewIntention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntentionCheck:
-    """The result of a check: the intentions that came up, most urgent first and cut to the limit, those that
-    wait, and the number of all that came up."""
+    """The result of a check: the triggered intentions, most urgent first and cut to the limit, those that
+    wait, and the number of all that were triggered."""
 
     triggered: tuple[Looked, ...]
     pending: tuple[Intention, ...]
@@ -148,7 +148,7 @@ def intentions(call: Call, within: Filter) -> list[Intention]:
 
 
 def intentions_by_status(call: Call, within: Filter, which: Which) -> list[Intention]:
-    """The intentions with a status, unless they ended long ago: those that came up first, ended ones last."""
+    """The intentions with a status, unless they ended long ago: triggered ones first, ended ones last."""
     now = call.engine.now()
     kept = [one for one in intentions(call, within) if not outlived(one, now)]
     wanted = [one for one in kept if _has_status(one, which, now)]
@@ -171,7 +171,7 @@ def _has_status(intention: Intention, which: Which, now: datetime) -> bool:
 
 
 def check(call: Call, situation: TriggerSituation, within: Filter, *, limit: int) -> IntentionCheck:
-    """The intentions that come up in a situation. That they were shown is saved; of several processes that
+    """The intentions that a situation triggers. That they were shown is saved; of several processes that
     check at once, one is first. A check within half an hour shows the same again."""
     return retry_on_conflict(call, lambda: _check(call, situation, within, limit))
 
@@ -210,9 +210,9 @@ def poll(call: Call) -> tuple[Intention, ...]:
     return retry_on_conflict(call, lambda: _announce_triggered(call, situation, Filter()))
 
 
-def on_created(call: Call, happening: MemoryCreated) -> None:
+def on_created(call: Call, event: MemoryCreated) -> None:
     """Announce the intentions that wait for an event which a new memory mentions."""
-    found = call.engine.store.get_many([happening.id], access=call.access)
+    found = call.engine.store.get_many([event.id], access=call.access)
     if not found:
         return
     memory = found[0].memory
@@ -223,7 +223,7 @@ def on_created(call: Call, happening: MemoryCreated) -> None:
 
 
 def _announce_triggered(call: Call, situation: TriggerSituation, within: Filter) -> tuple[Intention, ...]:
-    """Save which triggers were met, and emit an event once for every intention that comes up."""
+    """Save which triggers were met, and emit an event once for every intention that is triggered."""
     changes: list[Put] = []
     announced: list[Intention] = []
     for one in intentions(call, within):
@@ -260,7 +260,7 @@ def drop_ended(call: Call) -> int:
 
 
 def _is_new_firing(looked: Looked, before: Intention) -> bool:
-    """Whether the intention came up just now and this firing was not announced yet."""
+    """Whether the intention was triggered just now and this firing was not announced yet."""
     firing = looked.after.firing
     return looked.fresh and firing is not None and firing.due_at != before.announced
 
@@ -291,7 +291,7 @@ def _urgency(intention: Intention, now: datetime) -> tuple[int, datetime, str]:
 
 
 def _order(intention: Intention, now: datetime) -> tuple[int, datetime, int, str]:
-    """The sort key: what has come up first, then what becomes due soonest."""
+    """The sort key: triggered intentions first, then those that become due soonest."""
     looked = look(intention, TriggerSituation(now=now))
     then = intention.next_at(now)
     came_up = looked.shown or intention.status_at(now) is IntentionStatus.TRIGGERED
@@ -299,7 +299,7 @@ def _order(intention: Intention, now: datetime) -> tuple[int, datetime, int, str
     return group, then or intention.created_at, -intention.priority_at(now), intention.id
 
 
-# -- Documents -----------------------------------------------------------------------------------
+# -- Intentions as documents
 
 
 def _intention(document: Document) -> Intention:

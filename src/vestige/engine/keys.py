@@ -60,7 +60,7 @@ def require_free_label(call: Call, label: str) -> None:
     same = [key.id for key in call.engine.store.list_keys() if key.label == wanted and key.works_at(now)]
     if same:
         raise Conflict(
-            f"A working key with the label “{wanted}” exists already.",
+            f"An active key with the label “{wanted}” already exists.",
             hint="Choose another label, or replace that key with `keys rotate`.",
             details={"argument": "label", "ids": same},
         )
@@ -136,7 +136,7 @@ def _find_key(call: Call, which: str) -> ApiKey:
         raise NotFound("There is no such key.", hint=hint, details={"argument": "key"})
     if len(found) > 1:
         raise Conflict(
-            f"There are {len(found)} such keys.",
+            f"{len(found)} keys match.",
             hint="Name one by its id.",
             details={"ids": [key.id for key in found]},
         )

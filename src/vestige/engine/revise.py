@@ -25,7 +25,7 @@ from vestige.engine.embedding import vectors_for
 from vestige.store.contract.changes import Change, Put, RecordEvidence, Revise
 from vestige.store.filter_rule import passes
 
-# -- Events about memories ------------------------------------------------------------------------------
+# -- Events about memories
 
 
 def created_event(memory: Memory, at: datetime) -> MemoryCreated:
@@ -69,7 +69,7 @@ def connected_event(edge: Edge, ends: Mapping[str, Memory]) -> ConnectionDiscove
     )
 
 
-# -- Load, change, save ---------------------------------------------------------------------------------
+# -- Load, change, save
 
 ATTEMPTS = 4
 """How often a change is tried if another process changes the same memory meanwhile."""
@@ -167,7 +167,7 @@ def changed_fields(before: Memory, after: Memory) -> list[str]:
     return [n for n in names if n not in BOOKKEEPING and getattr(before, n) != getattr(after, n)]
 
 
-# -- Documents ------------------------------------------------------------------------------------------
+# -- Reading and writing of documents
 
 
 def find_document(call: Call, kind: str, name: str, *, access: Access | None = None) -> Document | None:

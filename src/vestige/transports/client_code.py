@@ -246,7 +246,7 @@ def _method(operation: Operation, route: Route, shown: Shapes, name: str) -> str
     request = [
         *(_quoted(route.method), _quoted(route.path), "locals()"),
         *(["repeatable=True"] if operation.effect in ("none", "touch") else []),
-        *(["long=True"] if operation.lane == "long" else []),
+        *(["long=True"] if operation.long else []),
     ]
     return (
         f"{_signature(_name(name), ['self', *parameters], answer)}\n"

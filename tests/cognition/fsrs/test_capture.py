@@ -16,8 +16,8 @@ from vestige.cognition.fsrs.capture import (
     CaptureEvent,
     amounts,
     bounded,
+    capture_window,
     event_of,
-    reach,
 )
 
 EVENTS = st.sampled_from(list(CaptureEvent))
@@ -51,7 +51,7 @@ def test_a_feeling_reaches_further_than_a_vote_and_novelty_less_far() -> None:
 
 @pytest.mark.parametrize("event", CaptureEvent)
 def test_nothing_reaches_beyond_the_life_of_a_tag(event: CaptureEvent) -> None:
-    back, forward = reach(event)
+    back, forward = capture_window(event)
     assert timedelta(0) < forward < back <= TAG_LIFE
 
 

@@ -11,13 +11,13 @@ from vestige.cognition.fsrs.suppression import (
     INHIBITION,
     MOST_INHIBITION,
     WINDOW,
+    accessibility_of,
     collectable,
     inhibitable,
     inhibition,
     is_reversible,
     neighbours,
     penalty,
-    reach,
     reversible_until,
 )
 from vestige.core.models import Edge, Memory, Record
@@ -75,7 +75,7 @@ def test_what_is_pinned_suppressed_or_archived_is_not_weakened(spared: dict[str,
 
 
 def test_what_has_faded_below_the_threshold_may_be_put_aside() -> None:
-    level = reach(record(), NOW)
+    level = accessibility_of(record(), NOW)
     assert collectable(record(), below=level + 0.001, now=NOW)
     assert not collectable(record(), below=level, now=NOW)
 

@@ -3,13 +3,13 @@
 import pytest
 
 from tests.store.support.generators import a_memory
-from vestige.cognition.query.literals import folded, held
+from vestige.cognition.query.literals import count_held, folded
 from vestige.cognition.text.analyser import memory_terms
 
 
 def holds(content: str, literal: str) -> bool:
     kept = a_memory("m1", content)
-    return held([literal], kept, memory_terms(kept)) == 1
+    return count_held([literal], kept, memory_terms(kept)) == 1
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from vestige.cognition.ranking.relevance import (
     NOTHING_CONCRETE,
     WORTH_A_LOOK,
     confidence,
-    doubted,
+    lowered_confidence,
 )
 
 shares = st.floats(0, 1)
@@ -132,7 +132,12 @@ def test_what_is_named_and_told_of_nowhere_leaves_a_fifth_and_always_something_t
     sure: float,
 ) -> None:
     asked = analyse("which database does Lighthouse use")
-    left = doubted(sure, asked, ["Lighthouse"])
+    left = lowered_confidence(sure, asked, ["Lighthouse"])
 
-    assert left <= sure == doubted(sure, asked, ["another"]) == doubted(sure, ASKED, ["Lighthouse"])
+    assert (
+        left
+        <= sure
+        == lowered_confidence(sure, asked, ["another"])
+        == lowered_confidence(sure, ASKED, ["Lighthouse"])
+    )
     assert left == max(NO_ID * sure, min(sure, WORTH_A_LOOK))

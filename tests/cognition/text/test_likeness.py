@@ -2,8 +2,8 @@
 
 import random
 
-from vestige.cognition.text.analyser import terms
-from vestige.cognition.text.likeness import NEIGHBOURS, alike_pairs, is_alike, overlap
+from vestige.cognition.text.analyser import overlap, terms
+from vestige.cognition.text.likeness import NEIGHBOURS, alike_pairs, is_alike
 
 
 def words(text: str) -> frozenset[str]:

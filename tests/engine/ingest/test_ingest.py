@@ -3,15 +3,20 @@
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from testbed.world import HandClock, World, open_world
 from vestige.core.caller import Invocation
-from vestige.core.errors import Cancelled, EmbedderError
+from vestige.core.errors import Cancelled, EmbedderError, SecretFound
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.protocol import Encoded
+from vestige.engine.context import Call
+from vestige.engine.ingest.batch import NewText
+from vestige.engine.ingest.ingest import ingest
+from vestige.engine.ingest.secrets import SCREENED
 
 
 def test_a_first_text_becomes_a_new_memory_with_everything_it_was_told(world: World) -> None:
@@ -505,3 +510,14 @@ def test_the_last_day_there_is_can_be_an_end(world: World) -> None:
     memory_id = world.remember("True for ever.", valid_until="9999-12-31")
 
     assert world.get(memory_id)["validUntil"].startswith("9999-12-31")
+
+
+@pytest.mark.parametrize("field", SCREENED)
+def test_a_secret_is_found_in_a_field_that_is_not_named_as_given(field: str, world: World) -> None:
+    key = "ghp_" + "a8Kx93mPq0ZvT2rYw7LdNc51sBfUeJhGi4Xo"  # made up
+    value: Any = {"tags": (key,), "domains": (key,), "metadata": {"key": key}}.get(field, key)
+    with pytest.raises(SecretFound) as refused:
+        ingest(Call(engine=world.app.engine), [NewText(**{"content": "A mirror.", field: value})])
+
+    assert refused.value.details["argument"].partition(".")[0] == field
+    assert world.call("system_status")["totalMemories"] == 0

@@ -173,7 +173,7 @@ def test_only_so_many_earlier_wordings_are_read_the_latest_first(
     green = world.remember("The gate is painted green.")
     reword(world)
     edit(world, green, "The ferry leaves at nine.")
-    monkeypatch.setattr("vestige.engine.recall.as_known.READ", 1)
+    monkeypatch.setattr("vestige.engine.recall.as_known.MOST_WORDINGS", 1)
 
     assert texts(look(world, "gate painted green", min_confidence=0)) == ["The gate is painted green."]
     assert GATEWAY not in texts(look(world, "zanzibar gateway timeout", min_confidence=0))
@@ -217,7 +217,7 @@ def test_nothing_is_missing_that_an_earlier_wording_tells(world: World) -> None:
 
 def test_an_answer_says_that_not_all_was_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     reword(world)
-    monkeypatch.setattr("vestige.engine.recall.as_known.READ", 0)
+    monkeypatch.setattr("vestige.engine.recall.as_known.MOST_WORDINGS", 0)
 
     assert "reworded" in look(world, "zanzibar gateway timeout")["note"]
     assert "reworded" in world.call("deep_reference", query="zanzibar gateway timeout", known_at=THEN)["note"]

@@ -132,9 +132,11 @@ def test_the_filtered_literals_are_the_literals_filtered(
             expected |= {
                 one.id
                 for one in there
-                if one.id in looked_at and verbatim.held([literal], one, known[one.id])
+                if one.id in looked_at and verbatim.count_held([literal], one, known[one.id])
             }
-        held = {one.id: verbatim.held(literals, one, known[one.id]) for one in there if one.id in expected}
+        held = {
+            one.id: verbatim.count_held(literals, one, known[one.id]) for one in there if one.id in expected
+        }
         best = sorted(held, key=lambda name: (-held[name], name))[:50]
         pool = store.gather(Probe(literals=literals, where=where, per_arm=50), access=access)
         assert pool.ids == tuple(sorted(best))

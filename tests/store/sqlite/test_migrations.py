@@ -27,7 +27,7 @@ from tests.store.support.generators import (
 from tests.store.support.sqlite_files import around, open_at, query
 from vestige import __version__
 from vestige.cognition.text.analyser import ANALYSER_VERSION
-from vestige.core.clock import COUNTER_BITS, LAST_MILLISECOND
+from vestige.core.clock import HLC_COUNTER_BITS, LAST_MILLISECOND
 from vestige.core.errors import StoreError, StoreTooNew
 from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.operations.registry.groups import registry
@@ -254,7 +254,7 @@ def test_a_document_of_the_end_of_the_calendar_gets_a_stamp_that_can_be_told(tmp
         db.commit()
     open_at(path).close()
     rows = query(path, "SELECT max(clock) FROM documents")
-    assert rows == [(LAST_MILLISECOND << COUNTER_BITS,)]
+    assert rows == [(LAST_MILLISECOND << HLC_COUNTER_BITS,)]
 
 
 def test_lexical_rows_of_another_analyser_are_made_again_at_open(tmp_path: Path) -> None:

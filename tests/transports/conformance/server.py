@@ -51,7 +51,7 @@ def fixture_server(folder: Path) -> Iterator[str]:
             endpoints.routes,
         )
         _, key = keys.mint(Call(engine=engine), "the suites", ["write"], None, None, None)
-        with served(_with_key(app.build(context, Auth(context, bytes(64)), parts), key)) as url:
+        with served(_with_key(app.build_app(context, Auth(context, bytes(64)), parts), key)) as url:
             yield f"{url}{endpoint.PATH}"
 
 

@@ -121,9 +121,12 @@ def test_an_argument_that_is_no_list_is_given_once(http: httpx.Client) -> None:
 
 
 def test_a_query_has_no_place_beside_a_body_and_a_body_none_beside_a_query(http: httpx.Client) -> None:
-    assert told(http.post("/search?limit=1", json={"query": "x"}))[2] == "This takes no query."
+    assert (
+        told(http.post("/search?limit=1", json={"query": "x"}))[2]
+        == "This operation takes no query parameters."
+    )
     response = http.request("GET", "/memories", json={"limit": 1})
-    assert told(response)[2] == "This takes no body."
+    assert told(response)[2] == "This operation takes no request body."
 
 
 # -- bodies --------------------------------------------------------------------------------------------

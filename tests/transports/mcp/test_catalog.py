@@ -6,11 +6,11 @@ import pytest
 
 from vestige.operations.registry.groups import registry
 from vestige.transports.mcp import describe
-from vestige.transports.mcp.catalog import EVERYTHING, Catalog
+from vestige.transports.mcp.catalog import WHOLE_STORE, Catalog
 
 DOCUMENT = describe.document(registry)
 READER, WRITER = frozenset({"read"}), frozenset({"read", "write"})
-ADMIN = frozenset({"read", "write", "admin", EVERYTHING})
+ADMIN = frozenset({"read", "write", "admin", WHOLE_STORE})
 
 
 def described(entries: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -54,7 +54,7 @@ def test_exactly_what_the_operations_allow_is_listed(granted: frozenset[str]) ->
 
     def may(operation: str) -> bool:
         one = registry.operations[operation]
-        return one.permission in granted and (not one.whole or EVERYTHING in granted)
+        return one.permission in granted and (not one.whole or WHOLE_STORE in granted)
 
     assert [tool["name"] for tool in catalog.tools] == [
         tool.name

@@ -174,7 +174,7 @@ def test_an_event_of_another_process_reaches_who_listens_everywhere_and_nothing_
     with open_world(tmp_path) as world:
         app = world.app
         app.autopilot.start()
-        app.exchange_news()
+        app.exchange_events()
         with app.engine.events.listening(everywhere.put, everywhere=True):
             memory = vestige(tmp_path, "ingest", TEXTS[0])["nodeId"]
             while (told := everywhere.get(timeout=LONG).message())["type"] != "MemoryCreated":

@@ -16,9 +16,8 @@ from vestige.cognition.dreams.replay import Pair, pair
 from vestige.cognition.evidence.trust import origin
 from vestige.cognition.gate.conflict import StatementConflict
 from vestige.cognition.gate.relation import stated_at
-from vestige.cognition.text.analyser import fingerprint, query_words, text_hash
+from vestige.cognition.text.analyser import fingerprint, overlap, query_words, text_hash
 from vestige.cognition.text.form import Form, features
-from vestige.cognition.text.likeness import overlap
 from vestige.cognition.text.vocabulary import Vocabulary, is_rare, opening
 from vestige.core.events import preview
 from vestige.core.models import Memory

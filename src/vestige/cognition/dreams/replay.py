@@ -12,8 +12,9 @@ from datetime import timedelta
 
 from vestige.cognition.gate.relation import comes_after, stated_at
 from vestige.cognition.graph import kinds
+from vestige.cognition.text.analyser import overlap
 from vestige.cognition.text.form import is_threaded
-from vestige.cognition.text.likeness import Words, overlap
+from vestige.cognition.text.likeness import Words
 from vestige.cognition.text.vocabulary import Vocabulary
 from vestige.core.models import Edge, Evidence, Memory
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from vestige.cognition.english.polarity import NEGATORS
 from vestige.cognition.text.word_lists import sections
 
-# -- lexicon ------------------------------------------------------------------------------------
+# -- Lexicon
 
 
 class Feeling(enum.StrEnum):
@@ -53,7 +53,7 @@ DEGREES: dict[str, float] = {
 URGENT_PHRASES = tuple(_LISTS["urgent_phrases"])
 
 
-# -- emotion of a text --------------------------------------------------------------------------
+# -- Emotion of a text
 
 READ_CHARS = 2_000  # Only the beginning of a text is read: a long one is a document.
 

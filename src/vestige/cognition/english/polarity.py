@@ -8,7 +8,7 @@ from vestige.cognition.english.words import BE, Word, root
 from vestige.cognition.text.analyser import STOP_WORDS
 from vestige.cognition.text.word_lists import sections
 
-# -- antonyms -----------------------------------------------------------------------------------
+# -- Antonyms
 
 _ANTONYMS = sections("vestige.cognition.english", "antonyms")
 LEAST_ROOT = 4
@@ -61,7 +61,7 @@ def counterpart(left: str, right: str) -> bool:
     return right in _OTHERS.get(left, ())
 
 
-# -- negation -----------------------------------------------------------------------------------
+# -- Negation
 
 NEGATORS = frozenset(
     "not no never none nobody nothing nowhere neither nor without hardly barely rarely seldom".split()

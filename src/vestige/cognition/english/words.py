@@ -14,7 +14,7 @@ from vestige.cognition.english.quantities import Quantity, quantities
 from vestige.cognition.text.analyser import STOP_WORDS, stem
 from vestige.cognition.text.word_lists import sections, words
 
-# -- synonyms -----------------------------------------------------------------------------------
+# -- Synonyms
 
 _SYNONYMS = sections("vestige.cognition.english", "synonyms")
 _STANDS_FOR = {stem(word): stem(line.split()[0]) for line in _SYNONYMS["synonyms"] for word in line.split()}
@@ -27,7 +27,7 @@ def root(word: str) -> str:
     return _STANDS_FOR.get(made, made)
 
 
-# -- words --------------------------------------------------------------------------------------
+# -- Words of a text, with their classes
 
 TEMPORAL = frozenset(("date", "day", "month", "year", "time"))  # Units of quantities that are times.
 Kind = Literal["function", "word", "name", "quantity"]
@@ -164,7 +164,7 @@ def _kind(written: str, word: str, fresh: bool) -> Kind:
     return "name" if marked or (written[:1].isupper() and not fresh) or "." in inner else "word"
 
 
-# -- classes of words that frame a value: verbs of one value and of many, prepositions --------------
+# -- Classes of words that frame a value: verbs of one value and of many, prepositions
 
 
 def _stems(*lines: str) -> frozenset[str]:
@@ -218,7 +218,7 @@ ADJECTIVE_ENDINGS = ("ful", "able", "ible", "ous", "ive", "less", "ish", "ic", "
 """Endings of adjectives: a thing can have many of them at once."""
 
 
-# -- the main verb and the subject: a guess by word classes, not a parser ----------------------------
+# -- The main verb and the subject: a guess by word classes, not a parser
 
 _KNOWN = SINGLE_VALUED | MANY_VALUED | ROLES | SETTINGS
 _BEFORE_NOUNS = ARTICLES | OWNERS | PREPOSITIONS

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from vestige.cognition.evidence.evidence import LONG_CHARS
 from vestige.cognition.gate.relation import comes_after, conflict_between
-from vestige.cognition.text.analyser import fingerprint
-from vestige.cognition.text.likeness import Words, overlap
+from vestige.cognition.text.analyser import fingerprint, overlap
+from vestige.cognition.text.likeness import Words
 from vestige.core.models import Memory
 
 Vectors = NDArray[np.float32]

@@ -13,8 +13,8 @@ from itertools import combinations, pairwise
 from vestige.cognition.evidence.trust import origin, trust
 from vestige.cognition.gate import relation
 from vestige.cognition.gate.conflict import StatementConflict
-from vestige.cognition.text.analyser import terms
-from vestige.cognition.text.likeness import Words, is_alike, overlap
+from vestige.cognition.text.analyser import overlap, terms
+from vestige.cognition.text.likeness import Words, is_alike
 from vestige.core.models import Memory, Record, Revision
 
 LONG_CHARS = 2_000  # A longer text makes too many statements for a conflict between two of them to be found.
@@ -267,7 +267,7 @@ def _roles(
     return dict(sorted(roles.items(), key=lambda item: order.index(item[1])))
 
 
-# -- How something came to be as it is: every text it has had, in the order of time, with what changed.
+# -- How something came to be as it is: every text it has had, in the order of time, with what changed
 
 MOST_STEPS = 15
 _ORDER = (Role.PRIMARY, Role.SUPERSEDED, Role.CONTRADICTING, Role.SUPPORTING, Role.RELATED)

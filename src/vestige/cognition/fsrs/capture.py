@@ -43,13 +43,13 @@ class Force:
     """The strength of a kind of event, and a factor for its range."""
 
     strength: float
-    reach: float
+    range: float
 
 
 FORCES: Mapping[CaptureEvent, Force] = {
-    CaptureEvent.FLAG: Force(strength=1.0, reach=1.0),
-    CaptureEvent.NOVELTY: Force(strength=0.9, reach=0.7),
-    CaptureEvent.EMOTION: Force(strength=0.8, reach=1.5),
+    CaptureEvent.FLAG: Force(strength=1.0, range=1.0),
+    CaptureEvent.NOVELTY: Force(strength=0.9, range=0.7),
+    CaptureEvent.EMOTION: Force(strength=0.8, range=1.5),
 }
 
 
@@ -63,16 +63,16 @@ def event_of(
     return CaptureEvent.NOVELTY if composite > IMPORTANT else None
 
 
-def reach(event: CaptureEvent) -> tuple[timedelta, timedelta]:
+def capture_window(event: CaptureEvent) -> tuple[timedelta, timedelta]:
     """The range of an event backward, never beyond the life of a tag, and forward."""
-    factor = FORCES[event].reach
+    factor = FORCES[event].range
     return min(BACK * factor, TAG_LIFE), FORWARD * factor
 
 
 def amounts(event: CaptureEvent, hours_after: ArrayLike) -> Floats:
     """The gain of memories made these hours after the event (negative: before it); 0 outside its range."""
     apart = np.asarray(hours_after, dtype=np.float64)
-    back, forward = (end / timedelta(hours=1) for end in reach(event))
+    back, forward = (end / timedelta(hours=1) for end in capture_window(event))
     share = np.abs(apart) / np.where(apart < 0, back, forward)
     gained = GAIN * FORCES[event].strength * np.exp(-FADES * share)
     return np.where((share <= 1.0) & (gained >= LEAST), gained, 0.0)
@@ -84,7 +84,7 @@ def bounded(offered: Iterable[tuple[str, float]], held: Mapping[str, float]) -> 
     return {memory_id: amount for memory_id, amount in left.items() if amount >= LEAST}
 
 
-# -- reconsolidation ----------------------------------------------------------------------------
+# -- Reconsolidation
 
 LABILE = timedelta(minutes=5)  # How long after its recall a memory is labile.
 MOST_CORRECTIONS = 10

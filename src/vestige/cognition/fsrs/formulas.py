@@ -60,7 +60,7 @@ def _floats(values: ArrayLike) -> Floats:
     return np.asarray(values, dtype=np.float64)
 
 
-# -- a single memory -----------------------------------------------------------------------------
+# -- A single memory
 
 _BONUS = {Grade.HARD: W[15], Grade.GOOD: 1.0, Grade.EASY: W[16]}
 _LAPSE_SHARE = exp(W[17] * W[18])

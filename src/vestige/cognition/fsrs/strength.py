@@ -2,8 +2,8 @@
 
 Storage strength (how well learned; it only grows) and retrieval strength (how easily recalled; it fades) are
 the two strengths of Bjork & Bjork, "A new theory of disuse" (1992). Retrieval fades on the FSRS-6 curve
-(fsrs.py). Retrieval strengthens a memory, by the testing effect of Roediger & Karpicke (2006): a review does
-so strongly, a search hit weakly and at most once a day.
+(formulas.py). Retrieval strengthens a memory, by the testing effect of Roediger & Karpicke (2006): a review
+does so strongly, a search hit weakly and at most once a day.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ SILENT_FROM = 0.1
 _DAY = timedelta(days=1)
 
 
-# -- reading a strength --------------------------------------------------------------------------
+# -- Reading a strength
 
 
 def retention(
@@ -102,7 +102,7 @@ def state(accessibility: float) -> MemoryState:
     return MemoryState.SILENT if accessibility >= SILENT_FROM else MemoryState.UNAVAILABLE
 
 
-# -- changing it ---------------------------------------------------------------------------------
+# -- Changing a strength
 
 
 @lru_cache(maxsize=64)  # a batch is encoded at one moment
@@ -125,7 +125,7 @@ def after(strength: Strength, evidence: Evidence, at: datetime, amount: float = 
     """The strength after one more piece of evidence. A clock that was set back does not undo time. `amount`
     is the degree of evidence that has one: importance, capture, replay, inhibition."""
     if not 0.0 <= amount <= 1.0:
-        raise InvalidInput("The amount of an evidence is between 0 and 1.", details={"amount": amount})
+        raise InvalidInput("The amount of evidence must be between 0 and 1.", details={"amount": amount})
     if evidence is Evidence.ENCODED:
         raise InvalidInput("Encoding begins a memory; it is not evidence about one that exists.")
     at = max(at, strength.retention_at)
@@ -325,7 +325,7 @@ _EFFECTS: Mapping[Evidence, Effect] = {
 """The effect of each kind of evidence, except encoding, which begins a memory."""
 
 
-# -- a summary of all memories -------------------------------------------------------------------
+# -- A summary of all memories
 
 BUCKETS = ("0-20%", "20-40%", "40-60%", "60-80%", "80-100%")
 EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)

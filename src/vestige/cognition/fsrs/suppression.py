@@ -68,9 +68,9 @@ def collectable(record: Record, *, below: float, now: datetime) -> bool:
         return False
     if strength.due_at > now or strength.last_accessed > now - ASKED_WITHIN:
         return False
-    return reach(record, now) < below
+    return accessibility_of(record, now) < below
 
 
-def reach(record: Record, now: datetime) -> float:
+def accessibility_of(record: Record, now: datetime) -> float:
     """How accessible a memory is now."""
     return float(accessibility(retention_of(record.strength, now), record.memory.suppression_count))

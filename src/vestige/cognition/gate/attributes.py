@@ -9,7 +9,7 @@ from vestige.cognition.english import words as english
 from vestige.cognition.english.polarity import NEGATORS
 from vestige.cognition.english.words import Word, verb_at
 
-# -- slots: whether an attribute has one value ("Ada is based in") or many ("Ada speaks") -----------
+# -- Slots: whether an attribute has one value ("Ada is based in") or many ("Ada speaks")
 
 _BOUNDS = frozenset("than least most over under above below within after exceeding".split())
 MEASURES = frozenset("bytes seconds months metres miles grams dollars euros pounds percent".split())
@@ -156,7 +156,7 @@ def _is_object(slot: Slot, head: Sequence[Word], preposition: str) -> bool:
     return last.key in english.CHOSEN and purpose
 
 
-# -- value changes ------------------------------------------------------------------------------
+# -- Value changes
 
 LONGEST = 150  # The limit of words in a statement; comparing word by word takes quadratic time.
 LONGEST_VALUE = 4  # The limit of content words in a value; more is another statement.

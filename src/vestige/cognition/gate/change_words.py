@@ -19,7 +19,7 @@ def _any_of(lines: Iterable[str]) -> str:
     return "|".join(phrase.strip() for line in lines for phrase in line.split(";"))
 
 
-# -- corrections --------------------------------------------------------------------------------
+# -- Corrections
 
 _RETRACTED = _any_of(_LISTS["retracted"])
 _EXCLAIMED = _any_of(_LISTS["exclaimed"])
@@ -92,7 +92,7 @@ def rejected(words: Sequence[Word]) -> set[int]:
     return contrasted(words) | {at for at, word in enumerate(words) if word.is_content and flags[at]}
 
 
-# -- later states: a plan is done, an open matter is closed, a resident has left ---------------------
+# -- Later states: a plan is done, an open matter is closed, a resident has left
 
 # Under way, or still to come.
 _UNDER_WAY = (

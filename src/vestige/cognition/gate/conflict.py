@@ -18,7 +18,7 @@ from vestige.cognition.english.words import PREPOSITIONS, TEMPORAL, Word, speake
 from vestige.cognition.gate import change_words
 from vestige.cognition.gate.attributes import find_change
 
-# -- statements, and whether two are about the same thing --------------------------------------------
+# -- Statements, and whether two are about the same thing
 
 NEAR = 0.25  # The share of common content words from which one statement can be about the other …
 NAMED = 0.2  # … and from which it can if it names the thing itself.
@@ -123,7 +123,7 @@ def is_indefinite(words: Sequence[Word]) -> bool:
     return bool(words) and (words[0].text in ("a", "an", "some", "there") or words[0].unit == "number")
 
 
-# -- conflicts ----------------------------------------------------------------------------------
+# -- Conflicts
 
 ConflictKind = Literal["polarity", "value", "slot", "correction", "state"]
 

@@ -24,7 +24,7 @@ from vestige.cognition.gate.attributes import ValueChange, find_change
 from vestige.cognition.gate.change_words import is_later, retracts
 from vestige.cognition.text.analyser import compatible
 
-# -- word alignment: by stem, or by the model's token states -------------------------------------
+# -- Word alignment: by stem, or by the model's token states
 
 Likeness = NDArray[np.float32]
 """The cosine of every word of a new text (rows) with every word of an old one (columns)."""
@@ -68,7 +68,7 @@ def unmatched(
     ]
 
 
-# -- paraphrases --------------------------------------------------------------------------------
+# -- Paraphrases
 
 SAME = 0.68  # The cosine from which a text can be a paraphrase.
 LONGEST = 300  # The limit of words in a paraphrase; comparing word by word takes quadratic time.
@@ -260,7 +260,7 @@ def _irreplaceable(word: Word, words: Sequence[Word], like: float, least_name: f
     return like < (OTHER_SUBJECT if word is first else UNLIKE)
 
 
-# -- texts without typography ---------------------------------------------------------------------
+# -- Texts without typography
 
 _ALIKE = str.maketrans(
     {**dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"), "’": "'", "‘": "'", "ʼ": "'"}

@@ -11,9 +11,9 @@ from itertools import combinations
 from vestige.cognition.english.words import Word, words_of
 from vestige.cognition.gate.conflict import StatementConflict, find_conflict
 from vestige.cognition.gate.paraphrase import could_restate
-from vestige.cognition.text.analyser import STOP_WORDS
+from vestige.cognition.text.analyser import STOP_WORDS, overlap
 from vestige.cognition.text.form import Form, features, is_threaded, name_hash, speaker_and_words
-from vestige.cognition.text.likeness import Words, overlap
+from vestige.cognition.text.likeness import Words
 from vestige.core.models import Memory
 
 CONTAINED = 0.75

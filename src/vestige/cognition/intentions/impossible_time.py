@@ -1,4 +1,4 @@
-"""Times that never come: `every February 30`, `on 2026-02-31`, `at 25:00`, `every 0 days`.
+"""Impossible times: `every February 30`, `on 2026-02-31`, `at 25:00`, `every 0 days`.
 
 Such words are meant as a time, so they must not become part of what is to be done. Only words at the
 beginning or the end of a sentence are read as a time.
@@ -13,6 +13,32 @@ from vestige.cognition.time.expressions import MONTH_NUMBERS
 from vestige.core.errors import InvalidInput
 
 Groups = Mapping[str, str | None]  # The named groups of a matched phrase.
+
+
+def check_comes(text: str) -> None:
+    """Raise InvalidInput for a sentence with an impossible time."""
+    words = never_comes(text)
+    if words is not None:
+        raise InvalidInput(
+            f'"{words}" is not a possible time.',
+            hint="Give a possible time (`on 2026-03-01 at 14:00`, `every month on the last day`), or give a "
+            '`trigger`: {"at": "2026-03-01T14:00Z"}, or {"type": "manual"} if no time is meant.',
+            details={"argument": "description", "words": words},
+        )
+
+
+def never_comes(text: str) -> str | None:
+    """The words of a sentence that name an impossible time."""
+    plain = " ".join(text.split())
+    if len(plain) > READ_CHARS:
+        return None
+    for form, impossible in _FORMS:
+        for found in form.finditer(plain):
+            at_edge = _BEGINS.fullmatch(plain[: found.start()]) or _ENDS.fullmatch(plain[found.end() :])
+            if at_edge and impossible(found.groupdict()):
+                return found[0]
+    return None
+
 
 _LEAP_YEAR = 2028  # Any leap year: without a year, the 29th of February does come.
 
@@ -79,28 +105,3 @@ _BEGINS = re.compile(
 _ENDS = re.compile(
     r"(?:,?\s+(?:every|each|on|at|by|before|until|from|starting|utc|gmt)\b.*)?[\s,;:.!?)–-]*", re.IGNORECASE
 )
-
-
-def check_comes(text: str) -> None:
-    """Raise InvalidInput for a sentence with a time that never comes."""
-    words = never_comes(text)
-    if words is not None:
-        raise InvalidInput(
-            f'"{words}" is a time that never comes.',
-            hint="Say one that does (`on 2026-03-01 at 14:00`, `every month on the last day`), or give a "
-            '`trigger`: {"at": "2026-03-01T14:00Z"}, or {"type": "manual"} if no time is meant.',
-            details={"argument": "description", "words": words},
-        )
-
-
-def never_comes(text: str) -> str | None:
-    """The words of a sentence that name a time which never comes."""
-    plain = " ".join(text.split())
-    if len(plain) > READ_CHARS:
-        return None
-    for form, impossible in _FORMS:
-        for found in form.finditer(plain):
-            at_edge = _BEGINS.fullmatch(plain[: found.start()]) or _ENDS.fullmatch(plain[found.end() :])
-            if at_edge and impossible(found.groupdict()):
-                return found[0]
-    return None

@@ -1,6 +1,6 @@
-"""Prospective memory: intentions, and when they come up.
+"""Prospective memory: intentions, and when they are triggered.
 
-An intention waits for its trigger, comes up, is shown a few times, and ends when it is done. Every step is a
+An intention waits, is triggered, is shown a few times, and ends when it is done. Every step is a
 pure function from an intention and a situation to the next intention.
 """
 
@@ -13,7 +13,7 @@ from typing import Literal
 
 from vestige.cognition.intentions import triggers
 
-# -- priority -----------------------------------------------------------------------------------
+# -- Priority
 
 NEAR = timedelta(hours=24)
 CLOSE = timedelta(hours=1)
@@ -36,7 +36,7 @@ def in_force(priority: Priority, deadline: datetime | None, now: datetime) -> Pr
     return Priority(min(raised, Priority.CRITICAL))
 
 
-# -- intentions ---------------------------------------------------------------------------------
+# -- Intentions
 
 REMINDERS = 5  # The limit of reminders of one intention.
 APART = timedelta(minutes=30)
@@ -57,8 +57,8 @@ class IntentionStatus(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Firing:
-    """The record that an intention came up: when that was noticed, for which moment, the number of earlier
-    moments of its rule that were missed, and the number and time of its reminders."""
+    """The record that an intention was triggered: when that was noticed, for which moment, the number of
+    earlier moments of its rule that were missed, and the number and time of its reminders."""
 
     at: datetime
     due_at: datetime
@@ -71,8 +71,8 @@ class Firing:
 class Intention:
     """Something to do. `said` is the original sentence, if the trigger was found in it.
 
-    `armed_at` is when the trigger was set, `since` when it last came up: earlier events do not bring it up
-    again. `met` are events that happened since. `announced` is the moment for which listeners got an event.
+    `armed_at` is when the trigger was set, `since` when it was last triggered: earlier events do not trigger
+    it again. `met` are events that happened since. `announced` is the moment that listeners got an event for.
     `ended` and `closed_at`: it was done or cancelled.
     """
 
@@ -117,7 +117,7 @@ class Intention:
         return self.ended is None and self.deadline is not None and self.deadline <= now
 
     def next_at(self, now: datetime) -> datetime | None:
-        """When it comes up next by the clock; a context or an event may bring it up at any time."""
+        """When it is triggered next by the clock; a context or an event may trigger it at any time."""
         if self.ended is not None:
             return None
         times = [triggers.next_time(self.trigger, now), self.deadline]
@@ -132,7 +132,7 @@ class Intention:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
     """The result of a look at an intention: the intention after it was shown, and if it is not shown.
-    `shown`: show it now. `fresh`: it came up just now. `counted`: showing it is a new reminder."""
+    `shown`: show it now. `fresh`: it was triggered just now. `counted`: showing it is a new reminder."""
 
     after: Intention
     unshown: Intention
@@ -172,11 +172,11 @@ def _with_events(intention: Intention, situation: triggers.TriggerSituation) -> 
 
 
 def _fired(intention: Intention, situation: triggers.TriggerSituation) -> Intention:
-    """The intention as it has come up, again or still; unchanged while nothing brings it up."""
+    """The intention as triggered, again or still; unchanged while nothing triggers it."""
     now, firing = situation.now, intention.firing
     due, times = _due(intention, situation)
     if due is None and intention.snoozed_until is not None and firing is not None:
-        due = intention.snoozed_until  # it had come up, and its rest is over
+        due = intention.snoozed_until  # it had been triggered, and its snooze is over
     if due is None:
         return intention
     return replace(
@@ -189,9 +189,9 @@ def _fired(intention: Intention, situation: triggers.TriggerSituation) -> Intent
 
 
 def _due(intention: Intention, situation: triggers.TriggerSituation) -> tuple[datetime | None, int]:
-    """The moment for which it comes up again, if any, and how often its rules came up since."""
+    """The moment for which it is triggered again, if any, and how often its rules occurred since."""
     deadline = None if intention.deadline is None else triggers.Time(at=intention.deadline)
-    # What came up once and does not repeat has done so, until it is settled.
+    # An intention without recurrence is triggered only once.
     done = intention.firing is not None and not triggers.repeats(intention.trigger)
     judged = (
         triggers.judge(one, situation, since=intention.since, set_at=intention.armed_at, met=intention.met)
@@ -204,7 +204,7 @@ def _due(intention: Intention, situation: triggers.TriggerSituation) -> tuple[da
     return max(one.at or situation.now for one in holding), sum(one.times for one in holding)
 
 
-# -- changes ------------------------------------------------------------------------------------
+# -- Changes of an intention
 
 
 def completed(intention: Intention, now: datetime) -> Intention:
@@ -219,7 +219,7 @@ def cancelled(intention: Intention, now: datetime) -> Intention:
 
 
 def snoozed(intention: Intention, until: datetime) -> Intention:
-    """Hidden until a moment; if it had come up, it then comes up again."""
+    """Hidden until a moment; if it had been triggered, it is then triggered again."""
     return replace(intention, snoozed_until=until)
 
 
@@ -231,7 +231,7 @@ def resumed(intention: Intention, now: datetime) -> Intention:
 
 
 def armed(intention: Intention, trigger: triggers.Trigger, now: datetime) -> Intention:
-    """Waiting for a trigger, whatever came up before."""
+    """Waiting for a trigger, whatever triggered it before."""
     return replace(
         intention,
         trigger=trigger,

@@ -212,7 +212,7 @@ def _to_do(words: str) -> str:
     return re.sub(r"^to\s+", "", plain, flags=re.IGNORECASE).strip(_EDGE)
 
 
-# -- urgency -------------------------------------------------------------------------------------
+# -- Urgency
 
 _LABELS = {
     Priority.LOW: r"low[\s-]priority|no\s+rush|not\s+urgent",

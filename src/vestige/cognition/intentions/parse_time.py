@@ -21,7 +21,7 @@ from vestige.cognition.time.expressions import (
     moved,
 )
 
-# -- durations: `in 2 hours and 30 minutes`, `in 1.5h`, `two weeks from now` ----------------------
+# -- Durations: `in 2 hours and 30 minutes`, `in 1.5h`, `two weeks from now`
 
 MOST_MINUTES = 10 * 366 * 24 * 60  # The longest duration; anything longer is a date.
 
@@ -85,7 +85,7 @@ def _number(found: re.Match[str]) -> float:
     return 0.5 if word.startswith("half") else COUNTS[word][0]
 
 
-# -- moments ------------------------------------------------------------------------------------
+# -- Moments: dates and times of day
 
 MORNING = 9 * 60  # The minute of the day for a day without a clock time.
 _PARTS_OF_DAY = {"morning": MORNING, "afternoon": 15 * 60, "evening": 18 * 60, "night": 20 * 60}
@@ -264,7 +264,7 @@ def _period(phrase: str, now: datetime) -> Period | None:
         return None
 
 
-# -- rules ---------------------------------------------------------------------------------------
+# -- Recurrence rules
 
 _SHORT_DAYS = {name[:3]: number for name, number in WEEKDAY_NUMBERS.items()} | {"tues": 1, "thurs": 3}
 _DAY_NAME = rf"(?:(?:{'|'.join(WEEKDAY_NUMBERS)})s?|{'|'.join(sorted(_SHORT_DAYS, key=len, reverse=True))})\b"
@@ -320,7 +320,7 @@ def rule_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Recurring | 
         rule = recurrence.Recurrence(
             pattern=pattern, start=start.at if start else now, until=until, at=at, offset=offset
         )
-        # What begins at a moment that was named may come up in that very moment.
+        # A rule that begins at a stated moment may occur at that very moment.
         begun = recurrence.beginning(rule, start.at - timedelta.resolution if start else now)
         return None if begun is None else Recurring(rule=begun)
     return None

@@ -1,4 +1,4 @@
-"""Recurrence rules: the exact moments at which a recurring intention comes up.
+"""Recurrence rules: the exact moments at which a recurring intention is triggered.
 
 Clock times have a fixed offset from UTC. There is no daylight saving: 09:00+02:00 is 07:00 UTC all year.
 """
@@ -62,7 +62,7 @@ class Recurrence:
 
 
 def beginning(rule: Recurrence, after: datetime) -> Recurrence | None:
-    """The rule with its first time after a moment as its start; None when it never comes up. Every other
+    """The rule with its first time after a moment as its start; None when it never occurs. Every other
     Monday begins with the next Monday, whatever this week is."""
     if isinstance(rule.pattern, Interval):
         return None if next_after(rule, after) is None else rule
@@ -80,7 +80,7 @@ def next_after(rule: Recurrence, moment: datetime) -> datetime | None:
 
 
 def passed(rule: Recurrence, after: datetime, upto: datetime) -> tuple[int, datetime | None]:
-    """How often the rule came up after one moment, up to and including another, and when last."""
+    """How often the rule occurred after one moment, up to and including another, and when last."""
     if isinstance(rule.pattern, Interval):
         return _steps(rule, rule.pattern, after, upto)
     times, latest = 0, None

@@ -125,7 +125,7 @@ def _firing(form: Mapping[str, Any]) -> Firing:
     )
 
 
-# -- rules ---------------------------------------------------------------------------------------
+# -- Recurrence rules
 
 
 def _rule_form(rule: Recurrence) -> Form:

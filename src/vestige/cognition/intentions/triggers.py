@@ -1,6 +1,6 @@
 """Triggers of intentions: a time, a context, an event, a rule, or a combination.
 
-A time, an event and a rule *happen* and stay so until the intention has come up for it; a context *holds*
+A time, an event and a rule *happen* and stay so until the intention is triggered by it; a context *holds*
 only while the caller is in it.
 """
 
@@ -72,7 +72,7 @@ class TriggerSituation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """Whether a trigger is met, since when (unknown for a context), and how often its rules came up."""
+    """Whether a trigger is met, since when (unknown for a context), and how often its rules occurred."""
 
     holds: bool
     at: datetime | None = None
@@ -87,8 +87,8 @@ Met = Mapping[str, datetime]
 def judge(
     trigger: Trigger, situation: TriggerSituation, *, since: datetime | None, set_at: datetime, met: Met
 ) -> Judged:
-    """Whether a trigger is met: events count from `since` on, when the intention last came up. `met` are the
-    events that happened since; before the first time a rule counts from `set_at` on."""
+    """Whether a trigger is met: events count from `since` on, when the intention was last triggered. `met`
+    are the events that happened since; before the first time a rule counts from `set_at` on."""
     return _Judge(situation=situation, since=since, set_at=set_at, met=met).judge(trigger, "", enduring=False)
 
 
@@ -132,7 +132,7 @@ class _Judge:
 
 
 def shown_in(trigger: Trigger, situation: TriggerSituation) -> bool:
-    """Whether an intention that came up concerns this situation: its context, if any, holds."""
+    """Whether a triggered intention concerns this situation: its context, if any, holds."""
     match trigger:
         case ContextTrigger():
             return in_context(trigger, situation)
@@ -163,12 +163,12 @@ def leaves(trigger: Trigger, place: str = "") -> Iterator[tuple[str, Trigger]]:
 
 
 def repeats(trigger: Trigger) -> bool:
-    """Whether it may come up again and again."""
+    """Whether it may occur again and again."""
     return any(isinstance(part, Recurring) for _, part in leaves(trigger))
 
 
 def next_time(trigger: Trigger, after: datetime) -> datetime | None:
-    """When it could come up next by the clock alone; None when that does not depend on the clock."""
+    """When it could occur next by the clock alone; None when that does not depend on the clock."""
     match trigger:
         case Time(at=at):
             return at if at > after else None
@@ -181,7 +181,7 @@ def next_time(trigger: Trigger, after: datetime) -> datetime | None:
             return None
 
 
-# -- contexts ------------------------------------------------------------------------------------
+# -- Context triggers
 
 
 def in_context(context: ContextTrigger, situation: TriggerSituation) -> bool:

@@ -212,7 +212,7 @@ def _habitual(habit: Habit, now: datetime) -> Sign | None:
     return Sign(channel=HABIT, value=value, reason=f"shown {habit.shown:.1f} times so far ({value:.2f})")
 
 
-# -- as a document holds it ------------------------------------------------------------------------
+# -- A forecast as a document
 
 
 def forecast_body(forecast: Forecast) -> dict[str, Any]:

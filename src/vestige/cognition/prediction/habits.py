@@ -177,7 +177,7 @@ def interests(searches: Iterable[Search], now: datetime) -> dict[str, float]:
     return {term: weight / top for term, weight in weights.items()}
 
 
-# -- as documents hold them ------------------------------------------------------------------------
+# -- Habits as documents
 
 
 def habit_body(habit: Habit) -> dict[str, Any]:

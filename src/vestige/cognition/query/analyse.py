@@ -11,7 +11,7 @@ from vestige.cognition.text.form import name_hash
 from vestige.cognition.text.word_lists import sections
 from vestige.cognition.time.calendar import MONTHS
 
-# -- Question types (English): the kind of answer a question wants, and its intent.
+# -- Question types (English): the kind of answer a question wants, and its intent
 
 
 class QuestionKind(enum.StrEnum):
@@ -50,7 +50,6 @@ _LISTS = (_WHAT_THINGS, _HAS_DONE, _HOW_MANY, _IN_COMMON)
 # "What kind of car does she drive?" wants one answer, however it is put.
 _ONE_KIND = re.compile(r"\b(?:kinds?|types?|sorts?) of\b", re.IGNORECASE)
 
-# "Would she enjoy a classical concert?", "What might Melanie ascribe it to?"
 # "Is Oscar her pet?", "Did they get married?"
 _YES_OR_NO = re.compile(
     r"^\s*(?:is|are|was|were|do|does|did|has|have|can|could|should|will)\b", re.IGNORECASE
@@ -75,7 +74,7 @@ def kind_of(text: str) -> QuestionKind:
     return QuestionKind.WHEN if _WHEN.search(text) else QuestionKind.OTHER
 
 
-# -- intent: a cause, a history, a comparison, a check, or a synthesis ------------------------------
+# -- Intent: a cause, a history, a comparison, a check, or a synthesis
 
 
 class Intent(enum.StrEnum):
@@ -109,7 +108,7 @@ def intent_of(text: str) -> Intent:
     return Intent.FACT_CHECK if _ASKS_WHETHER.match(text) else Intent.SYNTHESIS
 
 
-# -- the analysed query
+# -- The analysed query
 
 MAX_LITERALS = 16  # The limit of literals: the store looks for each separately.
 
@@ -193,7 +192,7 @@ def _is_whole(text: str, literal: Literal) -> bool:
     return not literal.plain and not any(map(str.isalnum, around))
 
 
-# -- names ---------------------------------------------------------------------------------------
+# -- Names in a query
 
 _NAME = re.compile(r"[^\W\d_][\w.-]*(?:['’](?!s\b)[\w.-]+)*")
 

@@ -102,7 +102,7 @@ def _judged(text: str, start: int, end: int) -> Iterator[Literal]:
         yield Literal(text=token, start=start, end=end, plain=True)
 
 
-# -- whether a memory holds a literal -------------------------------------------------------------
+# -- Whether a memory holds a literal
 
 COMMON = 2_000  # A literal that more than this many of the findable memories may hold finds none by itself.
 _JOINTS = re.compile(r"[-._/\\:@&]+")
@@ -134,7 +134,7 @@ def written_in(memory: Memory, literal: str) -> bool:
     return names(literal, memory.id, memory.source) or _stands_in(literal, _texts(memory))
 
 
-def held(literals: Iterable[str], memory: Memory, known: Collection[str]) -> int:
+def count_held(literals: Iterable[str], memory: Memory, known: Collection[str]) -> int:
     """How many of the literals a memory with these index terms holds in its text or a tag, or is named by. A
     number is held however it is grouped: 48,213 has the term of 48213."""
     texts: list[str] = []  # folded when first needed, and once
@@ -158,7 +158,7 @@ def _stands_in(literal: str, texts: Iterable[str]) -> bool:
     return any(sought in text for text in texts)
 
 
-# -- Particulars of a query: names, numbered things and days that it mentions without quoting them.
+# -- Particulars of a query: names, numbered things and days that it mentions without quoting them
 
 MOST = 8  # The limit of particulars of one query.
 LEAST_SHORT = 3  # The least number of letters of a short form of a name.

@@ -209,7 +209,7 @@ def _distinct(numbers: Integers, size: int) -> Integers:
     return np.flatnonzero(seen)
 
 
-# -- term rarity: the weight of a query's words in late interaction and confidence ---------------
+# -- Term rarity: the weight of a query's words in late interaction and confidence
 
 BACKGROUND = 100  # The number of imaginary memories without the word: rarity means little among few.
 LEAST = 1e-6

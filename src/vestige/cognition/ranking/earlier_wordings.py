@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from vestige.cognition.query.analyse import Asked
-from vestige.cognition.query.literals import held
+from vestige.cognition.query.literals import count_held
 from vestige.cognition.ranking.bm25 import K1, LEAST_IDF, B, idf, is_prefix
 from vestige.cognition.ranking.maxsim import Matched
 from vestige.cognition.text.analyser import memory_terms
@@ -60,7 +60,7 @@ def find_words(
         dated=gains[:, names_date].sum(axis=1),
         covered=(counts > 0) @ rarity / rarity.sum() if sought else np.zeros(len(bags)),
         literals=np.array(
-            [held(literals, memory, bag.keys()) for memory, bag in zip(memories, bags, strict=True)],
+            [count_held(literals, memory, bag.keys()) for memory, bag in zip(memories, bags, strict=True)],
             dtype=np.int64,
         ),
     )

@@ -197,8 +197,7 @@ def share_of_best(scores: Floats) -> Floats:
     return np.asarray(np.maximum(scores, 0.0) / best)
 
 
-# -- The confidence of an answer: the chance that the store holds what was asked for, by how well the best
-# hits match.
+# -- Confidence of an answer: the chance that the store holds what was asked for
 
 FEW = 5  # The number of hits among which the best share of the query is looked for.
 LITERAL = 0.95  # The least confidence in a hit that holds all literals …
@@ -252,7 +251,7 @@ def _literally(asked: Asked, pool: CandidatePool, first: int, sure: float) -> fl
     return max(sure * (least + (1 - least) * most), LITERAL * here)
 
 
-def doubted(sure: float, asked: Asked, missing: Collection[str]) -> float:
+def lowered_confidence(sure: float, asked: Asked, missing: Collection[str]) -> float:
     """The confidence if no memory mentions something the query names: the hits are then about something else.
     A search that accepts anything near still returns them."""
     if not any(one.text in missing for one in asked.particulars):

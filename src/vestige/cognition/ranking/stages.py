@@ -194,7 +194,7 @@ def retention(traits: Traits, now: float) -> Floats:
     return strength.retention(traits.stability, traits.retrieval, traits.storage, elapsed_days, traits.curve)
 
 
-# -- traits of memories --------------------------------------------------------------------------
+# -- Traits of memories
 
 
 def traits_of(records: Sequence[Record], threads: Sequence[int]) -> Traits:
@@ -221,7 +221,7 @@ def traits_of(records: Sequence[Record], threads: Sequence[int]) -> Traits:
     )
 
 
-# -- rivals: of two states of one thing the later one counts -------------------------------------
+# -- Rivals: of two states of one thing the later one counts
 
 LOOKED_AT = 20  # The number of best candidates that are compared.
 ALIKE = 0.65  # The cosine from which short notes are about the same thing.
@@ -266,7 +266,7 @@ def is_inhibited(times: int, last: datetime | None, now: datetime) -> bool:
     return times < INHIBITED_AT_MOST and (last is None or now - last >= INHIBITED_EVERY)
 
 
-# -- reranking: the second judgement counts as much as the relevance found so far -----------------
+# -- Reranking: the second judgement counts as much as the relevance found so far
 
 RERANKED = 30  # The number of best candidates that the reranker judges: reading them takes the time.
 
@@ -283,8 +283,7 @@ def reranked(scores: Floats, order: Sequence[int], judged: Floats) -> Floats:
     return result
 
 
-# -- Encoding specificity (Tulving & Thomson 1973): a memory made in a similar context is recalled more
-# easily.
+# -- Encoding specificity (Tulving & Thomson 1973): a similar context eases recall
 
 TOPICAL, SESSION, TEMPORAL = 0.4, 0.25, 0.2
 """The weight of each part of a context, among those that are known."""

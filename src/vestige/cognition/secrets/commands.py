@@ -102,7 +102,7 @@ def options(text: str) -> Iterator[Found]:
             yield "key", *found.span("secret"), "is given to a command"
 
 
-# -- URLs and headers ----------------------------------------------------------------------------
+# -- URLs and headers
 
 HEADER_HINTS = ("bearer", "basic", "auth", "cookie", "authorization")
 _URL = re.compile(r"://(?:(?!://)[^\s\"'<>`])+")

@@ -14,11 +14,64 @@ from vestige.cognition.secrets.assignments import NAME_HINTS, Found, assignments
 from vestige.cognition.secrets.commands import HEADER_HINTS, addresses, commands, headers, options, queries
 from vestige.cognition.secrets.entropy import classes, is_drawn, looks_random
 from vestige.cognition.secrets.provider_keys import SHAPES, Shape
-from vestige.cognition.secrets.values import is_mixed_password, is_odd_password, is_placeholder, opens_remark
+from vestige.cognition.secrets.values import (
+    begins_with_description,
+    is_mixed_password,
+    is_odd_password,
+    is_placeholder,
+)
 from vestige.cognition.text.word_lists import pattern, sections
 
-# -- Secrets that people write down: seed phrases, recovery codes, PINs; and random strings beside a word
-# for secrets.
+SHOWN = 4  # The number of characters shown at either end of a long random secret, to identify it.
+LONG = 20
+_HARMLESS = re.compile(
+    r"data:[\w/+.-]{1,60};base64,[A-Za-z0-9+/=]+"
+    r"|-----BEGIN (?:CERTIFICATE|[A-Z0-9 ]{0,20}PUBLIC KEY)[^-]{0,40}-----[A-Za-z0-9+/=\s\\]*"
+    r"|\b(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-\w{1,20}|sk-ssh-\S{1,30}) AAAA[A-Za-z0-9+/=]+"
+    r"|\bsha(?:1|256|384|512)[-:=][A-Za-z0-9+/=_-]{27,}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret:
+    """The position of a secret, its kind, and the reason."""
+
+    kind: str
+    start: int
+    end: int
+    reason: str
+
+
+def find_secrets(text: str) -> list[Secret]:
+    """Every secret in a text, in order; no two overlap."""
+    harmless = [found.span() for found in _HARMLESS.finditer(text)] if len(text) > LONG else []
+    return _apart(one for one in _candidates(text) if not _inside(one, harmless))
+
+
+def redacted(text: str, secrets: Iterable[Secret], *, marked: bool = True) -> str:
+    """The text with every secret replaced by a mark, or removed if it is not to be marked."""
+    kept, at = [], 0
+    for one in secrets:
+        kept += [text[at : one.start], f"[redacted: {one.kind}]" if marked else ""]
+        at = one.end
+    return "".join([*kept, text[at:]])
+
+
+def excerpt(text: str, secret: Secret) -> str:
+    """Enough of a secret to identify it: both ends of a long random one, nothing of a guessable one."""
+    value = text[secret.start : secret.end]
+    if len(value) >= LONG and looks_random(value) and not any(map(str.isspace, value)):
+        return f"{value[:SHOWN]}…{value[-SHOWN:]}"
+    return "…"
+
+
+def position(text: str, secret: Secret) -> tuple[int, int]:
+    """Its line and column, both from 1."""
+    line = text.count("\n", 0, secret.start) + 1
+    return line, secret.start - text.rfind("\n", 0, secret.start)
+
+
+# -- Secrets that people write down: seed phrases, recovery codes, PINs, random strings
 
 SEED_HINTS = ("seed", "mnemonic", "phrase", "word", "bip", "metamask", "trezor")
 _LISTS = sections("vestige.cognition.secrets", "phrases")
@@ -93,7 +146,7 @@ def codes(text: str) -> Iterator[Found]:
 def passphrases(text: str) -> Iterator[Found]:
     """Phrases of plain words, and the groups of letters of application passwords."""
     for found in _PASSPHRASE.finditer(text):
-        if not _PROSE & set(found["secret"].split()) and not opens_remark(found["secret"]):
+        if not _PROSE & set(found["secret"].split()) and not begins_with_description(found["secret"]):
             yield "passphrase", *found.span("secret"), "follows `passphrase`"
     for found in _APP_PASSWORD.finditer(text):
         yield "password", *found.span("secret"), "follows `app password`"
@@ -148,7 +201,7 @@ def random_beside_words(text: str) -> Iterator[Found]:
             yield "secret", *found.span(), "looks random beside a word for secrets"
 
 
-# -- Private keys in a text: whole, cut, or flattened to one line.
+# -- Private keys: whole, cut, or flattened to one line
 
 MOST = 16_000  # The longest key; the end of a block is not looked for beyond it.
 LEAST_BODY = 24
@@ -219,7 +272,7 @@ def _is_body(body: str) -> bool:
     return len(plain) >= LEAST_BODY and looks_random(plain[:200], least=LEAST_BODY)
 
 
-# -- Numbers of payment cards, beside a word that says card.
+# -- Numbers of payment cards beside a word for a card
 
 CARD_HINTS = ("visa", "master", "amex", "american", "maestro", "diners", "card", "kart", "cart", "tarjeta")
 FEWEST_DIGITS = 6
@@ -254,10 +307,8 @@ def _has_check_digit(digits: str) -> bool:
     return sum(sum(divmod(one, 10)) for one in doubled) % 10 == 0
 
 
-# -- all detectors together
+# -- All detectors together
 
-SHOWN = 4  # The number of characters shown at either end of a long random secret, to identify it.
-LONG = 20
 DETECTORS: tuple[tuple[Callable[[str], Iterator[Found]], tuple[str, ...]], ...] = (
     (addresses, ("://",)),
     (queries, ("?", "&")),
@@ -273,51 +324,6 @@ DETECTORS: tuple[tuple[Callable[[str], Iterator[Found]], tuple[str, ...]], ...] 
     (odd_beside_words, ("",)),
 )
 """Detectors by context, each with words of which one must occur."""
-_HARMLESS = re.compile(
-    r"data:[\w/+.-]{1,60};base64,[A-Za-z0-9+/=]+"
-    r"|-----BEGIN (?:CERTIFICATE|[A-Z0-9 ]{0,20}PUBLIC KEY)[^-]{0,40}-----[A-Za-z0-9+/=\s\\]*"
-    r"|\b(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-\w{1,20}|sk-ssh-\S{1,30}) AAAA[A-Za-z0-9+/=]+"
-    r"|\bsha(?:1|256|384|512)[-:=][A-Za-z0-9+/=_-]{27,}"
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Secret:
-    """The position of a secret, its kind, and the reason."""
-
-    kind: str
-    start: int
-    end: int
-    reason: str
-
-
-def find_secrets(text: str) -> list[Secret]:
-    """Every secret in a text, in order; no two overlap."""
-    harmless = [found.span() for found in _HARMLESS.finditer(text)] if len(text) > LONG else []
-    return _apart(one for one in _candidates(text) if not _inside(one, harmless))
-
-
-def redacted(text: str, secrets: Iterable[Secret], *, marked: bool = True) -> str:
-    """The text with every secret replaced by a mark, or removed if it is not to be marked."""
-    kept, at = [], 0
-    for one in secrets:
-        kept += [text[at : one.start], f"[redacted: {one.kind}]" if marked else ""]
-        at = one.end
-    return "".join([*kept, text[at:]])
-
-
-def excerpt(text: str, secret: Secret) -> str:
-    """Enough of a secret to identify it: both ends of a long random one, nothing of a guessable one."""
-    value = text[secret.start : secret.end]
-    if len(value) >= LONG and looks_random(value) and not any(map(str.isspace, value)):
-        return f"{value[:SHOWN]}…{value[-SHOWN:]}"
-    return "…"
-
-
-def position(text: str, secret: Secret) -> tuple[int, int]:
-    """Its line and column, both from 1."""
-    line = text.count("\n", 0, secret.start) + 1
-    return line, secret.start - text.rfind("\n", 0, secret.start)
 
 
 def _candidates(text: str) -> Iterator[Found]:

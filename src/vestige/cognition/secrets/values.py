@@ -107,7 +107,7 @@ def is_passphrase(value: str) -> bool:
     return not sentence and not described and all(word.replace("-", "").isalpha() for word in words)
 
 
-def opens_remark(value: str) -> bool:
+def begins_with_description(value: str) -> bool:
     """Whether the first of several words describes a password."""
     return value.split()[0].casefold() in _STATES
 

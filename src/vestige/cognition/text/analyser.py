@@ -17,120 +17,6 @@ from vestige.cognition.text.word_lists import sections, words
 from vestige.cognition.time.calendar import date_words
 from vestige.core.models import Memory
 
-# -- Porter's stemmer of 1980, as our own code.
-
-Rules = dict[str, str]
-
-# A word that ends in a suffix of the left column, with a measure above the step's limit, gets the right one.
-STEP_2: Rules = {
-    "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "abli": "able",
-    "alli": "al", "entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate",
-    "ator": "ate", "alism": "al", "iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al",
-    "iviti": "ive", "biliti": "ble",
-}  # fmt: skip
-STEP_3: Rules = {
-    "icate": "ic", "ative": "", "alize": "al", "iciti": "ic",  # codespell:ignore ative
-    "ical": "ic", "ful": "", "ness": "",
-}  # fmt: skip
-STEP_4: Rules = dict.fromkeys(
-    (
-        "al", "ance", "ence", "er", "ic", "able", "ible", "ant",
-        "ement", "ment", "ent",  # codespell:ignore ment
-        "ion", "ou", "ism", "ate", "iti", "ous", "ive", "ize",
-    ),
-    "",
-)  # fmt: skip
-
-# English doubles only these before -ed and -ing; ll, ss and zz belong to the word (fall, hiss, fizz).
-DOUBLES = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
-
-
-@lru_cache(maxsize=65_536)
-def stem(word: str) -> str:
-    word = _step_1c(_step_1b(_step_1a(word)))
-    word = _longest_suffix(word, STEP_2, above=0)
-    word = _longest_suffix(word, STEP_3, above=0)
-    word = _longest_suffix(word, STEP_4, above=1)
-    return _step_5(word)
-
-
-def _shape(word: str) -> str:
-    """The word as `c` and `v`: y is a vowel after a consonant, and a consonant elsewhere."""
-    shape = ""
-    for letter in word:
-        vowel = letter in "aeiou" or (letter == "y" and shape.endswith("c"))
-        shape += "v" if vowel else "c"
-    return shape
-
-
-def _measure(word: str) -> int:
-    """Porter's m: how often a vowel is followed by a consonant."""
-    return _shape(word).count("vc")
-
-
-def _has_vowel(word: str) -> bool:
-    return "v" in _shape(word)
-
-
-def _ends_short(word: str) -> bool:
-    """Porter's *o: consonant, vowel, consonant other than w, x and y, as in `hop`."""
-    return _shape(word).endswith("cvc") and word[-1] not in "wxy"
-
-
-def _step_1a(word: str) -> str:
-    if word.endswith(("sses", "ies")):
-        return word[:-2]
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
-
-
-def _step_1b(word: str) -> str:
-    if word.endswith("eed"):
-        return word[:-1] if _measure(word[:-3]) > 0 else word
-    for suffix in ("ed", "ing"):
-        if word.endswith(suffix):
-            rest = word[: -len(suffix)]
-            return _mended(rest) if _has_vowel(rest) else word
-    return word
-
-
-def _mended(rest: str) -> str:
-    """A word without its -ed or -ing, with its ending restored: hopp -> hop, fil -> file."""
-    if rest.endswith(("at", "bl", "iz")):
-        return rest + "e"
-    if rest.endswith(DOUBLES):
-        return rest[:-1]
-    if _measure(rest) == 1 and _ends_short(rest):
-        return rest + "e"
-    return rest
-
-
-def _step_1c(word: str) -> str:
-    return word[:-1] + "i" if word.endswith("y") and _has_vowel(word[:-1]) else word
-
-
-def _longest_suffix(word: str, rules: Rules, *, above: int) -> str:
-    """Replace the longest suffix that has a rule; a suffix that fails its measure ends the step."""
-    for length in range(min(7, len(word)), 1, -1):
-        suffix, rest = word[-length:], word[:-length]
-        if suffix in rules:
-            applies = _measure(rest) > above and (suffix != "ion" or rest[-1] in "st")
-            return rest + rules[suffix] if applies else word
-    return word
-
-
-def _step_5(word: str) -> str:
-    if word.endswith("e"):
-        rest = word[:-1]
-        measure = _measure(rest)
-        if measure > 1 or (measure == 1 and not _ends_short(rest)):
-            word = rest
-    if word.endswith("ll") and _measure(word) > 1:
-        return word[:-1]
-    return word
-
-
-# -- normal forms and terms
-
 ANALYSER_VERSION = 2  # Raised whenever `memory_terms` gives other terms for a memory than before.
 
 MAX_TERM_CHARS = 64
@@ -236,6 +122,11 @@ def content_terms(words: Sequence[QueryWord]) -> list[str]:
     return list(dict.fromkeys(term for word in content or words for term in word.terms))
 
 
+def overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    """The share of common terms of two texts (Jaccard)."""
+    return len(one & other) / len(one | other) if one & other else 0.0
+
+
 def searchable(memory: Memory) -> str:
     """The text a memory is found by: its content and its other phrasings. Vectors are made from it."""
     return "\n".join((memory.content, *memory.phrasings))
@@ -274,7 +165,7 @@ def _fingerprint(text: str) -> str:
 _short_fingerprint = lru_cache(maxsize=512)(_fingerprint)
 
 
-# -- terms ---------------------------------------------------------------------------------------
+# -- Terms of a chunk of text
 
 
 def _places(text: str, plain: str) -> Sequence[int]:
@@ -396,7 +287,7 @@ def _joined(chunk: str) -> str:
     return _JOINTS.sub(lambda joint: "_" if joint[1] else "", chunk).casefold()
 
 
-# -- digests -------------------------------------------------------------------------------------
+# -- Fingerprints of texts
 
 # Everything but exponents, indices and fractions, which must not melt into the number beside them.
 _COMPATIBLE = re.compile("[^\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209f\u2150-\u215f\u2189]+")
@@ -438,3 +329,115 @@ def _is_quoted(text: str, start: int, end: int) -> bool:
 
 def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+# -- Porter's stemmer (1980)
+
+Rules = dict[str, str]
+
+# A word that ends in a suffix of the left column, with a measure above the step's limit, gets the right one.
+STEP_2: Rules = {
+    "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "abli": "able",
+    "alli": "al", "entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate",
+    "ator": "ate", "alism": "al", "iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al",
+    "iviti": "ive", "biliti": "ble",
+}  # fmt: skip
+STEP_3: Rules = {
+    "icate": "ic", "ative": "", "alize": "al", "iciti": "ic",  # codespell:ignore ative
+    "ical": "ic", "ful": "", "ness": "",
+}  # fmt: skip
+STEP_4: Rules = dict.fromkeys(
+    (
+        "al", "ance", "ence", "er", "ic", "able", "ible", "ant",
+        "ement", "ment", "ent",  # codespell:ignore ment
+        "ion", "ou", "ism", "ate", "iti", "ous", "ive", "ize",
+    ),
+    "",
+)  # fmt: skip
+
+# English doubles only these before -ed and -ing; ll, ss and zz belong to the word (fall, hiss, fizz).
+DOUBLES = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str) -> str:
+    word = _step_1c(_step_1b(_step_1a(word)))
+    word = _longest_suffix(word, STEP_2, above=0)
+    word = _longest_suffix(word, STEP_3, above=0)
+    word = _longest_suffix(word, STEP_4, above=1)
+    return _step_5(word)
+
+
+def _shape(word: str) -> str:
+    """The word as `c` and `v`: y is a vowel after a consonant, and a consonant elsewhere."""
+    shape = ""
+    for letter in word:
+        vowel = letter in "aeiou" or (letter == "y" and shape.endswith("c"))
+        shape += "v" if vowel else "c"
+    return shape
+
+
+def _measure(word: str) -> int:
+    """Porter's m: how often a vowel is followed by a consonant."""
+    return _shape(word).count("vc")
+
+
+def _has_vowel(word: str) -> bool:
+    return "v" in _shape(word)
+
+
+def _ends_short(word: str) -> bool:
+    """Porter's *o: consonant, vowel, consonant other than w, x and y, as in `hop`."""
+    return _shape(word).endswith("cvc") and word[-1] not in "wxy"
+
+
+def _step_1a(word: str) -> str:
+    if word.endswith(("sses", "ies")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+def _step_1b(word: str) -> str:
+    if word.endswith("eed"):
+        return word[:-1] if _measure(word[:-3]) > 0 else word
+    for suffix in ("ed", "ing"):
+        if word.endswith(suffix):
+            rest = word[: -len(suffix)]
+            return _with_ending_restored(rest) if _has_vowel(rest) else word
+    return word
+
+
+def _with_ending_restored(rest: str) -> str:
+    """A word without its -ed or -ing, with its ending restored: hopp -> hop, fil -> file."""
+    if rest.endswith(("at", "bl", "iz")):
+        return rest + "e"
+    if rest.endswith(DOUBLES):
+        return rest[:-1]
+    if _measure(rest) == 1 and _ends_short(rest):
+        return rest + "e"
+    return rest
+
+
+def _step_1c(word: str) -> str:
+    return word[:-1] + "i" if word.endswith("y") and _has_vowel(word[:-1]) else word
+
+
+def _longest_suffix(word: str, rules: Rules, *, above: int) -> str:
+    """Replace the longest suffix that has a rule; a suffix that fails its measure ends the step."""
+    for length in range(min(7, len(word)), 1, -1):
+        suffix, rest = word[-length:], word[:-length]
+        if suffix in rules:
+            applies = _measure(rest) > above and (suffix != "ion" or rest[-1] in "st")
+            return rest + rules[suffix] if applies else word
+    return word
+
+
+def _step_5(word: str) -> str:
+    if word.endswith("e"):
+        rest = word[:-1]
+        measure = _measure(rest)
+        if measure > 1 or (measure == 1 and not _ends_short(rest)):
+            word = rest
+    if word.endswith("ll") and _measure(word) > 1:
+        return word[:-1]
+    return word

@@ -122,7 +122,7 @@ def asked(text: str, spans: NDArray[np.int32]) -> NDArray[np.bool_]:
     return found
 
 
-# -- conversation: words said to another person state nothing for good ---------------------------
+# -- Conversation: words said to another person state nothing for good
 
 # Greetings, thanks and reactions. Words that open a correction as well ("no", "sorry", "oops") are none.
 _CALLS = "hey|hi|hiya|hello|bye|goodbye|wow|whoa|yay|yeah|yep|yup|congrats|congratulations|haha\\w*|lol"
@@ -152,7 +152,7 @@ def is_talk(text: str) -> bool:
     return bool(_OPENING.match(said) or _EXCLAMATION.match(said) or _QUESTION.search(said))
 
 
-# -- questions to a speaker: "What did Caroline paint?" becomes "What did you paint?" ------------
+# -- Questions to a speaker: "What did Caroline paint?" becomes "What did you paint?"
 
 _NAMED = re.compile(r"[^\W\d_][\w-]*(['’]s\b|['’](?!\w))?")
 _POSSESSIVE = re.compile(r"\b(?:his|her|their)\b", re.IGNORECASE)
@@ -172,7 +172,7 @@ def in_second_person(text: str, speakers: frozenset[int]) -> str:
     return _POSSESSIVE.sub("your", spoken) if spoken != text else text
 
 
-# -- Pieces: a long text cut so that an embedding model sees each piece whole.
+# -- Pieces: a long text cut so that an embedding model sees each piece whole
 
 MAX_CHARS = 1_200
 OVERLAP_CHARS = 120

@@ -6,9 +6,10 @@ rarest words only.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from heapq import nsmallest
+
+from vestige.cognition.text.analyser import overlap
 
 Words = frozenset[str]
 
@@ -19,11 +20,6 @@ NEIGHBOURS = 5  # The number of most similar texts that each text is paired with
 POSTINGS = 300  # The limit of occurrences of its words that each text follows, from the rarest word on …
 MOST_OF_FIRST = 2_000  # … and of the first word, the latest ones, however common it is.
 CHECKED = 50  # The number of candidates found that way that are compared word by word.
-
-
-def overlap(one: Words, other: Words) -> float:
-    """The share of common words (Jaccard)."""
-    return len(one & other) / len(one | other) if one & other else 0.0
 
 
 def is_alike(one: Words, other: Words) -> bool:
@@ -63,51 +59,3 @@ def _met(words: Words, postings: dict[str, list[int]]) -> list[int]:
         met.update(found[-MOST_OF_FIRST:])
         left -= len(found)
     return [other for other, _ in met.most_common(CHECKED + 1)]
-
-
-# -- Final processing of an answer: duplicates are folded, and the top few hits are diversified.
-
-TOP_FEW = 5
-ALIKE = 0.8
-"""The share of common terms (Jaccard) from which two texts are much the same."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedText:
-    """A text for comparison. A turn of a conversation never equals another: "yes" is said often."""
-
-    terms: frozenset[str]
-    is_turn: bool
-
-
-def fold_duplicates(found: Sequence[str | None]) -> list[tuple[int, ...]]:
-    """Indices of the remaining hits, best first, each with the later ones of the same fingerprint
-    (`cognition.text.fingerprint`); None equals nothing."""
-    groups: list[list[int]] = []
-    first: dict[str, int] = {}
-    for at, one in enumerate(found):
-        leader = None if one is None else first.setdefault(one, len(groups))
-        if leader is None or leader == len(groups):
-            groups.append([at])
-        else:
-            groups[leader].append(at)
-    return [tuple(group) for group in groups]
-
-
-def spread_out(found: Sequence[ComparedText], rivals: Collection[frozenset[int]] = frozenset()) -> list[int]:
-    """The order of display: among the top few, a hit much like a better one moves behind the rest. Rivals,
-    given as pairs of indices, stay side by side, since rivals are alike by definition."""
-    kept: list[int] = []
-    waiting: list[int] = []
-    for at, one in enumerate(found):
-        crowded = len(kept) < TOP_FEW and any(
-            _alike(one, found[other]) and frozenset((at, other)) not in rivals for other in kept
-        )
-        (waiting if crowded else kept).append(at)
-    return kept[:TOP_FEW] + sorted([*waiting, *kept[TOP_FEW:]])
-
-
-def _alike(one: ComparedText, other: ComparedText) -> bool:
-    if one.is_turn or other.is_turn or not one.terms:
-        return False
-    return len(one.terms & other.terms) >= ALIKE * len(one.terms | other.terms)

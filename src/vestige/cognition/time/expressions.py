@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import partial
 
-from vestige.cognition.time import calendar as periods
+from vestige.cognition.time import calendar
 from vestige.cognition.time.calendar import MONTHS, SEASONS, WEEKDAYS, Period
 
-# -- periods ------------------------------------------------------------------------------------
+# -- Readers: the period of a matched expression
 
 COUNTS = {
     "a couple of": (2, 2), "couple of": (2, 2), "a few": (2, 5), "few": (2, 5), "several": (2, 5),
@@ -33,18 +33,20 @@ WEEKDAY_NUMBERS = {name.casefold(): number for number, name in enumerate(WEEKDAY
 
 def today(match: re.Match[str], now: datetime, latest: date) -> Period:
     """Today, or a part of it."""
-    return periods.days(now.date())
+    return calendar.days(now.date())
 
 
 def near_day(match: re.Match[str], now: datetime, latest: date) -> Period:
     """Yesterday, tomorrow, or the day beyond."""
     far = 2 if match["far"] else 1
-    return periods.days(now.date() + timedelta(days=-far if match["near"].casefold() == "yesterday" else far))
+    return calendar.days(
+        now.date() + timedelta(days=-far if match["near"].casefold() == "yesterday" else far)
+    )
 
 
 def last_night(match: re.Match[str], now: datetime, latest: date) -> Period:
     """From noon to noon."""
-    noon = periods.days(now.date()).start + timedelta(hours=12)
+    noon = calendar.days(now.date()).start + timedelta(hours=12)
     return Period(start=noon - timedelta(days=1), end=noon)
 
 
@@ -65,14 +67,14 @@ def rolling(match: re.Match[str], now: datetime, latest: date) -> Period:
     today, unit = now.date(), match["unit"].casefold()
     if unit in ("minute", "hour"):
         if match["which"].casefold() == "next":
-            raise ValueError("what comes within hours is no time to look for")
-        return Period(start=now - most * timedelta(**{f"{unit}s": 1}), end=periods.days(today).end)
+            raise ValueError("a future span of hours is not a search period")
+        return Period(start=now - most * timedelta(**{f"{unit}s": 1}), end=calendar.days(today).end)
     if match["which"].casefold() == "next":
-        return Period(start=periods.days(today).start, end=periods.days(moved(today, unit, most)).end)
-    return Period(start=periods.days(moved(today, unit, -most)).start, end=periods.days(today).end)
+        return Period(start=calendar.days(today).start, end=calendar.days(moved(today, unit, most)).end)
+    return Period(start=calendar.days(moved(today, unit, -most)).start, end=calendar.days(today).end)
 
 
-def calendar(match: re.Match[str], now: datetime, latest: date) -> Period:
+def calendar_period(match: re.Match[str], now: datetime, latest: date) -> Period:
     """The last, this or the next week, weekend, month, quarter or year."""
     return _shifted(now.date(), match["unit"].casefold(), _step(match) or 0)
 
@@ -83,39 +85,41 @@ def weekday(match: re.Match[str], now: datetime, latest: date) -> Period:
     ahead = (WEEKDAY_NUMBERS[match["weekday"].casefold()] - today.weekday()) % 7
     step = _step(match)
     if step == 0:
-        return periods.days(periods.week(today).start.date() + timedelta(days=(today.weekday() + ahead) % 7))
+        return calendar.days(
+            calendar.week(today).start.date() + timedelta(days=(today.weekday() + ahead) % 7)
+        )
     if step == 1:
-        return periods.days(today + timedelta(days=ahead or 7))
+        return calendar.days(today + timedelta(days=ahead or 7))
     back = ahead - 7 if ahead or step else 0
-    return periods.days(today + timedelta(days=back))
+    return calendar.days(today + timedelta(days=back))
 
 
 def named_season(match: re.Match[str], now: datetime, latest: date) -> Period:
     """A season by its year, or the last, this or the next one: over, at hand, to come."""
     name = match["season"].casefold()
     if match["year"]:
-        return periods.season(name, int(match["year"]))
-    step, near = _step(match), [periods.season(name, now.year + years) for years in (-1, 0, 1)]
+        return calendar.season(name, int(match["year"]))
+    step, near = _step(match), [calendar.season(name, now.year + years) for years in (-1, 0, 1)]
     if step == 1:
         return next(one for one in near if one.start > now)
     if step == 0:
         return next(one for one in near if one.end > now or one.start.year == now.year)
-    return [one for one in [periods.season(name, now.year - 2), *near] if one.end <= now][-1]
+    return [one for one in [calendar.season(name, now.year - 2), *near] if one.end <= now][-1]
 
 
 def month(match: re.Match[str], now: datetime, latest: date) -> Period:
     """A month by its year, as last, this or next, or the latest that has begun."""
     number = MONTH_NUMBERS[match["month"].casefold()]
     if match["year"]:
-        return periods.months(int(match["year"]), number)
+        return calendar.months(int(match["year"]), number)
     step = _step(match)
     if step == 0:
-        return periods.months(now.year, number)
+        return calendar.months(now.year, number)
     if step == 1:
-        return periods.months(now.year + (number <= now.month), number)
+        return calendar.months(now.year + (number <= now.month), number)
     if step == -1:
-        return periods.months(now.year - (number >= now.month), number)
-    return periods.months(latest.year - (number > latest.month), number)
+        return calendar.months(now.year - (number >= now.month), number)
+    return calendar.months(latest.year - (number > latest.month), number)
 
 
 def day(match: re.Match[str], now: datetime, latest: date) -> Period:
@@ -125,16 +129,16 @@ def day(match: re.Match[str], now: datetime, latest: date) -> Period:
     if first > last:
         raise ValueError(f"{first} to {last} is no range of days")
     if match["year"]:
-        return periods.days(date(int(match["year"]), month, first), last - first + 1)
+        return calendar.days(date(int(match["year"]), month, first), last - first + 1)
     # This year and the eight before it hold a leap year, also round the end of a century.
     years = range(latest.year, latest.year - 9, -1)
     starts = (date(year, month, first) for year in years if (month, first) != (2, 29) or isleap(year))
-    return periods.days(next(start for start in starts if start <= latest), last - first + 1)
+    return calendar.days(next(start for start in starts if start <= latest), last - first + 1)
 
 
 def iso_day(match: re.Match[str], now: datetime, latest: date) -> Period:
     """2026-03-01."""
-    return periods.days(date(int(match["year"]), int(match["number"]), int(match["day"])))
+    return calendar.days(date(int(match["year"]), int(match["number"]), int(match["day"])))
 
 
 def quarter(match: re.Match[str], now: datetime, latest: date) -> Period:
@@ -142,15 +146,15 @@ def quarter(match: re.Match[str], now: datetime, latest: date) -> Period:
     first = 3 * int(match["quarter"] or match["other"]) - 2
     year = match["year"] or match["early"]
     if year:
-        return periods.months(int(year), first, count=3)
-    return periods.months(latest.year - (first > latest.month), first, count=3)
+        return calendar.months(int(year), first, count=3)
+    return calendar.months(latest.year - (first > latest.month), first, count=3)
 
 
 def year(match: re.Match[str], now: datetime, latest: date) -> Period:
-    return periods.year(int(match["year"]))
+    return calendar.year(int(match["year"]))
 
 
-# -- steps ---------------------------------------------------------------------------------------
+# -- Steps of days, weeks, months and years
 
 _STEPS = {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0, "next": 1, "coming": 1}
 
@@ -170,28 +174,28 @@ def _shifted(today: date, unit: str, steps: int) -> Period:
     """The calendar's day, week, weekend, month, quarter or year N steps from today's."""
     match unit:
         case "day":
-            return periods.days(today + timedelta(days=steps))
+            return calendar.days(today + timedelta(days=steps))
         case "week":
-            return periods.week(today, steps)
+            return calendar.week(today, steps)
         case "weekend":
-            return periods.weekend(today, steps)
+            return calendar.weekend(today, steps)
         case "month":
-            return periods.months(today.year, today.month, steps)
+            return calendar.months(today.year, today.month, steps)
         case "quarter":
-            return periods.quarter(today, steps)
+            return calendar.quarter(today, steps)
         case _:
-            return periods.year(today.year + steps)
+            return calendar.year(today.year + steps)
 
 
 def moved(today: date, unit: str, steps: int) -> date:
     """The same day N days, weeks, months, quarters or years on; the last day of a shorter month."""
     if unit in ("day", "week"):
         return today + timedelta(days=steps * (7 if unit == "week" else 1))
-    month = periods.months(today.year, today.month, steps * {"month": 1, "quarter": 3, "year": 12}[unit])
+    month = calendar.months(today.year, today.month, steps * {"month": 1, "quarter": 3, "year": 12}[unit])
     return min(month.start.date() + timedelta(days=today.day - 1), month.end.date() - timedelta(days=1))
 
 
-# -- expressions --------------------------------------------------------------------------------
+# -- Expressions
 
 Reader = Callable[[re.Match[str], datetime, date], Period]
 
@@ -249,7 +253,7 @@ def _basis(read: Reader, groups: dict[str, str | None]) -> Basis:
     return Basis.GUESSED_YEAR if yearless and not groups.get("which") else Basis.NOW
 
 
-# -- words ---------------------------------------------------------------------------------------
+# -- Words of numbers, weekdays and months
 
 COUNT = rf"(?P<count>[0-9]{{1,4}}|{'|'.join(COUNTS)})"
 _UNIT = r"(?P<unit>minute|hour|day|week|month|quarter|year)s?\b"
@@ -262,7 +266,7 @@ _DAY = r"(?P<day>[0-9]{1,2})(?P<ordinal>st|[nr]d|th)?"
 _NOT_OF = r"(?!\s+of\b)"
 
 
-# -- what is meant -------------------------------------------------------------------------------
+# -- Checks that words are meant as a time
 
 _VERBS = frozenset({"may", "march"})
 _NAMES = frozenset({"jan", "april", "may", "june", "august"})
@@ -334,7 +338,7 @@ def _is_no_version(match: re.Match[str]) -> bool:
     return _previous(match) not in _VERSIONED and not _IS_VERSION.match(match.string, match.end())
 
 
-# -- forms ---------------------------------------------------------------------------------------
+# -- Patterns of expressions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,7 +373,7 @@ _FORMS = (
     ),
     _form(rf"the\s+(?P<count>)(?P<which>last)\s+(?P<unit>hour|week|month|quarter|year)\b{_NOT_OF}", rolling),
     # last week, this month, next quarter, past weekend
-    _form(rf"{_WHICH}(?P<unit>week|weekend|month|quarter|year)\b{_NOT_OF}", calendar, _is_no_story),
+    _form(rf"{_WHICH}(?P<unit>week|weekend|month|quarter|year)\b{_NOT_OF}", calendar_period, _is_no_story),
     # last Monday, since Monday; not on Monday mornings
     _form(rf"(?:{_WHICH})?{_WEEKDAY}(?!\s+(?:morning|afternoon|evening|night)s)", weekday, _weekday_is_meant),
     # last summer, the summer of 2023; not Spring Boot

@@ -64,7 +64,7 @@ def time_asked(text: str, now: datetime) -> TimeAsked:
     )
 
 
-# -- windows -------------------------------------------------------------------------------------
+# -- Windows of time in a query
 
 _NEAR_CHARS = 40
 _RELATION = re.compile(
@@ -175,7 +175,7 @@ def _bounded(relation: str, period: Period, now: datetime) -> Period:
             return period
 
 
-# -- anchors -------------------------------------------------------------------------------------
+# -- Anchors
 
 _BEFORE_OR_AFTER = re.compile(r"\b(before|prior\s+to|until|till|after|since)\s+", re.IGNORECASE)
 # `look after the dog`, `named after the river`, `take after our father`

@@ -19,7 +19,7 @@ from vestige.cognition.time.calendar import Period
 from vestige.cognition.time.expressions import WEEKDAY_NUMBERS, Basis, Expression, expressions
 from vestige.core.models import Memory
 
-# -- assertions ---------------------------------------------------------------------------------
+# -- Assertions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ def _is_note(words: Sequence[Word]) -> bool:
     return len(said) <= _MAX_NOTE_WORDS and said[0] not in _IMPERATIVES and not _STATES.isdisjoint(said)
 
 
-# -- windows ------------------------------------------------------------------------------------
+# -- Validity windows
 
 MAX_CHARS = 300  # A longer text makes several statements.
 
@@ -174,7 +174,7 @@ def reworded(memory: Memory, content: str) -> Memory:
     return replace(memory, content=content, valid_from=None, valid_until=None)
 
 
-# -- times ---------------------------------------------------------------------------------------
+# -- Times in a phrase
 
 _A_YEAR = timedelta(days=365)
 _SIX_DAYS = timedelta(days=6)
@@ -238,7 +238,7 @@ def _is_meant(text: str, one: Expression) -> bool:
     return not counts and not text[one.start].islower()
 
 
-# -- phrases -------------------------------------------------------------------------------------
+# -- Phrases that limit a validity
 
 _HINT = re.compile(
     r"\b(?:since|as of|as from|from|between|starting|beginning|effective|until|till?|through|thru)\b",
@@ -332,7 +332,7 @@ def _leads(before: str) -> bool:
     return not before.strip() or before.rstrip().endswith(":")
 
 
-# -- what is asserted ----------------------------------------------------------------------------
+# -- Asserted phrases, and their windows
 
 # `Three weeks until Friday`, `we have until Friday`, `not until Friday`, `at least until Friday`; and `the
 # fair is from 5 to 9 May` is a date, which stays true.
@@ -380,11 +380,11 @@ def _window(phrase: _LeadPhrase, said_at: datetime) -> tuple[datetime | None, da
         case "since":
             start = first.past(said_at).start
             if start > said_at:
-                raise ValueError("nothing lasts since a time to come")
+                raise ValueError("`since` needs a past time")
             return start, None
         case "range":
             if first.recurs and last.recurs:
-                raise ValueError("Monday to Friday and May to September come again")
+                raise ValueError("a recurring range is not a validity window")
             end = last.coming(said_at)
             begin = first.coming(said_at) if first.is_weekday else first.one.read(said_at, end.start.date())
             return begin.start, end.end

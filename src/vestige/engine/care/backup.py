@@ -136,7 +136,7 @@ def _pack(call: Call, path: Path) -> MadeBackup:
     return _record_backup(call, MadeBackup(path=path, size=path.stat().st_size, left=packed.left))
 
 
-# -- Rotation ------------------------------------------------------------------------------------------
+# -- Rotation
 
 
 def rotated_backups(folder: Path) -> list[RotatedBackup]:
@@ -224,7 +224,7 @@ def due(call: Call) -> bool:
     return engine.store.count(ANYTHING, access=EVERYTHING) > 0
 
 
-# -- The record of backups -----------------------------------------------------------------------------
+# -- The record of backups
 
 
 def last_backup(call: Call) -> LastBackup | None:
@@ -278,7 +278,7 @@ def _note(call: Call, name: str, body: dict[str, str | int]) -> None:
     retry_on_conflict(call, attempt)
 
 
-# -- Files ---------------------------------------------------------------------------------------------
+# -- Backup files
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from vestige.store.merge.histories import (
 from vestige.store.merge.strength_log import Curves
 from vestige.store.merge.union import edge, present
 
-# -- The canonical state, and what the derived state must be ---------------------------------------------
+# -- The canonical state, and what the derived state must be
 
 EdgeName = tuple[str, str, str]
 
@@ -98,7 +98,7 @@ def _add_history(state: CanonicalState, history: EntityHistory) -> None:
             state.cited[f"{history.kind} {history.id}"] = document.cites
 
 
-# -- Examination and repair -----------------------------------------------------------------------------
+# -- Examination and repair
 
 OPENING = "opening"
 """The name of the check that a store fails if it cannot be opened."""
@@ -227,7 +227,7 @@ def _repair(call: Call, repairs: list[str]) -> None:
                 FURTHER[name](call)
 
 
-# -- The checks ----------------------------------------------------------------------------------------
+# -- The checks
 
 
 def _store(visit: Examination) -> Iterator[Trouble]:
@@ -349,7 +349,7 @@ def _backup(visit: Examination) -> Iterator[Trouble]:
         yield Trouble(check="backup", message=warning, severity="warning")
 
 
-# -- The repairs ---------------------------------------------------------------------------------------
+# -- The repairs
 
 EMBEDDING = "embedding"
 """A repair that needs a model, which no store has."""

@@ -62,7 +62,7 @@ class SnapshotContents:
     left: tuple[str, ...] = ()
 
 
-# -- Packing -------------------------------------------------------------------------------------------
+# -- Packing
 
 
 def pack(folder: Path, database: Path, into: BinaryIO) -> SnapshotContents:
@@ -127,7 +127,7 @@ def _header(name: str, size: int) -> bytes:
     return block
 
 
-# -- Unpacking -----------------------------------------------------------------------------------------
+# -- Unpacking
 
 
 def is_snapshot(path: Path) -> bool:

@@ -18,7 +18,7 @@ from vestige.exchange.importers.records import (
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import Change
 
-# -- The account of an import ----------------------------------------------------------------------------
+# -- The account of an import
 
 SHOWN = 20
 """The most skipped records that are listed; all are counted."""
@@ -106,7 +106,7 @@ class ImportAccount:
         )
 
 
-# -- Writing batches -------------------------------------------------------------------------------------
+# -- Writing batches
 
 PAGE = 1_000
 REFUSALS = (InvalidInput, Conflict, Forbidden, NotFound)

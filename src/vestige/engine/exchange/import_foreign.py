@@ -44,7 +44,7 @@ from vestige.exchange.importers.records import (
 from vestige.exchange.importers.reference import CONNECTION
 from vestige.store.contract.changes import DROPPED, UNLINKED, Add, Carry, Change, Link, Put
 
-# -- Intentions and insights -----------------------------------------------------------------------------
+# -- Intentions and insights
 
 GONE = "it was dropped here"
 
@@ -130,7 +130,7 @@ class DocumentImport:
         return AcceptedRecord(changes=(put,), notes=(REDACTED,) if clean else ())
 
 
-# -- The import ------------------------------------------------------------------------------------------
+# -- The import
 
 BATCH = 200
 """Records in one transaction."""

@@ -28,7 +28,7 @@ from vestige.store.merge.union import edge
 logger = logging.getLogger(__name__)
 
 
-# -- Dangling links --------------------------------------------------------------------------------------
+# -- Dangling links
 
 BATCH = 500
 
@@ -56,7 +56,7 @@ class DanglingLinks:
         return sum(not here.issuperset(link[:2]) for link in self._links)
 
 
-# -- The import ------------------------------------------------------------------------------------------
+# -- The import
 
 BATCH_BYTES = 16 * 1024 * 1024
 """A batch also ends at this size: long histories and vectors are large."""

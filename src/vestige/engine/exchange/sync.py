@@ -147,7 +147,7 @@ def _unusable(path: Path, reason: str) -> PeerFile:
     return PeerFile(file=name, state="unusable", reason=reason)
 
 
-# -- Our own names -------------------------------------------------------------------------------------
+# -- File names of this node
 
 
 def _note_own_name(call: Call) -> None:
@@ -205,7 +205,7 @@ def _note(call: Call, name: str, body: Mapping[str, str | list[str]]) -> None:
     call.engine.store.commit([put], access=EVERYTHING)
 
 
-# -- Files ---------------------------------------------------------------------------------------------
+# -- Files of a shared folder
 
 
 def _write_own(call: Call, own: Path) -> tuple[PortableContents, bool]:

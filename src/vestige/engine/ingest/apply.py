@@ -66,7 +66,7 @@ def _add(batch: IngestBatch, index: int, memory: Memory) -> None:
     _note(batch, memory)
     if memory.thread is None:
         batch.fresh.append((memory.id, index))
-    batch.happenings.append(created_event(memory, batch.now))
+    batch.events.append(created_event(memory, batch.now))
 
 
 def _note(batch: IngestBatch, memory: Memory) -> None:
@@ -93,7 +93,7 @@ def _link(batch: IngestBatch, memory: Memory, others: Sequence[str], kind: str, 
         edge = Edge(source_id=memory.id, target_id=other, kind=kind, weight=weight, created_at=batch.now)
         batch.changes.append(Link(edge=edge))
         ends = {one: batch.known[one].memory for one in (memory.id, other) if one in batch.known}
-        batch.happenings.append(connected_event(edge, ends))
+        batch.events.append(connected_event(edge, ends))
 
 
 def _supersede(batch: IngestBatch, index: int, memory: Memory, old_id: str, decision: Supersede) -> None:
@@ -159,7 +159,7 @@ def _revise(batch: IngestBatch, wanted: Memory, *, reason: str) -> None:
     if not {"content", "valid_from", "valid_until"}.isdisjoint(names):
         _drop_notes(batch, memory.id)
     _note(batch, memory)
-    batch.happenings.append(updated_event(memory, batch.now, names))
+    batch.events.append(updated_event(memory, batch.now, names))
 
 
 def _reinforce(batch: IngestBatch, memory_id: str) -> None:

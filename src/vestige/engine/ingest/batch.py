@@ -120,7 +120,7 @@ class IngestBatch:
     fresh: list[tuple[str, int]] = field(default_factory=list)
     """The memories that this batch adds, with the index of their draft, if they can have rivals."""
     changes: list[Change] = field(default_factory=list)
-    happenings: list[Event] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     results: list[Ingested] = field(default_factory=list)
 
 

@@ -30,7 +30,7 @@ from vestige.store.contract.answers import Scored
 logger = logging.getLogger(__name__)
 
 
-# -- Rivals: stored memories that a new text may repeat, extend or correct.
+# -- Rivals: stored memories that a new text may repeat, extend or correct
 
 RIVALS = 5
 """The most rivals by meaning, and the most by words."""
@@ -182,7 +182,7 @@ def _encode(call: Call, texts: Sequence[str]) -> list[Encoded]:
         return []
 
 
-# -- decide
+# -- Decisions of the gate
 
 
 def decide_one(batch: IngestBatch, index: int, draft: Draft, weights: ImportanceInputs | None) -> Decided:

@@ -56,7 +56,7 @@ class Encoding:
     flashbulb: bool = False
 
 
-# -- When a text is written ----------------------------------------------------------------------
+# -- Importance of a text that is written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ def record_importance(batch: IngestBatch, memory: Memory, judged: Judgement) -> 
     batch.changes.append(
         put_document(KIND, memory.id, None, batch.now, body=body, scope=memory.scope, cites=(memory.id,))
     )
-    batch.happenings.append(_scored(judged, memory.content, memory.id, batch.now, scopes_of(memory)))
+    batch.events.append(_scored(judged, memory.content, memory.id, batch.now, scopes_of(memory)))
 
 
 def encodings(call: Call, memory_ids: Sequence[str]) -> dict[str, Encoding]:
@@ -143,7 +143,7 @@ def _body(judged: Judgement, gain: float, *, felt: bool) -> dict[str, float | st
     return body
 
 
-# -- On request ----------------------------------------------------------------------------------
+# -- Importance on request
 
 
 def assess(call: Call, content: str, topics: Sequence[str], where: Filter) -> Judgement:
@@ -170,7 +170,7 @@ def _recent_queries(call: Call) -> Queries:
     return tuple((frozenset(one.terms), one.at) for one in searches(call, call.scope)[:LATELY])
 
 
-# -- Nearby memories -----------------------------------------------------------------------------
+# -- Nearby memories
 
 
 def _nearest(

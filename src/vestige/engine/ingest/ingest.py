@@ -66,7 +66,7 @@ def _attempt(call: Call, drafts: Sequence[Draft], claim: "_Claiming | None") -> 
             record_importance(batch, draft.memory, decided.importance)
         batch.results.append(result_of(batch, draft, decided, memory_id))
     _commit(call, batch, claim.of(batch) if claim else None)
-    call.engine.events.emit(*batch.happenings)
+    call.engine.events.emit(*batch.events)
     return batch.results
 
 

@@ -34,9 +34,9 @@ def screen(call: Call, texts: Sequence[NewText], policy: Policy | None) -> list[
     """The texts as the policy allows them to be stored, or SecretFound. Later steps see only these."""
     clean = []
     for index, text in enumerate(texts):
-        given = {name: getattr(text, name) for name in SCREENED if name in text.given}
+        fields = {name: getattr(text, name) for name in SCREENED}
         try:
-            clean.append(replace(text, **screen_fields(call, given, policy)))
+            clean.append(replace(text, **screen_fields(call, fields, policy)))
         except SecretFound as exc:
             exc.details["index"] = index
             raise

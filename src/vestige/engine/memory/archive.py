@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from vestige.cognition.fsrs.suppression import ABSURD_RETENTION, WINDOW, collectable, reach
+from vestige.cognition.fsrs.suppression import ABSURD_RETENTION, WINDOW, accessibility_of, collectable
 from vestige.cognition.text.analyser import fingerprint
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, InvalidInput, NotFound
@@ -76,7 +76,7 @@ def find_faded(call: Call, asked: GcQuery) -> FadedMemories:
     if asked.below > ABSURD_RETENTION:
         raise InvalidInput(
             f"`min_retention` {asked.below:g} would archive memories that are well remembered.",
-            hint=f"Give at most {ABSURD_RETENTION:g}; {LEAST:g} archives what is as good as forgotten.",
+            hint=f"Give at most {ABSURD_RETENTION:g}; {LEAST:g} archives memories that are almost forgotten.",
             details={"argument": "min_retention"},
         )
     now, store = call.engine.now(), call.engine.store
@@ -87,7 +87,7 @@ def find_faded(call: Call, asked: GcQuery) -> FadedMemories:
         if collectable(record, below=asked.below, now=now)
     }
     return FadedMemories(
-        candidates=tuple(sorted(found.values(), key=lambda one: (reach(one, now), one.memory.id))),
+        candidates=tuple(sorted(found.values(), key=lambda one: (accessibility_of(one, now), one.memory.id))),
         memories=store.count(Filter(scope=asked.scope), access=call.access),
     )
 
@@ -183,7 +183,8 @@ def _undo_run(call: Call, run: Document) -> RestoredMemories:
     if "restoredAt" in run.body:
         raise Conflict(
             f"The archive {run.id} was undone already.",
-            hint="`archive list` shows the runs that were not; what was archived since is in a later run.",
+            hint="`archive list` shows runs that can still be undone. Memories archived again are in a "
+            "later run.",
             details={"id": run.id},
         )
     now, ids = call.engine.now(), run.body["ids"]

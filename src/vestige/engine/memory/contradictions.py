@@ -20,8 +20,8 @@ from vestige.cognition.gate.relation import (
     supports,
 )
 from vestige.cognition.graph.kinds import CONTRADICTS
-from vestige.cognition.text.analyser import terms
-from vestige.cognition.text.likeness import Words, alike_pairs, overlap
+from vestige.cognition.text.analyser import overlap, terms
+from vestige.cognition.text.likeness import Words, alike_pairs
 from vestige.core.models import Edge, Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.recall import RecallQuery, recall

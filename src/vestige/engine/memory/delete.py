@@ -23,7 +23,7 @@ from vestige.engine.revise import deleted_event, load, next_revision, retry_on_c
 from vestige.store.contract.changes import Change, Forget, Link, Put, Revise
 from vestige.store.merge.histories import EntityHistory, MemoryHistory
 
-# -- Removing words of deleted memories from what was learned of searches --------------------------------
+# -- Removing words of deleted memories from what was learned of searches
 
 EVERY = 1_000_000
 FEW = 20
@@ -95,7 +95,7 @@ def _without(document: Document, words: Collection[str], now: datetime) -> Put:
     return with_body(document, {**document.body, "terms": left}, now, logged=False)
 
 
-# -- Deleting -----------------------------------------------------------------------------------------------
+# -- Deleting
 
 ENDING, ENDED = (SUPERSEDES, MERGES), ("superseded", MERGED)
 """The links from a memory to those it ended, and the reasons of the revisions that ended them."""

@@ -171,14 +171,14 @@ def _possible(call: Call, changes: Sequence[Link | Unlink]) -> list[Link | Unlin
     ]
 
 
-def on_promoted(call: Call, happening: MemoryPromoted) -> None:
+def on_promoted(call: Call, event: MemoryPromoted) -> None:
     """Spread activation from a promoted memory to its neighbours, and strengthen its learned links."""
     engine = call.engine
     if not engine.settings.mechanisms.spreading:
         return
-    edges = engine.store.edges([happening.id], access=call.access, heaviest=MOST_EDGES)
-    near = neighbours(happening.id, edges)
-    awake, scopes = _visible_neighbours(call, happening.id, sorted(near, key=lambda one: (-near[one], one)))
+    edges = engine.store.edges([event.id], access=call.access, heaviest=MOST_EDGES)
+    near = neighbours(event.id, edges)
+    awake, scopes = _visible_neighbours(call, event.id, sorted(near, key=lambda one: (-near[one], one)))
     if not awake:
         return
     now = engine.now()
@@ -186,7 +186,7 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
     used = [edge for edge in learned if not {edge.source_id, edge.target_id}.isdisjoint(awake)]
     _save(call, [Link(edge=_with_weight(edge, reinforced(edge.weight), now)) for edge in used])
     engine.events.emit(
-        ActivationSpread(timestamp=now, scopes=scopes, source_id=happening.id, activated_ids=tuple(awake))
+        ActivationSpread(timestamp=now, scopes=scopes, source_id=event.id, activated_ids=tuple(awake))
     )
 
 

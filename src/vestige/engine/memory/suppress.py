@@ -130,7 +130,7 @@ def sweep(call: Call) -> Swept:
     return Swept(seeds=seeds, neighbors=met)
 
 
-def on_suppressed(call: Call, happening: MemorySuppressed) -> None:
+def on_suppressed(call: Call, event: MemorySuppressed) -> None:
     """Sweep when a memory is suppressed: earlier suppressions may have become final."""
     sweep(call)
 

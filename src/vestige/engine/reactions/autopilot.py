@@ -37,7 +37,7 @@ from vestige.settings.settings import Settings
 logger = logging.getLogger(__name__)
 
 
-# -- The worker: a thread that runs jobs one at a time, and chores while it is idle -----------------------
+# -- The worker: a thread that runs jobs one at a time, and chores while it is idle
 
 MOST_WAITING = 10_000
 """The most jobs in the queue. Beyond it the oldest are dropped: a late reaction is worth less than memory."""
@@ -263,7 +263,7 @@ def _obstacle(error: StoreError) -> str:
     return error.message if isinstance(error, StoreBusy) else (type(error).__doc__ or "")
 
 
-# -- The autopilot: which event triggers which reaction --------------------------------------------------
+# -- The autopilot: which event triggers which reaction
 
 CLOSE_SECONDS = 0.5
 """How long a process that ends may run waiting reactions."""
@@ -302,14 +302,14 @@ class Chore:
     wanted: Callable[[Settings], bool] = _is_enabled
 
 
-def on(event: type[AnyEvent], reaction: Callable[[Call, AnyEvent], None], *, own: bool = False) -> Reaction:
+def on(kind: type[AnyEvent], reaction: Callable[[Call, AnyEvent], None], *, own: bool = False) -> Reaction:
 
-    def run(call: Call, happening: Event) -> None:
-        if isinstance(happening, event):
-            reaction(call, happening)
+    def run(call: Call, event: Event) -> None:
+        if isinstance(event, kind):
+            reaction(call, event)
 
     name = f"{reaction.__module__.rpartition('.')[2]}.{reaction.__name__}"
-    return Reaction(name=name, event=event, run=run, own=own)
+    return Reaction(name=name, event=kind, run=run, own=own)
 
 
 def _sleep(call: Call, last_activity: datetime) -> None:
@@ -393,19 +393,19 @@ class Autopilot:
     def status(self) -> WorkerStatus:
         return self._worker.status()
 
-    def _on_event(self, happening: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         for reaction in self._reactions:
-            if isinstance(happening, reaction.event):
+            if isinstance(event, reaction.event):
                 access = EVERYTHING if reaction.own else access_of_cause()
-                run = partial(self._react, reaction, happening, access)
+                run = partial(self._react, reaction, event, access)
                 self._worker.put(ReactionJob(name=reaction.name, run=run))
 
-    def _react(self, reaction: Reaction, happening: Event, access: Access, stop: Stop) -> None:
+    def _react(self, reaction: Reaction, event: Event, access: Access, stop: Stop) -> None:
         call = Call(
             engine=self._engine, access=access, cancelled=stop, patience_seconds=self._patience_seconds
         )
         with caused_by(access):
-            reaction.run(call, happening)
+            reaction.run(call, event)
 
     def _rest(self, chore: Chore, stop: Stop) -> None:
         chore.run(Call(engine=self._engine, cancelled=stop), self._active_at)

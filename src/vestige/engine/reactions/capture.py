@@ -18,8 +18,8 @@ from vestige.cognition.fsrs.capture import (
     CaptureEvent,
     amounts,
     bounded,
+    capture_window,
     event_of,
-    reach,
 )
 from vestige.cognition.graph.kinds import CONTRADICTS
 from vestige.core.documents import Document
@@ -48,26 +48,26 @@ class CaptureCluster:
     kept: Document | None = None
 
 
-def on_promoted(call: Call, happening: MemoryPromoted) -> None:
+def on_promoted(call: Call, event: MemoryPromoted) -> None:
     """Capture what was learned around the moment in which a memory was promoted."""
-    _capture_before(call, happening.id, CaptureEvent.FLAG, happening.timestamp)
+    _capture_before(call, event.id, CaptureEvent.FLAG, event.timestamp)
 
 
-def on_scored(call: Call, happening: ImportanceScored) -> None:
+def on_scored(call: Call, event: ImportanceScored) -> None:
     """Capture what was learned around a new memory that is important by itself."""
     emotion = call.engine.settings.mechanisms.emotion
-    event = event_of(happening.composite_score, happening.novelty, happening.arousal, emotion=emotion)
-    if event is not None and happening.memory_id is not None:
-        _capture_before(call, happening.memory_id, event, happening.timestamp)
+    trigger_kind = event_of(event.composite_score, event.novelty, event.arousal, emotion=emotion)
+    if trigger_kind is not None and event.memory_id is not None:
+        _capture_before(call, event.memory_id, trigger_kind, event.timestamp)
 
 
-def on_created(call: Call, happening: MemoryCreated) -> None:
+def on_created(call: Call, event: MemoryCreated) -> None:
     """Capture a new memory by the events that still last."""
     if not call.engine.settings.mechanisms.capture:
         return
 
     def attempt() -> None:
-        memory = _memory(call, happening.id, _can_be_captured(call))
+        memory = _memory(call, event.id, _can_be_captured(call))
         if memory is None:
             return
         recent = _recent(call, memory.scope, memory.created_at)
@@ -93,7 +93,7 @@ def _capture_before(call: Call, trigger: str, event: CaptureEvent, at: datetime)
         if memory is None:
             return
         recent = _recent(call, memory.scope, at)
-        cluster = CaptureCluster(trigger=trigger, event=event, at=at, until=at + reach(event)[1])
+        cluster = CaptureCluster(trigger=trigger, event=event, at=at, until=at + capture_window(event)[1])
         earlier = next((one for one in recent if _name(one) == _name(cluster)), None)
         if earlier is not None:
             # While its memories have their tags, a repeated event does not capture them again.
@@ -122,7 +122,7 @@ def _tagged(call: Call, trigger: Memory, cluster: CaptureCluster) -> list[Memory
         _can_be_captured(call),
         scope=trigger.scope,
         scope_only=True,
-        created_from=cluster.at - reach(cluster.event)[0],
+        created_from=cluster.at - capture_window(cluster.event)[0],
         created_to=cluster.at + _MOMENT,
     )
     room = CLUSTER - len(cluster.captured)

@@ -19,17 +19,17 @@ from vestige.store.contract.changes import Change, RecordEvidence
 KIND = "rivalry"
 
 
-def on_promoted(call: Call, happening: MemoryPromoted) -> None:
+def on_promoted(call: Call, event: MemoryPromoted) -> None:
     """Weaken the valid memories that contradict a promoted one."""
     if not call.engine.settings.mechanisms.competition:
         return
 
     def attempt() -> None:
-        winner, losers = _rivals(call, happening.id)
+        winner, losers = _rivals(call, event.id)
         if winner is None or not losers:
             return
         kept = documents_by_id(call, KIND, [_name(winner, loser) for loser in losers])
-        changes = _inhibitions(winner, losers, kept, happening.timestamp)
+        changes = _inhibitions(winner, losers, kept, event.timestamp)
         if changes:
             save(call, changes)
 

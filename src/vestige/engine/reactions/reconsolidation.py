@@ -45,14 +45,14 @@ def edit(call: Call, memory_id: str, content: str) -> tuple[Record, bool, bool]:
     return record, changed, changed and labile
 
 
-def on_search(call: Call, happening: SearchPerformed) -> None:
+def on_search(call: Call, event: SearchPerformed) -> None:
     """Make the memories that a search showed labile."""
-    shown = happening.result_ids[:FOLLOWED]
-    if not (call.engine.settings.mechanisms.reconsolidation and happening.recorded and shown):
+    shown = event.result_ids[:FOLLOWED]
+    if not (call.engine.settings.mechanisms.reconsolidation and event.recorded and shown):
         return
 
     def attempt() -> None:
-        store, at = call.engine.store, happening.timestamp
+        store, at = call.engine.store, event.timestamp
         kept = documents_by_id(call, KIND, shown)
         due = [one for one in shown if one not in kept or at - kept[one].updated_at >= GRAIN]
         records = store.get_many(due, access=call.access)

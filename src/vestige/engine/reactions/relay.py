@@ -74,7 +74,7 @@ class Relay:
         with self._logging_failures():
             try:
                 if self._others():
-                    messages = [_message(happening) for happening in taken if _may_travel(happening)]
+                    messages = [_message(event) for event in taken if _may_travel(event)]
                     self._store.notify(self._process, messages)
             except (StoreBusy, StoreUnavailable):  # sent the next time; the oldest are dropped
                 with self._changed:
@@ -121,9 +121,9 @@ class Relay:
                 if arrived:
                     self.receive()
 
-    def _keep(self, happening: Event) -> None:
+    def _keep(self, event: Event) -> None:
         with self._changed:
-            self._waiting.append(happening)
+            self._waiting.append(event)
             self._changed.notify_all()
 
     def _begin(self) -> None:
@@ -135,12 +135,12 @@ class Relay:
 
     def _pass_on(self, message: str) -> None:
         try:
-            happening = event_from(json.loads(message))
+            event = event_from(json.loads(message))
         except (ValueError, TypeError, AttributeError):  # a newer version may send other forms
             logger.debug("A notice of another process could not be parsed")
             return
-        if happening is not None:
-            self._events.pass_on(happening)
+        if event is not None:
+            self._events.pass_on(event)
 
     @contextmanager
     def _logging_failures(self) -> Iterator[None]:
@@ -155,36 +155,36 @@ class Relay:
             self._failing = False
 
 
-def _may_travel(happening: Event) -> bool:
+def _may_travel(event: Event) -> bool:
     """Whether an event may be written to the store: not a search that leaves no trace."""
-    return not isinstance(happening, SearchPerformed) or happening.recorded
+    return not isinstance(event, SearchPerformed) or event.recorded
 
 
-def _message(happening: Event) -> str:
+def _message(event: Event) -> str:
     """An event as it is written to the store, with its scopes and the memories it quotes: the store does not
     accept one that quotes a deleted memory. Text that belongs to no memory is cut."""
-    match happening:
+    match event:
         case SearchPerformed():
-            happening = replace(happening, query=preview(happening.query))
+            event = replace(event, query=preview(event.query))
         case ImportanceScored(memory_id=None):
-            happening = replace(happening, content_preview="")
+            event = replace(event, content_preview="")
         case IntentionTriggered():  # it can be deleted without a tombstone
-            happening = replace(happening, description="")
+            event = replace(event, description="")
     # Not orjson: a query may hold a lone surrogate, which only an escape sequence can carry.
-    return json.dumps({**happening.message(), "quotes": _quoted_ids(happening), "places": _scopes(happening)})
+    return json.dumps({**event.message(), "quotes": _quoted_ids(event), "places": _scopes(event)})
 
 
-def _quoted_ids(happening: Event) -> list[str]:
+def _quoted_ids(event: Event) -> list[str]:
     """The memories that an event quotes: their text, or the names of their domains."""
-    if isinstance(happening, MemoryDeleted | IntentionTriggered):
+    if isinstance(event, MemoryDeleted | IntentionTriggered):
         return []
-    named = [value for name, value in happening.details().items() if name in MEMORIES and value is not None]
+    named = [value for name, value in event.details().items() if name in MEMORIES and value is not None]
     return [one for value in named for one in ((value,) if isinstance(value, str) else value)]
 
 
-def _scopes(happening: Event) -> list[tuple[str, tuple[str, ...]]] | None:
+def _scopes(event: Event) -> list[tuple[str, tuple[str, ...]]] | None:
     """Where an event happened. A deleted memory has only its scope, as in its tombstone."""
-    if happening.scopes is None:
+    if event.scopes is None:
         return None
-    gone = isinstance(happening, MemoryDeleted)
-    return [(place.scope, () if gone else place.domains) for place in happening.scopes]
+    gone = isinstance(event, MemoryDeleted)
+    return [(place.scope, () if gone else place.domains) for place in event.scopes]

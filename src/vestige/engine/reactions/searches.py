@@ -65,12 +65,12 @@ EVENTS = 100
 """Events of the log that are read at once."""
 
 
-def on_search(call: Call, happening: SearchPerformed) -> None:
+def on_search(call: Call, event: SearchPerformed) -> None:
     """Learn from a search what was shown together, after what, at which hour and under which words."""
-    if not (call.engine.settings.mechanisms.prediction and happening.recorded):
+    if not (call.engine.settings.mechanisms.prediction and event.recorded):
         return
     try:
-        discovered = retry_on_conflict(call, lambda: _learn(call, happening))
+        discovered = retry_on_conflict(call, lambda: _learn(call, event))
     except Conflict:
         # Other processes learn from many searches at the same time: this one may be skipped.
         logger.info("A search was not learned from: other processes wrote at the same time")
@@ -78,13 +78,13 @@ def on_search(call: Call, happening: SearchPerformed) -> None:
     call.engine.events.emit(*discovered)
 
 
-def on_promoted(call: Call, happening: MemoryPromoted) -> None:
+def on_promoted(call: Call, event: MemoryPromoted) -> None:
     """Count the predictions of a promoted memory as correct."""
     if not call.engine.settings.mechanisms.prediction:
         return
 
     def attempt() -> None:
-        changes = list(_resolved_forecasts(call, None, (happening.id,), happening.timestamp))
+        changes = list(_resolved_forecasts(call, None, (event.id,), event.timestamp))
         if changes:
             save(call, changes)
 
@@ -109,14 +109,14 @@ def put_forecast(scope: str, kept: Forecast, present: Document | None, now: date
     return put_document(PREDICTION, _name(scope), present, now, scope=scope, body=forecast_body(kept))
 
 
-def _learn(call: Call, happening: SearchPerformed) -> list[ConnectionDiscovered]:
+def _learn(call: Call, event: SearchPerformed) -> list[ConnectionDiscovered]:
     """Learn everything from one search, in one transaction; returns the new links as events."""
-    at, scope, first = happening.timestamp, happening.scope, happening.result_ids[:LEARNED_HITS]
+    at, scope, first = event.timestamp, event.scope, event.result_ids[:LEARNED_HITS]
     slots = _slots(call, scope)
     latest = slots[0][0] if slots else None
     before = latest.credits if latest and at - latest.at < SESSION else {}
     memories = _learnable(call, [*first, *before], at)
-    terms = asked_terms((happening.query, *happening.topics))
+    terms = asked_terms((event.query, *event.topics))
     search = Search(
         # The same terms again are the same search.
         number=latest.number + (latest.terms != terms) if latest else 0,
@@ -130,7 +130,7 @@ def _learn(call: Call, happening: SearchPerformed) -> list[ConnectionDiscovered]
     before = {name: credit for name, credit in before.items() if name in memories}
     learned = after_search(habits, search, before, topics)
     changes: list[Change] = [_slot_put(scope, slots, search)]
-    changes += _resolved_forecasts(call, [_name(scope)], happening.result_ids, at)
+    changes += _resolved_forecasts(call, [_name(scope)], event.result_ids, at)
     changes += _changed_habits(learned, patterns, memories, at)
     links = _links(call, strengthened(habits, learned, at), at)
     changes += [Link(edge=edge) for edge, _ in links]

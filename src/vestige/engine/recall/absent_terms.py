@@ -9,7 +9,7 @@ from vestige.cognition.query.literals import Name, NamedDay, Numbered, Particula
 from vestige.cognition.text.analyser import terms
 from vestige.core.models import Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.recall.as_known import READ as WORDINGS
+from vestige.engine.recall.as_known import MOST_WORDINGS
 from vestige.store.contract.search import Probe
 
 READ = 200
@@ -23,8 +23,10 @@ def find_absent_terms(call: Call, asked: Asked, where: Filter, found: Sequence[M
         return ()
     at_all_times = replace(where, valid_at=None)
     if where.known_at is not None:  # the indexes do not hold the wordings of then
-        earlier = call.engine.store.reworded((), at_all_times, access=call.access, limit=WORDINGS + 1).records
-        if len(earlier) > WORDINGS:
+        earlier = call.engine.store.reworded(
+            (), at_all_times, access=call.access, limit=MOST_WORDINGS + 1
+        ).records
+        if len(earlier) > MOST_WORDINGS:
             return ()
         found = [*found, *(one.memory for one in earlier)]
     texts = [

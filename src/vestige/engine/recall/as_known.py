@@ -39,7 +39,7 @@ from vestige.store.merge.histories import stamp
 
 logger = logging.getLogger(__name__)
 
-READ = 5_000
+MOST_WORDINGS = 5_000
 """The most earlier wordings that one search reads; the last revised come first."""
 PIECES = 256
 """The most pieces of earlier wordings that one search embeds, best by words first: two or three seconds."""
@@ -55,10 +55,10 @@ def gather_as_known(
     gathered = gather(call, asked, where, depth, least_cosine=least_cosine)
     if where.known_at is None:
         return gathered
-    reworded = call.engine.store.reworded(asked.terms, where, access=call.access, limit=READ + 1)
+    reworded = call.engine.store.reworded(asked.terms, where, access=call.access, limit=MOST_WORDINGS + 1)
     # A memory that was revised while the arms searched is in the pool already, with its earlier wording.
     there = set(gathered.pool.ids)
-    records = [one for one in reworded.records[:READ] if one.memory.id not in there]
+    records = [one for one in reworded.records[:MOST_WORDINGS] if one.memory.id not in there]
     call.check()
     words = find_words(asked, [one.memory for one in records], reworded.statistics, gathered.pool)
     best = words.best(depth.per_arm)
@@ -69,7 +69,7 @@ def gather_as_known(
     found = [records[at] for at in kept.tolist()]
     earlier = _pool(asked, gathered.pool, found, words.at(kept), meaning.at(kept), near[kept])
     pool, matched = joined(gathered.pool, gathered.matched, earlier, _matched(asked, meaning, earlier))
-    return replace(gathered, pool=pool, matched=matched, unread=len(reworded.records) > READ)
+    return replace(gathered, pool=pool, matched=matched, unread=len(reworded.records) > MOST_WORDINGS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,7 @@ def _matched(asked: Asked, meaning: _WordingVectors, pool: CandidatePool) -> Mat
     return by_form(pool, *match_text(asked.text, query, pool, pool.sketch, WRITTEN_STOP_SHARE, STOP_SHARE))
 
 
-# -- The event log, and earlier versions of memories ---------------------------------------------------
+# -- The event log, and earlier versions of memories
 
 PAGE = 5_000
 

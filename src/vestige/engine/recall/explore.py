@@ -147,7 +147,7 @@ def _other(edge: Edge, memory_id: str) -> str:
     return edge.target_id if edge.source_id == memory_id else edge.source_id
 
 
-# -- The graph that is drawn ----------------------------------------------------------------------------
+# -- The graph that is drawn
 
 MOST_DRAWN_EDGES = 1_000
 """The strongest links that are drawn; more are unreadable."""

@@ -9,11 +9,11 @@ from vestige.cognition.fsrs.strength import retention_of
 from vestige.cognition.gate.relation import contradictions_among
 from vestige.cognition.graph.kinds import CONTRADICTS, SUPERSEDES
 from vestige.cognition.graph.spread import Activation
+from vestige.cognition.ranking.dedupe import ComparedText, fold_duplicates, spread_out
 from vestige.cognition.ranking.relevance import SIGNALS, Relevance
 from vestige.cognition.ranking.stages import Ranking, joining
 from vestige.cognition.text.analyser import fingerprint, terms
 from vestige.cognition.text.form import Form, features, is_threaded
-from vestige.cognition.text.likeness import ComparedText, fold_duplicates, spread_out
 from vestige.core.candidates import CandidatePool
 from vestige.core.models import Filter, Memory, Record
 from vestige.engine.context import Call

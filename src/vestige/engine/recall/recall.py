@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vestige.cognition.query.analyse import Asked, analyse
-from vestige.cognition.ranking.relevance import confidence, doubted, relevance
+from vestige.cognition.ranking.relevance import confidence, lowered_confidence, relevance
 from vestige.cognition.ranking.stages import (
     NOWHERE,
     RERANKED,
@@ -95,6 +95,27 @@ def _rank(call: Call, query: RecallQuery, asked: Asked, gathered: Gathered) -> R
     return Ranked(pool=pool, relevance=found, ranking=ranking, explain=query.explain)
 
 
+def rerank(
+    call: Call, text: str, pool: CandidatePool, ranking: Ranking, known_at: datetime | None
+) -> Ranking:
+    """The ranking after a cross-encoder, if there is one and it works, has scored the best candidates."""
+    reranker = call.engine.reranker()
+    if reranker is None:
+        return ranking
+    best = ranking.best(RERANKED)
+    records = call.engine.store.get_many([pool.ids[at] for at in best], access=call.access)
+    records = as_known(call, records, known_at)
+    texts = {record.memory.id: searchable(record.memory) for record in records}
+    order = [at for at in best if pool.ids[at] in texts]
+    pieces = [texts[pool.ids[at]][pool.starts[at] : pool.ends[at] or None] for at in order]
+    try:
+        judged = reranker.score(text, pieces)
+    except EmbedderError as exc:
+        logger.warning("The reranker failed; results keep their order: %s", exc.message)
+        return ranking
+    return ranking.scored("reranking", reranked(ranking.scores, order, judged))
+
+
 def _run_stages(call: Call, query: RecallQuery, ranked: Ranked) -> Ranked:
     """Run the stages of the mechanisms that are switched on: time, context, competition, activation …"""
     pool, ranking, depth = ranked.pool, ranked.ranking, query.mode.depth
@@ -118,7 +139,7 @@ def _answer(
     ranking = ranked.ranking
     sure = confidence(asked, gathered.pool, gathered.matched, ranking.best(query.limit))
     absent = find_absent_terms(call, asked, query.where, [hit.record.memory for hit in hits])
-    sure = doubted(sure, asked, absent)
+    sure = lowered_confidence(sure, asked, absent)
     shown, rejected = ((), hits[:1]) if sure < query.min_confidence else (hits, ())
     lowered = ranking.lowered_by("competition")
     return Recalled(
@@ -142,7 +163,7 @@ def _reinstated(call: Call, query: RecallQuery, hits: Sequence[Hit]) -> Reinstat
     return reinstate(call, hits[0].record.memory, query.where)
 
 
-# -- The trace
+# -- Trace of a search: strengthened hits, and the event `SearchPerformed`
 
 
 def record_shown(
@@ -172,27 +193,3 @@ def emit_search(
             recorded=recorded,
         )
     )
-
-
-# -- Reranking ----------------------------------------------------------------------------------------
-
-
-def rerank(
-    call: Call, text: str, pool: CandidatePool, ranking: Ranking, known_at: datetime | None
-) -> Ranking:
-    """The ranking after a cross-encoder, if there is one and it works, has scored the best candidates."""
-    reranker = call.engine.reranker()
-    if reranker is None:
-        return ranking
-    best = ranking.best(RERANKED)
-    records = call.engine.store.get_many([pool.ids[at] for at in best], access=call.access)
-    records = as_known(call, records, known_at)
-    texts = {record.memory.id: searchable(record.memory) for record in records}
-    order = [at for at in best if pool.ids[at] in texts]
-    pieces = [texts[pool.ids[at]][pool.starts[at] : pool.ends[at] or None] for at in order]
-    try:
-        judged = reranker.score(text, pieces)
-    except EmbedderError as exc:
-        logger.warning("The reranker failed; results keep their order: %s", exc.message)
-        return ranking
-    return ranking.scored("reranking", reranked(ranking.scores, order, judged))

@@ -174,7 +174,7 @@ def _anchor_window(call: Call, anchor: Anchor, where: Filter, depth: Depth) -> t
     return (-np.inf, at) if anchor.relation == "before" else (at, np.inf)
 
 
-# -- Context memory: matching a memory's context with the present one, and reinstating it ----------------
+# -- Context memory: matching a memory's context with the present one, and reinstating it
 
 AROUND = timedelta(hours=1)
 """Memories created within this time of each other belong to the same episode."""

@@ -25,7 +25,7 @@ from vestige.cognition.dreams.replay import (
     stronger,
 )
 from vestige.cognition.evidence.evidence import LONG_CHARS
-from vestige.cognition.gate.conflict import StatementConflict as Difference
+from vestige.cognition.gate.conflict import StatementConflict
 from vestige.cognition.gate.relation import comes_after, conflict_between, is_contradiction
 from vestige.cognition.text.analyser import text_hash
 from vestige.cognition.text.form import Form, features, is_threaded
@@ -178,7 +178,7 @@ def _insights(
 
 def _conflicts(
     call: Call, near: Mapping[Pair, float], memories: Mapping[str, Memory]
-) -> Iterator[tuple[tuple[str, str], Difference]]:
+) -> Iterator[tuple[tuple[str, str], StatementConflict]]:
     """The pairs of notes that contradict each other, the newer one first."""
     alike = [both for both, similarity in near.items() if similarity >= CONFLICT_SIMILARITY]
     notes = {name for name in {end for both in alike for end in both} if _states(memories[name])}
@@ -232,7 +232,7 @@ def _announce(call: Call, dreamed: Dreamed) -> None:
     )
 
 
-# -- Storing what was found ------------------------------------------------------------------------------
+# -- Storing what was found
 
 
 def _commit(call: Call, found: DreamFindings) -> Dreamed:

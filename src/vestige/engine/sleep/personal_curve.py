@@ -19,7 +19,7 @@ from vestige.store.contract.changes import CREATED, TUNED, Tune
 from vestige.store.merge.histories import stamp
 from vestige.store.merge.strength_log import EVIDENCE, Curves
 
-# -- The history of strengths, from the log --------------------------------------------------------------
+# -- The history of strengths, from the log
 
 ALL = 2**31
 """A limit that is never met: the curve changes a few times a day at most."""
@@ -71,7 +71,7 @@ def _history_from(events: Iterable[LogEvent]) -> StrengthHistory:
     )
 
 
-# -- Fitting the curve -----------------------------------------------------------------------------------
+# -- Fitting the curve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -237,7 +237,7 @@ def _drop_found(call: Call, find: Callable[[], Sequence[Document]]) -> int:
     return retry_on_conflict(call, attempt)
 
 
-# -- Throttling of long work: after each piece it rests as long as the piece took -------------------------
+# -- Throttling of long work: after each piece it rests as long as the piece took
 #
 # Threads of one process share an interpreter, and writers share a lock. Work that pauses leaves both to
 # others, such as a search during a dream.

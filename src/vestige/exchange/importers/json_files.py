@@ -36,7 +36,7 @@ def load(path: Path) -> object:
     size = path.stat().st_size
     if size > MAX_FILE_BYTES:
         raise TooLarge(
-            f"{path} has {size:,} bytes; of JSON in one piece at most {MAX_FILE_BYTES:,} are read.",
+            f"{path} has {size:,} bytes; a JSON file may have at most {MAX_FILE_BYTES:,}.",
             hint="Write one object a line (JSON lines): such files may have any size.",
         )
     try:
@@ -84,7 +84,7 @@ def _from_answer(part: object, path: Path) -> Iterator[object]:
         yield UnreadRecords(kind=MEMORY, place="an answer", reason="the text of an answer is not JSON")
 
 
-# -- Lines; a broken one is skipped.
+# -- Lines; a broken one is skipped
 
 MAX_LINE_BYTES = 16_000_000
 

@@ -129,7 +129,7 @@ def _intention(fields: ForeignRecord, intention_id: str, content: str, target: T
 
 
 def _firing(trigger: Trigger, created_at: datetime, reminded_at: datetime | None, reminders: int) -> Firing:
-    """The record that it had come up: at its time, or else at its first known reminder."""
+    """The record that it was triggered: at its time, or else at its first known reminder."""
     at = reminded_at or created_at
     due_at = min(trigger.at, at) if isinstance(trigger, Time) else at
     return Firing(at=at, due_at=due_at, reminders=max(reminders, 1), reminded_at=at)

@@ -80,7 +80,7 @@ def _tokens_read(given: ObjectFields, dimension: int) -> Tokens | None:
         return None
     width = -(-dimension // 8)
     if bits is None or asked is None or len(bits) % width:
-        raise InvalidInput(f"`bits` are {width} bytes for each token, with `asked` beside them.")
+        raise InvalidInput(f"`bits` must have {width} bytes per token, and `asked` one boolean per token.")
     rows = np.frombuffer(bits, dtype=np.uint8).reshape(-1, width)
     return Tokens(bits=rows.copy(), asked=_flags(asked, len(rows)))
 

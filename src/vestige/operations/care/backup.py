@@ -32,7 +32,7 @@ def render_backup(made: BackedUp) -> str:
 
 
 @registry.operation(
-    "backup", permission="admin", example={}, positional=("path",), lane="long", render=render_backup
+    "backup", permission="admin", example={}, positional=("path",), long=True, render=render_backup
 )
 def backup_store(
     call: Call,

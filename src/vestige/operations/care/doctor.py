@@ -71,7 +71,7 @@ def without_store(why: StoreError, troubles: Sequence[Trouble]) -> Examined:
     "doctor",
     permission="admin",
     example={},
-    lane="long",
+    long=True,
     title="Check the store",
     render=render_doctor,
     without_store=without_store,

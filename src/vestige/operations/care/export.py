@@ -107,7 +107,7 @@ def render_exported(done: Exported) -> str:
     permission="admin",
     example={"format": "jsonl"},
     positional=("path",),
-    lane="long",
+    long=True,
     title="Export memories",
     render=render_exported,
 )

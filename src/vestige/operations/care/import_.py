@@ -83,7 +83,7 @@ def render_imported(done: Imported) -> str:
     "import",
     permission="admin",
     example={"path": "memories.jsonl", "dry_run": True},
-    lane="long",
+    long=True,
     title="Import memories",
     render=render_imported,
 )

@@ -41,7 +41,7 @@ def render_index(view: IndexView) -> str:
     effect="none",
     example={},
     title="Index status",
-    lane="long",
+    long=True,
     command_only=True,
     render=render_index,
 )
@@ -59,7 +59,7 @@ def index_status(call: Call) -> IndexView:
     permission="admin",
     example={},
     title="Rebuild the index",
-    lane="long",
+    long=True,
     command_only=True,
     render=render_index,
 )

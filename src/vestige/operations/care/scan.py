@@ -113,7 +113,7 @@ def holdings_lines(seen: HoldingsView | None) -> list[str]:
     "scan",
     permission="admin",
     example={},
-    lane="long",
+    long=True,
     command_only=True,
     title="Scan for secrets",
     render=render_scan,

@@ -200,7 +200,7 @@ def render_rebuilt(done: RebuiltView) -> str:
     "rebuild",
     permission="admin",
     example={"strengths": True, "words": True},
-    lane="long",
+    long=True,
     command_only=True,
     render=render_rebuilt,
 )

@@ -61,7 +61,7 @@ def render_synced(done: SyncedView) -> str:
     "sync",
     permission="admin",
     example={"folder": "~/shared"},
-    lane="long",
+    long=True,
     command_only=True,
     render=render_synced,
 )

@@ -301,7 +301,7 @@ def _check_description(text: str) -> None:
         raise InvalidInput("The description is blank.", hint="State what to do.")
 
 
-# -- Changes
+# -- Checks and effects of an update
 
 
 def _check_update(asked: UpdateArguments, now: datetime) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from vestige.cognition.fsrs.strength import retention_of
-from vestige.cognition.fsrs.suppression import reach
+from vestige.cognition.fsrs.suppression import accessibility_of
 from vestige.core.documents import Document
 from vestige.core.models import Record
 from vestige.engine.context import Call
@@ -134,7 +134,7 @@ def _render_archives(answer: ArchivesView) -> str:
     "gc",
     permission="write",
     example={"min_retention": 0.1, "dry_run": True},
-    lane="long",
+    long=True,
     title="Archive faded memories",
     render=_render_collected,
 )
@@ -202,7 +202,7 @@ def _faded_view(record: Record, now: datetime) -> FadedView:
         memory,
         content_preview=None if memory.suppression_count else clip(memory.content, PREVIEW_CHARS),
         retention=round(retention_of(record.strength, now), 4),
-        accessibility=round(reach(record, now), 4),
+        accessibility=round(accessibility_of(record, now), 4),
     )
 
 

@@ -75,7 +75,7 @@ def _line(side: ExhibitView, which: str) -> str:
 @registry.operation(
     "contradictions",
     permission="read",
-    lane="long",
+    long=True,
     example={"limit": 5},
     positional=("topic",),
     title="Find contradictions",

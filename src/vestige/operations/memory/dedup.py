@@ -184,7 +184,7 @@ def _render_undone(undone: MergeUndone) -> str:
 @registry.operation(
     "find_duplicates",
     permission="read",
-    lane="long",
+    long=True,
     example={"similarity_threshold": 0.8, "limit": 5},
     title="Find duplicates",
     render=render_duplicates,

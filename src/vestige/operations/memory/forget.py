@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from vestige.cognition.fsrs.strength import retention_of, retrieval_of, state
-from vestige.cognition.fsrs.suppression import WINDOW, penalty, reach, reversible_until
+from vestige.cognition.fsrs.suppression import WINDOW, accessibility_of, penalty, reversible_until
 from vestige.core.errors import InvalidInput
 from vestige.engine.context import Call
 from vestige.engine.memory.delete import Forgotten, file_copies, forget
@@ -110,8 +110,8 @@ def _suppressed_view(call: Call, done: Suppressed, *, reverse: bool) -> Suppress
         suppression_count=memory.suppression_count,
         prior_count=done.before.memory.suppression_count,
         retrieval_penalty=round(penalty(memory.suppression_count), 4),
-        state=state(reach(done.after, now)).value,
-        accessibility=round(reach(done.after, now), 4),
+        state=state(accessibility_of(done.after, now)).value,
+        accessibility=round(accessibility_of(done.after, now), 4),
         retention=round(retention_of(strength, now), 4),
         retrieval=round(retrieval_of(strength, now), 4),
         stability=round(strength.stability, 4),

@@ -22,7 +22,7 @@ from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scop
 from vestige.operations.shared.memory_view import EdgeView, edge_view
 from vestige.operations.shared.text import clip, count, percent, table
 
-# -- The graph as a drawing: SVG and Mermaid. Labels are untrusted data and are always escaped.
+# -- The graph as a drawing: SVG and Mermaid, with escaped labels, which are untrusted
 
 SVG_LABEL_CHARS = 24
 """Longer labels are cut; the tooltip shows the whole text."""

@@ -10,10 +10,10 @@ from vestige.core.models import Filter
 from vestige.engine.context import Call
 from vestige.engine.recall.candidates import Mode
 from vestige.engine.recall.recall import RecallQuery, recall, record_shown
+from vestige.operations.memory.budget import within
 from vestige.operations.memory.search_view import Found, found, render_found, shorter
 from vestige.operations.registry.arguments import DetailLevel, Moment, Names
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.budget import within
 from vestige.operations.shared.filters import MAX_QUERY_CHARS, FilterArguments, check_query, used, widening
 from vestige.operations.shared.text import day
 

@@ -12,10 +12,10 @@ from vestige.cognition.query.analyse import Intent
 from vestige.core.models import Memory
 from vestige.engine.recall.recall import Recalled
 from vestige.engine.recall.reference import Reference
+from vestige.operations.memory.budget import tokens_of
 from vestige.operations.memory.search_view import UNREAD
 from vestige.operations.reasoning.insights import InsightView, insight_view
 from vestige.operations.registry.arguments import Wire
-from vestige.operations.shared.budget import tokens_of
 from vestige.operations.shared.memory_view import (
     PREVIEW_CHARS,
     ContradictionView,
@@ -24,7 +24,7 @@ from vestige.operations.shared.memory_view import (
 )
 from vestige.operations.shared.text import clip, count, day, percent
 
-# -- Findings in words. Every memory is quoted as data with its id.
+# -- Findings in words: every memory is quoted as data with its id
 
 PRIMARY_CHARS = 300
 QUOTED_CHARS = 160
@@ -109,7 +109,7 @@ def _cited(exhibits: Sequence[Exhibit], findings: Findings, at: int, limit: int 
     return f"[{memory.id}] ({', '.join(facts)}) {quoted(memory.content, limit)}"
 
 
-# -- The answer
+# -- Answer of `deep_reference`
 
 ANSWER_CHARS = 300
 MOST_EVIDENCE = 10

@@ -81,7 +81,7 @@ def render_dream(dreamed: DreamView) -> str:
 
 
 @registry.operation(
-    "dream", permission="write", lane="long", example={"memory_count": 5}, title="Dream", render=render_dream
+    "dream", permission="write", long=True, example={"memory_count": 5}, title="Dream", render=render_dream
 )
 def dream(call: Call, asked: DreamArguments) -> DreamView:
     """Replay memories, link similar ones, and draw insights.
@@ -161,12 +161,7 @@ def render_consolidation(done: ConsolidationView) -> str:
 
 
 @registry.operation(
-    "consolidate",
-    permission="write",
-    lane="long",
-    example={},
-    title="Consolidate",
-    render=render_consolidation,
+    "consolidate", permission="write", long=True, example={}, title="Consolidate", render=render_consolidation
 )
 def consolidate(call: Call) -> ConsolidationView:
     """Run maintenance now: what the autopilot does when the store is idle.

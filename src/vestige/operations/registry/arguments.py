@@ -84,7 +84,7 @@ def _kinds(annotation: Any) -> set[Any]:
     return {annotation} if not inner else {kind for one in inner for kind in _kinds(one)}
 
 
-# -- Argument types that several operations share.
+# -- Argument types that several operations share
 
 _LAST_DAY = datetime(9999, 12, 31, tzinfo=UTC)
 _DATE_ONLY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
@@ -180,7 +180,7 @@ Reason = Annotated[
 DetailLevel = Literal["brief", "summary", "full"]
 
 
-# -- Size limits, checked before validation: validating a million values blocks the process for seconds.
+# -- Size limits, checked before validation: validating a million values blocks the process for seconds
 
 MAX_ENTRIES = 1_000
 """Limit of entries in one list or object; no argument needs more."""

@@ -122,7 +122,7 @@ def _plain(schema: Any, definitions: Mapping[str, Any]) -> Any:
     }
 
 
-# -- Schemas of arguments and answers as they are on the wire.
+# -- Schemas of arguments and answers as they are on the wire
 
 TIME: Schema = {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]}
 """A time in an argument. In an answer it is always a date with a time."""
@@ -216,11 +216,11 @@ def _as_serialised(schema: Schema) -> Schema:
     if "properties" not in schema:
         return schema
     answered = {name: _without_nothing(one) for name, one in schema["properties"].items()}
-    needed = [name for name, one in schema["properties"].items() if not _may_be_nothing(one)]
+    needed = [name for name, one in schema["properties"].items() if not _is_nullable(one)]
     return {**schema, "properties": answered, **({"required": needed} if needed else {})}
 
 
-def _may_be_nothing(schema: Schema) -> bool:
+def _is_nullable(schema: Schema) -> bool:
     anything = not schema.keys() & {"type", "$ref", "anyOf", "enum", "const", "oneOf", "allOf"}
     return anything or _NOTHING in schema.get("anyOf", [])
 

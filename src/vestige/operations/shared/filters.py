@@ -13,7 +13,7 @@ from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Arguments, Moment, Names, ScopeTree, StoredBefore, Tags
 from vestige.operations.shared.text import day
 
-# -- Default scope of an operation.
+# -- Default scope of an operation
 
 
 def scoped(call: Call, where: Filter, given: str | None) -> Filter:

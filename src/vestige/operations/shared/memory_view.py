@@ -193,7 +193,7 @@ def _window(memory: MemoryView) -> str | None:
     return f"{day(memory.valid_from) or '…'} – {day(memory.valid_until) or '…'}"
 
 
-# -- Memories as evidence: with provenance and trust, alone and in contradictions.
+# -- Memories as evidence: with provenance and trust, alone and in contradictions
 
 PREVIEW_CHARS = 200
 

@@ -87,7 +87,7 @@ def still_in_use(held: Signature) -> InvalidInput:
     )
 
 
-# -- Queries of the log.
+# -- Queries of the log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

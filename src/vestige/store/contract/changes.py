@@ -310,4 +310,4 @@ def check_tune(change: Tune, access: Access) -> None:
     if access != EVERYTHING:
         raise Forbidden("Only a caller with access to the whole store may change the curve of forgetting.")
     if not (isfinite(change.w20) and change.w20 > 0):
-        raise InvalidInput("The w20 of a curve is a finite number above 0.", details={"w20": change.w20})
+        raise InvalidInput("The w20 of a curve must be a finite number above 0.", details={"w20": change.w20})

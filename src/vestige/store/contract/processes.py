@@ -68,10 +68,10 @@ def refuse_beside(who: Who, others: Iterable[Who], *, elsewhere: str) -> None:
     `elsewhere` says what to give this one to have a store of its own."""
     for other in others:
         if other.server and (who.exclusive or other.exclusive):
-            wanted = "This server wants" if who.exclusive else "That server was started to have"
+            wanted = "This server" if who.exclusive else "That server"
             raise StoreBusy(
-                f"A server is at work on this store: {other}.",
-                hint=f"{wanted} the store for itself (storage.exclusive). Stop process {other.pid} first, "
+                f"Another server uses this store: {other}.",
+                hint=f"{wanted} needs exclusive use (storage.exclusive). Stop process {other.pid} first, "
                 f"or give this server {elsewhere}. Commands work in the meantime.",
                 details={**other.details(), "exclusive": other.exclusive},
             )

@@ -71,8 +71,8 @@ class StoreSearch(Protocol):
     ) -> list[LexicalScores]:
         """The best memories by BM25 with their neighbours (`window`), then `own`, then id.
 
-        A memory's own terms are those of `cognition.text.memory_terms`. Its window adds those of the
-        memory before and after it in its thread; a thread adds up its members. On each level the score is
+        A memory's own terms are those of `cognition.text.analyser.memory_terms`. Its window adds those of
+        the memory before and after it in its thread; a thread adds up its members. On each level the score is
         Σ idf·tf·(k1+1)/(tf + k1·(1 − b + b·len/avglen)) with k1 = 1.2, b = 0.75 and
         idf = max(1e-6, ln((N − df + .5)/(df + .5))); N, df and avglen are of the whole store at that level
         (memories; memories with their windows; threads), whatever the filter, so that a filter never
@@ -113,7 +113,7 @@ class StoreSearch(Protocol):
         """The candidates for a search: the union of what each arm finds, from one snapshot.
 
         The arms are `lexical` and `nearest` (above `least_cosine`), and the literals: memories whose
-        `cognition.text.memory_terms` hold all `literals.literal_terms` of a literal and whose
+        `cognition.text.analyser.memory_terms` hold all `literals.literal_terms` of a literal and whose
         searchable text or one tag holds the literal itself, letter case and runs of white space aside, or
         whose id or source it is; those with more literals first, then by id. Where more than
         `literals.COMMON` memories that pass the filter have all its terms, or its source, those are not

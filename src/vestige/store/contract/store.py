@@ -10,7 +10,7 @@ What holds for all methods:
   negative limit or offset is InvalidInput, a limit of 0 an empty answer.
 - Metadata, details and payloads are JSON, copied in and out; weights and vectors are finite.
 - No text holds a NUL or a lone surrogate: a change with one is InvalidInput, and nothing is found by one.
-- Labels are short enough for an index in any database (`checks.MAX_LABEL_BYTES`, less for ids, kinds and
+- Labels are short enough for an index in any database (`models.MAX_LABEL_BYTES`, less for ids, kinds and
   the keys of claims); others are TooLarge. Rows of older versions stay usable.
 - The store never embeds and has no clock: vectors and times are arguments.
 - `commit` is the only way canonical data changes; it is one transaction. Other writes touch derived

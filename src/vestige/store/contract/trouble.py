@@ -59,7 +59,7 @@ def file_software() -> dict[str, str]:
     return {"sqlite": sqlite3.sqlite_version}
 
 
-# -- The status of a database, for `vestige db status`.
+# -- The status of a database, for `vestige db status`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

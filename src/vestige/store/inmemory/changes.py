@@ -138,7 +138,7 @@ def _link(state: StoreState, change: Link, node: str, access: Access) -> LogEven
     if edge.source_id == edge.target_id:
         raise InvalidInput("A memory cannot be linked to itself.", details={"memory_id": edge.source_id})
     if not math.isfinite(edge.weight):
-        raise InvalidInput("The weight of an edge is a finite number.")
+        raise InvalidInput("The weight of an edge must be a finite number.")
     source = _require(state, edge.source_id, access)
     _require(state, edge.target_id, access)
     key = (edge.source_id, edge.target_id, edge.kind)

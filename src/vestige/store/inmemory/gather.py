@@ -9,8 +9,8 @@ from math import isnan, nan
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.cognition.query import literals as verbatim
-from vestige.cognition.query.literals import literal_terms, names
+from vestige.cognition.query import literals as query_literals
+from vestige.cognition.query.literals import count_held, literal_terms, names
 from vestige.cognition.ranking import bm25
 from vestige.cognition.ranking.bm25 import Frequency, mass
 from vestige.cognition.ranking.stages import traits_of
@@ -27,7 +27,7 @@ from vestige.core.candidates import (
     tokens_kept,
 )
 from vestige.core.errors import InvalidInput
-from vestige.core.models import EVERYTHING, Access, Filter
+from vestige.core.models import EVERYTHING, Access, Filter, non_negative
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
@@ -36,7 +36,7 @@ from vestige.store.inmemory.profiles import require_signature
 from vestige.store.inmemory.search import Neighbours, Thread, closest, neighbours, threads
 from vestige.store.inmemory.state import MemoryEntry, PublishedState, StoreState
 
-# -- BM25 at the three levels of the contract, by counting everything.
+# -- BM25 at the three levels of the contract, by counting everything
 
 K1 = 1.2
 B = 0.75
@@ -69,9 +69,7 @@ class Lexicon:
 def best(scored: Sequence[LexicalScores], limit: int) -> list[LexicalScores]:
     """The memories with a term in or beside them, by window, then own, then id."""
     found = [one for one in scored if one.window > 0]
-    return sorted(found, key=lambda one: (-one.window, -one.own, one.memory_id))[
-        : search.at_least_none(limit)
-    ]
+    return sorted(found, key=lambda one: (-one.window, -one.own, one.memory_id))[: non_negative(limit)]
 
 
 def lexicon_of(state: StoreState, terms: Sequence[str], postings: int | None) -> Lexicon:
@@ -277,13 +275,13 @@ def _literal(
         sourced = [held for held in passing if held.memory.source == literal.strip()]
         found |= {held.memory.id for held in passing if names(literal, held.memory.id, None)}
         for several in (worded, sourced):
-            if len(several) <= verbatim.COMMON:
+            if len(several) <= query_literals.COMMON:
                 found |= {held.memory.id for held in several if _held_literals(held, [literal])}
     return frozenset(sorted(found, key=lambda name: (-held_literals[name], name))[: probe.per_arm])
 
 
 def _held_literals(held: MemoryEntry, literals: Sequence[str]) -> int:
-    return verbatim.held(dict.fromkeys(literals), held.memory, held.words.keys())
+    return count_held(dict.fromkeys(literals), held.memory, held.words.keys())
 
 
 def _sketch(state: StoreState, ids: Sequence[str], beside: Neighbours) -> Sketch | None:
@@ -371,5 +369,5 @@ class InMemorySearch(PublishedState):
         return Voices(speakers=frozenset(names) & talking, notes=any(one.form is Form.NOTE for one in found))
 
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
-        search.at_least_none(probe.per_arm)
+        non_negative(probe.per_arm)
         return gather(self._state(), probe, access=access)

@@ -11,8 +11,7 @@ from vestige.store.contract.changes import Embedded, Piece
 from vestige.store.inmemory import search
 from vestige.store.inmemory.profiles import take_vectors
 from vestige.store.inmemory.state import MemoryEntry, StoreState, apart, as_json
-from vestige.store.merge import absorb as absorbing
-from vestige.store.merge.absorb import AbsorbPlan
+from vestige.store.merge.absorb import AbsorbPlan, absorb_plan, gathered, mentioned
 from vestige.store.merge.histories import (
     Absorbed,
     CurveHistory,
@@ -60,10 +59,10 @@ def export(
 
 def absorb(state: StoreState, histories: Sequence[EntityHistory], node: str, access: Access) -> Absorbed:
     """Merge histories with those of this store."""
-    given = absorbing.gathered(histories, access)
-    arriving = absorbing.mentioned(given) - state.held.keys()
+    given = gathered(histories, access)
+    arriving = mentioned(given) - state.held.keys()
     mine = _mine(state, given, arriving)
-    plan = absorbing.plan(given, mine, held=state.held.keys(), buried=state.buried.keys())
+    plan = absorb_plan(given, mine, held=state.held.keys(), buried=state.buried.keys())
     _log(state, plan, node)
     _place(state, plan)
     _weigh(state, plan)
@@ -73,7 +72,7 @@ def absorb(state: StoreState, histories: Sequence[EntityHistory], node: str, acc
     return plan.absorbed()
 
 
-# -- export -------------------------------------------------------------------------------------------
+# -- Export of histories
 
 
 def _story(state: StoreState) -> Story:
@@ -142,7 +141,7 @@ def _is_exported(
     return all(memory_id in chosen for memory_id in cites) and (where is None or bool(cites))
 
 
-# -- merge -----------------------------------------------------------------------------------------
+# -- Merge of histories
 
 
 def _mine(state: StoreState, given: Iterable[Key], arriving: Container[str]) -> dict[Key, EntityHistory]:

@@ -131,14 +131,14 @@ def _fitting(state: StoreState, memory_id: str, embedded: Embedded) -> tuple[Mem
 def _checked(piece: Piece, signature: Signature) -> Piece:
     vector = np.array(piece.vector, dtype=np.float32)
     if vector.shape != (signature.dimension,) or not np.isfinite(vector).all():
-        raise InvalidInput(f"A vector of {signature.name} has {signature.dimension} finite numbers.")
+        raise InvalidInput(f"A vector of {signature.name} must have {signature.dimension} finite numbers.")
     vector.flags.writeable = False
     if piece.tokens is None:
         return replace(piece, vector=vector)
     bits, asked = piece.tokens.bits.copy(), piece.tokens.asked.copy()
     wide = -(-signature.dimension // 8)
     if bits.dtype != np.uint8 or bits.ndim != 2 or bits.shape[1] != wide:
-        raise InvalidInput(f"The bits of a token of {signature.dimension} dimensions are {wide} bytes.")
+        raise InvalidInput(f"`bits` must have {wide} bytes per token of {signature.dimension} dimensions.")
     if asked.dtype != np.bool_ or asked.shape != bits.shape[:1]:
-        raise InvalidInput("`asked` holds a boolean for each token.")
+        raise InvalidInput("`asked` must have one boolean per token.")
     return replace(piece, vector=vector, tokens=Tokens(bits=bits, asked=asked))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vestige.cognition.fsrs.strength import retention_of
 from vestige.cognition.text.analyser import searchable
 from vestige.core.errors import InvalidInput
-from vestige.core.models import Access, Filter, Memory, Order, Record
+from vestige.core.models import Access, Filter, Memory, Order, Record, non_negative
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored
 from vestige.store.filter_rule import passed, passes, stands
@@ -42,7 +42,7 @@ def reworded(state: StoreState, where: Filter, access: Access, limit: int) -> li
     ]
     found.sort(key=lambda pair: pair[0].memory.id)
     found.sort(key=lambda pair: pair[0].memory.updated_at, reverse=True)
-    return [replace(held.record(), memory=apart(known)) for held, known in found[: at_least_none(limit)]]
+    return [replace(held.record(), memory=apart(known)) for held, known in found[: non_negative(limit)]]
 
 
 def _earlier_wording(held: MemoryEntry, where: Filter) -> Memory | None:
@@ -75,25 +75,18 @@ def check_queries(
     require_signature(state, signature)
     queries = np.asarray(vectors, dtype=np.float64)
     if queries.ndim != 2 or queries.shape[1] != signature.dimension or not np.isfinite(queries).all():
-        raise InvalidInput(f"Queries of {signature.name} are rows of {signature.dimension} finite numbers.")
+        raise InvalidInput(f"A query of {signature.name} must have {signature.dimension} finite numbers.")
     return queries
 
 
 def best(scored: Iterable[Scored], limit: int) -> list[Scored]:
     """The `limit` highest scores, ties by id."""
-    return sorted(scored, key=lambda one: (-one.score, one.memory_id))[: at_least_none(limit)]
+    return sorted(scored, key=lambda one: (-one.score, one.memory_id))[: non_negative(limit)]
 
 
 def page(limit: int, offset: int) -> slice:
-    start = at_least_none(offset)
-    return slice(start, start + at_least_none(limit))
-
-
-def at_least_none(count: int) -> int:
-    """A limit or offset as given; InvalidInput when it is negative."""
-    if count < 0:
-        raise InvalidInput("A limit or offset cannot be negative.", details={"given": count})
-    return count
+    start = non_negative(offset)
+    return slice(start, start + non_negative(limit))
 
 
 def closest(held: MemoryEntry, query: NDArray[np.float64]) -> Scored:
@@ -122,7 +115,7 @@ def _remembered(held: MemoryEntry, where: Filter) -> bool:
     return where.max_retention is None or retention <= where.max_retention
 
 
-# -- Which memories follow each other: threads and neighbours, straight from the contract.
+# -- Which memories follow each other: threads and neighbours, straight from the contract
 
 Thread = tuple[MemoryEntry, ...]
 Neighbours = dict[str, tuple[str | None, str | None]]

@@ -24,6 +24,7 @@ from vestige.core.models import (
     Strength,
     Tombstone,
     covers,
+    non_negative,
 )
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import IndexStatus, LogQuery, ProfileStatus
@@ -60,7 +61,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
     def read_only(self) -> bool:
         return False
 
-    # -- canonical writes ------------------------------------------------------------------------
+    # -- Canonical writes
 
     def commit(
         self,
@@ -83,7 +84,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
                 state.claims[claim.key] = (claim, touched)
         return [_handed_out(event) for event in applied if event is not None]
 
-    # -- the whole -------------------------------------------------------------------------------
+    # -- Histories: export and merge
 
     def histories(
         self, where: Filter | None = None, *, access: Access, vectors: bool = False, batch: int = 500
@@ -97,7 +98,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         with self._writing() as state:
             return merge.absorb(state, histories, self._node, access)
 
-    # -- reading ---------------------------------------------------------------------------------
+    # -- Reading
 
     def get_many(self, memory_ids: Sequence[str], *, access: Access) -> list[Record]:
         state = self._state()
@@ -184,11 +185,11 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
             for event in self._state().log_within(access)
             if event.position > after and memory_id in (None, event.memory_id)
         ]
-        return [_handed_out(event) for event in events[: search.at_least_none(limit)]]
+        return [_handed_out(event) for event in events[: non_negative(limit)]]
 
     def latest(self, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
         events = [event for event in reversed(self._state().log_within(access)) if asked.takes(event)]
-        return [_handed_out(event) for event in events[: search.at_least_none(limit)]]
+        return [_handed_out(event) for event in events[: non_negative(limit)]]
 
     def edges(
         self, memory_ids: Sequence[str], *, access: Access, among: bool = False, heaviest: int | None = None
@@ -200,7 +201,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
             if len(asked & {edge.source_id, edge.target_id}) >= least
         ]
         if heaviest is not None:
-            found = sorted(found, key=lambda edge: -edge.weight)[: search.at_least_none(heaviest)]
+            found = sorted(found, key=lambda edge: -edge.weight)[: non_negative(heaviest)]
         return sorted(found, key=lambda edge: (edge.source_id, edge.target_id, edge.kind))
 
     def stream_edges(
@@ -253,7 +254,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
             if any(asked in one.fingerprints for one in here)
         }
 
-    # -- derived data ----------------------------------------------------------------------------
+    # -- Derived data
 
     def signature(self) -> Signature | None:
         return self._state().signature
@@ -272,7 +273,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
     def unembedded(self, signature: Signature, *, limit: int, tokens: bool = False) -> list[Memory]:
         state = self._state()
         bare = [held for held in state.held.values() if profiles.lacks(state, held, signature, tokens=tokens)]
-        first = search.sort(bare, ANYTHING, Order.OLDEST)[: search.at_least_none(limit)]
+        first = search.sort(bare, ANYTHING, Order.OLDEST)[: non_negative(limit)]
         return [apart(held.memory) for held in first]
 
     def put_vectors(self, embedded: Mapping[str, Embedded], *, coming: Signature | None = None) -> int:
@@ -301,7 +302,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
     def rebuild_index(self) -> IndexStatus:
         return self.index_status()
 
-    # -- care ------------------------------------------------------------------------------------
+    # -- Care: backup, check and repair
 
     def backup(self, destination: Path) -> None:
         self._state()
@@ -333,7 +334,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
 
 def _check_batch(batch: int) -> None:
     if batch < 1:
-        raise InvalidInput("A batch holds at least one record.", details={"given": batch})
+        raise InvalidInput("`batch` must be at least 1.", details={"given": batch})
 
 
 def _handed_out(event: LogEvent) -> LogEvent:

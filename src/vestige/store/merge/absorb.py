@@ -34,7 +34,7 @@ from vestige.store.merge.histories import (
 )
 from vestige.store.merge.strength_log import EVIDENCE, FOLDED_FROM, sighting, w20_of
 
-# -- Validation: a history that contradicts itself is refused before anything is written.
+# -- Validation: a history that contradicts itself is refused before anything is written
 
 
 def check(history: EntityHistory) -> None:
@@ -136,17 +136,17 @@ def _check_document(history: DocumentHistory) -> None:
 def _check_revised(event: LogEvent) -> None:
     _check_reason(event)
     if not all(isinstance(field, str) for field in event.payload["fields"]):
-        raise InvalidInput("A revision names the fields that it changed.")
+        raise InvalidInput("A revision must name the fields that it changed.")
 
 
 def _check_reason(event: LogEvent) -> None:
     if not isinstance(event.payload["reason"], str):
-        raise InvalidInput("The reason of a change is text.")
+        raise InvalidInput("The reason of a change must be text.")
 
 
 def _check_linked(event: LogEvent) -> None:
     if not isfinite(float(event.payload["weight"])):
-        raise InvalidInput("The weight of an edge is a finite number.")
+        raise InvalidInput("The weight of an edge must be a finite number.")
 
 
 def _check_evidence(event: LogEvent) -> None:
@@ -186,7 +186,7 @@ def _refused(history: EntityHistory, why: str) -> InvalidInput:
     )
 
 
-# -- planning
+# -- Plan of a merge: what each history changes
 
 EdgeKey = tuple[str, str, str]
 
@@ -263,7 +263,7 @@ def mentioned(given: Mapping[union.Key, EntityHistory]) -> set[str]:
     return found
 
 
-def plan(
+def absorb_plan(
     given: Mapping[union.Key, EntityHistory],
     mine: Mapping[union.Key, EntityHistory],
     held: Collection[str],

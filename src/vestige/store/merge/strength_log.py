@@ -71,12 +71,10 @@ def sighting(event: LogEvent, curve: float) -> StrengthLine:
         evidence = Evidence(event.payload["evidence"])
         amount = float(event.payload.get("amount", 1.0))
     except (KeyError, TypeError, ValueError) as exc:
-        raise InvalidInput(
-            f"An evidence event has an evidence and an amount; this one does not: {exc}."
-        ) from exc
+        raise InvalidInput(f"An evidence event must have a kind of evidence and an amount: {exc}.") from exc
     if evidence is Evidence.ENCODED or not 0.0 <= amount <= 1.0:
         raise InvalidInput(
-            "An evidence event is about a memory that exists, and its amount is between 0 and 1."
+            "An evidence event must be about a memory that exists, and its amount between 0 and 1."
         )
     return StrengthLine(evidence=evidence, at=event.at, amount=amount, curve=curve)
 
@@ -141,7 +139,7 @@ def w20_of(event: LogEvent) -> float:
     """The curve of a `curve.tuned` event; InvalidInput for an invalid one."""
     w20 = event.payload.get("w20")
     if not isinstance(w20, int | float) or not (isfinite(w20) and w20 > 0):
-        raise InvalidInput("The w20 of a curve is a finite number above 0.", details={"w20": w20})
+        raise InvalidInput("The w20 of a curve must be a finite number above 0.", details={"w20": w20})
     return float(w20)
 
 

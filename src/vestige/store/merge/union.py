@@ -85,7 +85,7 @@ def merged(mine: EntityHistory, theirs: EntityHistory) -> EntityHistory:
             return replace(mine, events=events)
 
 
-# -- memories ------------------------------------------------------------------------------------------
+# -- Union of memories
 
 
 def writes(events: Iterable[LogEvent]) -> list[LogEvent]:
@@ -158,7 +158,7 @@ def versions_of(history: MemoryHistory) -> dict[Name, Memory]:
     return {name(event): one for event, one in zip(writes(history.events), history.versions, strict=True)}
 
 
-# -- edges ---------------------------------------------------------------------------------------------
+# -- Union of edges
 
 
 def edge(history: EdgeHistory) -> Edge | None:
@@ -180,7 +180,7 @@ def edge(history: EdgeHistory) -> Edge | None:
     return found
 
 
-# -- documents -----------------------------------------------------------------------------------------
+# -- Union of documents
 
 
 def filed(history: DocumentHistory) -> Filed | None:
@@ -211,7 +211,7 @@ def _merged_document(
     return replace(bare, document=document, clock=put[0], node=put[1])
 
 
-# -- events --------------------------------------------------------------------------------------------
+# -- Union of events
 
 
 def _union(mine: Sequence[LogEvent], theirs: Sequence[LogEvent]) -> tuple[LogEvent, ...]:

@@ -28,7 +28,7 @@ from vestige.store.postgres.server.errors import HINTS, other_schema, translated
 from vestige.store.postgres.server.pool import ConnectionPool, LoginRefused, Lost, ServerUnreachable
 from vestige.store.postgres.server.values import register
 from vestige.store.sql.database import Params, Rows
-from vestige.store.sql.filters import askable, asks
+from vestige.store.sql.filters import is_read_only, storable_params
 
 T = TypeVar("T")
 
@@ -88,9 +88,9 @@ class PostgresSession:
             rows: Rows = self._run(lambda db: db.execute(spelled, parameters, binary=True))
         except (psycopg.DataError, UnicodeEncodeError) as exc:
             # Raised by the driver: nothing was sent yet.
-            if getattr(exc, "sqlstate", None) is not None or not asks(sql):
+            if getattr(exc, "sqlstate", None) is not None or not is_read_only(sql):
                 raise
-            rows = self._run(lambda db: db.execute(spelled, askable(parameters), binary=True))
+            rows = self._run(lambda db: db.execute(spelled, storable_params(parameters), binary=True))
         return rows
 
     def executemany(self, sql: str, parameters: Iterable[Params], /) -> None:

@@ -289,7 +289,7 @@ def _fingerprint(db: Connection[Any], oid: int) -> str:
     return f"{server}-{timeline}-{database}-{oid}"
 
 
-# -- Incomplete transfers into this schema.
+# -- Incomplete transfers into this schema
 
 # A user who may read the tables of a store, but not this one, can use the store all the same.
 HAS_RECEIPT = (

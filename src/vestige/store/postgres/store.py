@@ -24,7 +24,7 @@ from vestige.store.postgres.search.words import PostgresSurfaces
 from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.server.errors import translated
 from vestige.store.postgres.server.requirements import SOFTWARE
-from vestige.store.sql.commit import commit as committing
+from vestige.store.sql.commit import analyse
 from vestige.store.sql.merge import absorb
 from vestige.store.sql.tables import Tables
 
@@ -116,7 +116,7 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
         claim: Claim | None = None,
         patience_seconds: float | None = None,
     ) -> list[LogEvent]:
-        steps = [committing.analyse(change) for change in changes]
+        steps = [analyse(change) for change in changes]
         return self._connections.written(
             lambda db: self._commit(db, self._node, steps, changes, access, claim), patience_seconds
         )

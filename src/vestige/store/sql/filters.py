@@ -27,8 +27,7 @@ from vestige.core.models import (
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-MAX_INTEGER = 2**63 - 1
-NOBODY = "\u2028\u205f\u2028"
+UNMATCHABLE_TEXT = "\u2028\u205f\u2028"
 """Blank, so it is never a label."""
 
 
@@ -79,19 +78,20 @@ class SqlList(list[Any]):
         try:
             written = orjson.dumps(list(self))
         except orjson.JSONEncodeError:
-            return json_text(askable(self))
+            return json_text(storable_params(self))
         # SQLite would read a text only up to the NUL, and find what is called so.
-        return json_text(askable(self)) if nul_in_json(written) else written.decode()
+        return json_text(storable_params(self)) if nul_in_json(written) else written.decode()
 
 
-def askable(values: Sequence[Any]) -> list[Any]:
+def storable_params(values: Sequence[Any]) -> list[Any]:
     """The values of a query, with a name that nothing has in place of text that no store can hold."""
     return [
-        SqlList(askable(one)) if isinstance(one, list) else NOBODY if _unfit(one) else one for one in values
+        SqlList(storable_params(one)) if isinstance(one, list) else UNMATCHABLE_TEXT if _unfit(one) else one
+        for one in values
     ]
 
 
-def asks(sql: str) -> bool:
+def is_read_only(sql: str) -> bool:
     """Whether a statement only reads."""
     return sql.startswith(("SELECT", "WITH"))
 
@@ -171,14 +171,7 @@ class RowCodec:
         return found
 
 
-def natural(count: int) -> int:
-    """A limit or offset that a database can take; InvalidInput when it is negative."""
-    if count < 0:
-        raise InvalidInput("A limit or offset cannot be negative.", details={"given": count})
-    return min(count, MAX_INTEGER)
-
-
-# -- A `Filter` and an `Access` as SQL conditions over `memories m`, applied inside every search.
+# -- A `Filter` and an `Access` as SQL conditions over `memories m`, applied inside every search
 
 SHARES_DOMAIN = (
     "EXISTS (SELECT 1 FROM json_each(m.domains) d WHERE d.value IN (SELECT value FROM json_each(?)))"

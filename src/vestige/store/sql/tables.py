@@ -25,22 +25,22 @@ from vestige.core.models import (
     StoreStats,
     Strength,
     Tombstone,
+    non_negative,
 )
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import LogQuery, ProfileStatus
 from vestige.store.contract.changes import Change, Claim, Embedded
 from vestige.store.merge.histories import EntityHistory
-from vestige.store.sql.commit import commit as committing
+from vestige.store.sql.commit import PendingCommit, Step
 from vestige.store.sql.database import Database, Surfaces, Transactions
-from vestige.store.sql.filters import clause, natural
+from vestige.store.sql.filters import clause
 from vestige.store.sql.merge import histories as history_export
-from vestige.store.sql.rows import documents, history, memories, store_facts
-from vestige.store.sql.rows import edges as graph
-from vestige.store.sql.rows import stats as counting
-from vestige.store.sql.rows import strengths as reviews
+from vestige.store.sql.rows import documents, history, memories, stats, store_facts
+from vestige.store.sql.rows import edges as edge_rows
+from vestige.store.sql.rows import strengths as strength_rows
 from vestige.store.sql.rows.keys import KeyTable
 from vestige.store.sql.search import index_rows
-from vestige.store.sql.search import vectors as dense
+from vestige.store.sql.search import vectors as sql_vectors
 
 ANALYSED_AT_ONCE = 500
 
@@ -62,7 +62,7 @@ class Tables(KeyTable):
             while some := list(islice(every, batch)):
                 yield some
 
-    # -- reading ---------------------------------------------------------------------------------
+    # -- Reading
 
     def get_many(self, memory_ids: Sequence[str], *, access: Access) -> list[Record]:
         asked = dict.fromkeys(memory_ids)
@@ -73,7 +73,7 @@ class Tables(KeyTable):
     def find(
         self, where: Filter, *, access: Access, order: Order = Order.NEWEST, limit: int, offset: int = 0
     ) -> list[Record]:
-        first, most = natural(offset), natural(limit)
+        first, most = non_negative(offset), non_negative(limit)
 
         def page(db: Database) -> list[Record]:
             wanted = history.clause_at(db, where, access)
@@ -98,7 +98,7 @@ class Tables(KeyTable):
         return self._tables.read(lambda db: memories.count(db, history.clause_at(db, where, access)))
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
-        return self._tables.read(lambda db: counting.stats(db, access, now))
+        return self._tables.read(lambda db: stats.stats(db, access, now))
 
     def tag_counts(self, *, access: Access) -> dict[str, int]:
         with self._tables.reading(snapshot=False) as db:
@@ -118,31 +118,31 @@ class Tables(KeyTable):
     def log(
         self, *, access: Access, memory_id: str | None = None, after: int = 0, limit: int = 1000
     ) -> list[LogEvent]:
-        most = natural(limit)
+        most = non_negative(limit)
         with self._tables.reading(snapshot=False) as db:
             return history.read(db, access=access, memory_id=memory_id, after=after, limit=most)
 
     def latest(self, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
-        most = natural(limit)
+        most = non_negative(limit)
         with self._tables.reading(snapshot=False) as db:
             return history.latest(db, asked, access=access, limit=most)
 
     def edges(
         self, memory_ids: Sequence[str], *, access: Access, among: bool = False, heaviest: int | None = None
     ) -> list[Edge]:
-        most = None if heaviest is None else natural(heaviest)
+        most = None if heaviest is None else non_negative(heaviest)
         with self._tables.reading(snapshot=False) as db:
-            return graph.touching(db, memory_ids, access, among=among, heaviest=most)
+            return edge_rows.touching(db, memory_ids, access, among=among, heaviest=most)
 
     def stream_edges(
         self, kinds: Sequence[str] | None = None, *, access: Access, batch: int = 1000
     ) -> Iterator[list[Edge]]:
         """Each batch is a transaction of its own."""
         _check_batch(batch)
-        last: graph.EdgeKey | None = graph.FIRST
+        last: edge_rows.EdgeKey | None = edge_rows.FIRST
         while last is not None:
             with self._tables.reading(snapshot=False) as db:
-                edges, last = graph.after_key(db, kinds, access, last, batch)
+                edges, last = edge_rows.after_key(db, kinds, access, last, batch)
             if edges:
                 yield edges
 
@@ -159,7 +159,7 @@ class Tables(KeyTable):
         limit: int,
         offset: int = 0,
     ) -> list[Document]:
-        first, most = natural(offset), natural(limit)
+        first, most = non_negative(offset), non_negative(limit)
         wanted = documents.DocumentQuery(
             kind=kind, ids=ids, citing=citing, terms=terms, scope=scope, inherited=inherited
         )
@@ -176,7 +176,7 @@ class Tables(KeyTable):
         with self._tables.reading(snapshot=False) as db:
             return memories.same_text(db, fingerprints, scope, clause(Filter(valid_at=valid_at), access))
 
-    # -- derived data ----------------------------------------------------------------------------
+    # -- Derived data
 
     def signature(self) -> Signature | None:
         with self._tables.reading(snapshot=False) as db:
@@ -184,7 +184,7 @@ class Tables(KeyTable):
         return None if profile is None else profile.signature
 
     def profiles(self) -> list[ProfileStatus]:
-        return self._tables.read(dense.profiles)
+        return self._tables.read(sql_vectors.profiles)
 
     def vectors(
         self, memory_ids: Sequence[str], signature: Signature, *, access: Access
@@ -193,12 +193,12 @@ class Tables(KeyTable):
         def held(db: Database) -> dict[str, NDArray[np.float32]]:
             profile = store_facts.profile(db)
             store_facts.require(profile, signature)
-            return {} if profile is None else dense.by_id(db, profile, memory_ids, access)
+            return {} if profile is None else sql_vectors.by_id(db, profile, memory_ids, access)
 
         return self._tables.read(held)
 
     def unembedded(self, signature: Signature, *, limit: int, tokens: bool = False) -> list[Memory]:
-        most = natural(limit)
+        most = non_negative(limit)
 
         def missing(db: Database) -> list[Memory]:
             profile = store_facts.of_signature(db, signature)
@@ -207,12 +207,12 @@ class Tables(KeyTable):
         return self._tables.read(missing, snapshot=False)
 
     def put_vectors(self, embedded: Mapping[str, Embedded], *, coming: Signature | None = None) -> int:
-        return self._tables.written(lambda db: dense.put_by_id(db, embedded, coming))
+        return self._tables.written(lambda db: sql_vectors.put_by_id(db, embedded, coming))
 
     def adopt(self, signature: Signature) -> bool:
 
         def put_in_use(db: Database) -> bool:
-            if not dense.adopt(db, signature):
+            if not sql_vectors.adopt(db, signature):
                 return False
             self._put_out_of_use(db)
             return True
@@ -225,12 +225,12 @@ class Tables(KeyTable):
         return True
 
     def drop_vectors(self, signature: Signature) -> None:
-        while self._tables.written(lambda db: dense.drop_some(db, signature)):
+        while self._tables.written(lambda db: sql_vectors.drop_some(db, signature)):
             pass
         self._drop_unkept()
 
     def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
-        return self._tables.written(lambda db: reviews.put_by_id(db, strengths, after))
+        return self._tables.written(lambda db: strength_rows.put_by_id(db, strengths, after))
 
     def rebuild_words(self) -> int:
         """The slow part is done before the write lock is taken."""
@@ -247,7 +247,7 @@ class Tables(KeyTable):
 
     def _drop_unkept(self) -> None:
         """Remove vectors of abandoned profiles, some in each transaction."""
-        while self._tables.written(dense.drop_unkept):
+        while self._tables.written(sql_vectors.drop_unkept):
             pass
 
     def _words_are_current(self) -> bool:
@@ -258,14 +258,14 @@ class Tables(KeyTable):
         self,
         db: Database,
         node: str,
-        steps: Sequence[committing.Step],
+        steps: Sequence[Step],
         changes: Sequence[Change],
         access: Access,
         claim: Claim | None,
     ) -> list[LogEvent]:
         if claim is not None:
             store_facts.claim(db, claim)
-        work = committing.PendingCommit.begin(db, node, changes, access, self._surfaces)
+        work = PendingCommit.begin(db, node, changes, access, self._surfaces)
         for step in steps:
             work.apply(step)
         events = work.write(db)
@@ -276,4 +276,4 @@ class Tables(KeyTable):
 
 def _check_batch(batch: int) -> None:
     if batch < 1:
-        raise InvalidInput("A batch holds at least one record.", details={"given": batch})
+        raise InvalidInput("`batch` must be at least 1.", details={"given": batch})

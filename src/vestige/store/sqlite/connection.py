@@ -16,7 +16,7 @@ from typing import Literal, Protocol, TypeVar
 
 from vestige.core.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from vestige.store.sql.database import Params
-from vestige.store.sql.filters import askable, asks
+from vestige.store.sql.filters import is_read_only, storable_params
 from vestige.store.sqlite.file.wal import BYTES as JOURNAL_BYTES
 from vestige.store.sqlite.file.wal import Journal
 from vestige.store.sqlite.processes.presence import kept_busy
@@ -173,9 +173,9 @@ class CheckedConnection(sqlite3.Connection):
         try:
             return super().execute(sql, parameters)
         except UnicodeEncodeError:
-            if not asks(sql):
+            if not is_read_only(sql):
                 raise
-            return super().execute(sql, askable(parameters))
+            return super().execute(sql, storable_params(parameters))
 
 
 def connect(

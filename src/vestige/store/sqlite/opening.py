@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vestige import __version__
 from vestige.core.errors import StoreBusy, StoreError, StoreReadOnly
-from vestige.store import migrations as migrate
+from vestige.store import migrations
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Upgrade
 from vestige.store.migrations import AppliedMigration, Migration
@@ -119,7 +119,7 @@ def _open_for_writing(
 @cache
 def schema() -> tuple[Migration, ...]:
     """The migrations that belong to this version."""
-    return tuple(migrate.load(files(__package__) / "migrations"))
+    return tuple(migrations.load(files(__package__) / "migrations"))
 
 
 @contextmanager
@@ -134,11 +134,11 @@ def upgrade(
     db: sqlite3.Connection, path: Path, steps: Sequence[Migration], around: SqliteDependencies
 ) -> None:
     """Apply the pending migrations, each in one transaction with its record; a backup comes first."""
-    if not migrate.pending(steps, applied(db)):
+    if not migrations.pending(steps, applied(db)):
         return
     with upgrading(path, around):
         done = applied(db)
-        todo = migrate.pending(steps, done)  # none, if another process was faster
+        todo = migrations.pending(steps, done)  # none, if another process was faster
         if todo and done:
             _require_no_peers(path, around)
             _back_up(db, path, done[-1].version, around)
@@ -172,7 +172,7 @@ def _open_for_reading(
     uri = readable_uri(path)
     with closing(connect(path, uri=uri, timeout=around.waiting.deadline_seconds)) as db:
         refuse_strangers(db, path)
-        if migrate.pending(steps, applied(db)):
+        if migrations.pending(steps, applied(db)):
             raise StoreReadOnly(
                 "The database has an older schema and cannot be upgraded here.",
                 hint="Open it once where it can be written, or copy it to a writable place.",
@@ -268,7 +268,7 @@ def _immediately(db: sqlite3.Connection, path: Path, waiting: WriterWait) -> Ite
         roll_back(db)
 
 
-# -- The plan of an upgrade.
+# -- The plan of an upgrade
 
 
 def plan(database: Path) -> Upgrade:
@@ -279,7 +279,7 @@ def plan(database: Path) -> Upgrade:
         with translated(database), closing(connect(database, uri=readable_uri(database))) as db:
             refuse_strangers(db, database)
             done = applied(db)
-    todo = migrate.pending(steps, done)
+    todo = migrations.pending(steps, done)
     return Upgrade(
         schema=done[-1].version if done else 0,
         known=len(steps),
@@ -288,7 +288,7 @@ def plan(database: Path) -> Upgrade:
     )
 
 
-# -- Incomplete transfers into this file.
+# -- Incomplete transfers into this file
 
 HAS_RECEIPT = f"SELECT 1 FROM sqlite_master WHERE name = '{arrivals.TABLE}' AND type = 'table'"
 

@@ -14,7 +14,7 @@ from vestige.store.contract.changes import Change, Claim, Forget
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Trouble, file_software
 from vestige.store.merge.histories import Absorbed, EntityHistory
-from vestige.store.sql.commit import commit as committing
+from vestige.store.sql.commit import analyse
 from vestige.store.sql.database import Database
 from vestige.store.sql.merge import absorb
 from vestige.store.sql.tables import Tables
@@ -98,7 +98,7 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
     def software(self) -> dict[str, str]:
         return file_software()
 
-    # -- canonical writes ------------------------------------------------------------------------
+    # -- Canonical writes
 
     def commit(
         self,
@@ -108,7 +108,7 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         claim: Claim | None = None,
         patience_seconds: float | None = None,
     ) -> list[LogEvent]:
-        steps = [committing.analyse(change) for change in changes]
+        steps = [analyse(change) for change in changes]
         with self._connections.writing(patience_seconds) as db:
             identity.require_in_place(self._connections.path, self._file)
             # A process that opened the file after us may have given it a new node.
@@ -119,7 +119,7 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         self._tidy(ended=any(isinstance(change, Forget) for change in changes))
         return events
 
-    # -- the whole -------------------------------------------------------------------------------
+    # -- Merge of histories
 
     def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
         identity.require_in_place(self._connections.path, self._file)
@@ -127,7 +127,7 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         self._tidy(ended=absorbed.memories_ended > 0)
         return absorbed
 
-    # -- derived data ----------------------------------------------------------------------------
+    # -- Derived data
 
     def adopt(self, signature: Signature) -> bool:
         adopted = super().adopt(signature)
@@ -154,12 +154,12 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         """Stop using the files of other profiles: they are made again when one comes back."""
         segments.unlist_others(db)
 
-    # -- care ------------------------------------------------------------------------------------
+    # -- Care: backup, check and repair
 
     def backup(self, destination: Path) -> None:
 
         def prove(copied: Path) -> None:
-            connections = backup.lying(copied, self._connections.waiting)
+            connections = backup.immutable_connections(copied, self._connections.waiting)
             with closing(SqliteStore(connections, node=self._node)) as store:
                 backup.read_one_of_each(store, connections)
 

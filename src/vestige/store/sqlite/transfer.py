@@ -16,7 +16,7 @@ from vestige.store.contract.processes import Who
 from vestige.store.sql.database import Database
 from vestige.store.sqlite import opening
 from vestige.store.sqlite.connection import SqliteConnections, connect, translated
-from vestige.store.sqlite.file import identity as nodes
+from vestige.store.sqlite.file.identity import known_node
 from vestige.store.sqlite.file.reference import HEADER
 from vestige.store.sqlite.search.words import SqliteSurfaces
 from vestige.store.sqlite.store import SqliteStore
@@ -105,7 +105,7 @@ class SqliteEnd:
             uri = opening.readable_uri(self.path)
             with closing(connect(self.path, uri=uri, timeout=self.around.waiting.deadline_seconds)) as db:
                 self._require_present_schema(db)
-                known = nodes.known_node(db)
+                known = known_node(db)
         connections = SqliteConnections(path=self.path, waiting=self.around.waiting, uri=uri)
         with closing(connections):
             yield SqliteSide(connections, node=known[0] if known else "", who=None)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from vestige.core.models import nul_in_json
-from vestige.store.sql.filters import MAX_INTEGER, moment_text
+from vestige.core.models import MAX_INTEGER, nul_in_json
+from vestige.store.sql.filters import moment_text
 
 Fault = str | None
 

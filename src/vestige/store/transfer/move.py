@@ -128,7 +128,7 @@ def _model(store: MemoryStore) -> str | None:
     return None if signature is None else signature.profile
 
 
-# -- backup into a file
+# -- Backup into a file
 
 _NAME = "vestige.db"
 

@@ -132,14 +132,14 @@ def admitted(db: Database, name: str, carried: CarriedState, *, known: bool = Tr
     if receipt.finished is not None:
         raise StoreError(
             f"The store was already copied to {name} on {receipt.finished}, and was changed since.",
-            hint="Nothing was changed. `vestige sync` or `vestige export` brings the changes; an empty "
-            "destination takes everything once more.",
+            hint="Nothing was changed. Copy the changes with `vestige sync` or `vestige export`, or copy "
+            "everything again into an empty destination.",
             details={"destination": name, "finished": receipt.finished},
         )
     raise StoreError(
         f"The store was changed since its transfer to {name} began, which holds a part of the earlier state.",
-        hint="Nothing was changed. Empty the destination (drop its schema, or remove its file) and begin "
-        "anew, with everything stopped that writes to the source.",
+        hint="Nothing was changed. Empty the destination (drop its schema, or remove its file) and start "
+        "again, after stopping everything that writes to the source.",
         details={"destination": name, "begun": receipt.begun},
     )
 
@@ -168,7 +168,7 @@ def require_same(db: Database, name: str, node: str, expected: Receipt) -> None:
     if db.execute("SELECT 1 FROM events WHERE node = ? LIMIT 1", (node,)).fetchone():
         raise StoreBusy(
             f"Something else writes to {name}, which is not complete yet.",
-            hint="Stop it, empty the destination and begin anew.",
+            hint="Stop it, empty the destination and start again.",
             details={"destination": name},
         )
 

@@ -15,7 +15,7 @@ from vestige.store.sql.database import Database, Row, Surfaces
 from vestige.store.sql.filters import VectorBytes, listed
 from vestige.store.sql.rows import documents, history, memories
 from vestige.store.sql.rows import keys as api_keys
-from vestige.store.sql.rows import strengths as reviews
+from vestige.store.sql.rows import strengths as strength_rows
 from vestige.store.sql.rows.memories import WrittenMemory as MemoryRow
 from vestige.store.sql.search import index_rows
 from vestige.store.sql.search.index_rows import Analysis
@@ -176,7 +176,7 @@ def _said(exc: Exception) -> str:
 
 
 def _strength(row: Row) -> object:
-    return reviews.from_row((*row[1:], 0.1542))  # any curve: the store has one for all
+    return strength_rows.from_row((*row[1:], 0.1542))  # any curve: the store has one for all
 
 
 _LOCAL = ", ".join(f"'{kind}'" for kind in sorted(LOCAL))

@@ -95,8 +95,9 @@ def _digest(token: bytes) -> bytes:
     return blake2b(token, digest_size=32).digest()
 
 
-# -- The agent that a request comes from: the header `X-Agent-Id`. The agent states it itself, so it is an
-# attribution: every client that has the token can send any name.
+# -- The agent that a request comes from: the header `X-Agent-Id`
+
+# The agent states it itself, so it is an attribution: every client that has the token can send any name.
 
 AGENT_HEADER = "X-Agent-Id"
 # Printable ASCII. No slash, because it becomes part of a path; no bar, because that ends it in a context.

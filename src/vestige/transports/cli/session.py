@@ -36,7 +36,7 @@ class LocalApplication(Service, AbstractContextManager["LocalApplication"], Prot
     def run(self, operation: Operation, arguments: Mapping[str, Any], progress: Progress) -> Wire:
         """Run an operation for the local user."""
 
-    def exchange_news(self) -> None:
+    def exchange_events(self) -> None:
         """Receive events of other processes from now on."""
 
 

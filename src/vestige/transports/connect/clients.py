@@ -201,8 +201,10 @@ CLIENTS: Mapping[str, AgentClient] = {
 }
 
 
-# -- Commands of Claude Code, which rewrites its user settings file all the time. A running session can
-# overwrite an edit of the file, but not a change by its own command.
+# -- Commands of Claude Code
+
+# Claude Code rewrites its user settings file all the time. A running session can overwrite an edit of the
+# file, but not a change by its own command.
 
 CLAUDE_CODE = "claude-code"
 CLAUDE = "claude"

@@ -29,8 +29,9 @@ from vestige.transports.connect.clients import (
 )
 from vestige.transports.connect.files import ConfigFile
 
-# -- Masks secrets of other servers in a settings file, so that it can be shown. On the safe side: hiding a
-# harmless value costs little.
+# -- Masking of secrets of other servers in a settings file that is shown
+
+# It errs on the safe side: hiding a harmless value costs little.
 
 MASK = "********"
 
@@ -83,7 +84,7 @@ def _masked(found: re.Match[str]) -> str:
     return (found["before"] or "") + MASK
 
 
-# -- Plans
+# -- Plans: the changes of a settings file, before they are made
 
 LINE_CHARS = 200
 """Limit of a line in a diff: some clients write a whole file on one line."""

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vestige.core.errors import INSIDE, VestigeError
-from vestige.operations.registry.registry import in_general
+from vestige.operations.registry.registry import generic_error
 from vestige.transports.http import health, metrics, rest
 from vestige.transports.http.auth import login
 from vestige.transports.http.auth.addresses import bind_of
@@ -33,7 +33,7 @@ Part = Callable[[ServerContext], Sequence[BaseRoute]]
 PARTS: tuple[Part, ...] = (rest.routes, endpoint.routes, endpoints.routes)
 
 
-def build(context: ServerContext, auth: Auth, parts: Sequence[Part] = PARTS) -> ASGIApp:
+def build_app(context: ServerContext, auth: Auth, parts: Sequence[Part] = PARTS) -> ASGIApp:
     counted = metrics.Metrics()
     inside = Starlette(
         routes=routes(context, auth, counted, parts),
@@ -103,7 +103,7 @@ async def _owning(context: ServerContext) -> AsyncIterator[None]:
 async def _refuse(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, VestigeError)
     request_id = request_id_of(request)
-    return problem(in_general(exc, request_id) if isinstance(exc, INSIDE) else exc, request_id)
+    return problem(generic_error(exc, request_id) if isinstance(exc, INSIDE) else exc, request_id)
 
 
 async def _not_found(request: Request, exc: Exception) -> Response:

@@ -60,7 +60,7 @@ NOT_ACCEPTABLE = Refusal(
 TOO_SLOW = Refusal(
     status=408,
     code="too_slow",
-    message="The body was too slow.",
+    message="The request body arrived too slowly.",
     hint="The request was not carried out. Send it again, or in smaller parts.",
 )
 UNSUPPORTED_MEDIA_TYPE = Refusal(

@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_snake
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
-from starlette.routing import Route as Address
+from starlette.routing import Route as StarletteRoute
 from starlette.types import Receive, Scope, Send
 
 from vestige.core.caller import Invocation
@@ -75,7 +75,10 @@ def description_routes(
                 made.append(await run_in_thread(context, described))
         return Response(made[0], media_type=JSON)
 
-    return [Address(DOCUMENT, answer), *(Address(path, _fixed(*file)) for path, file in FILES.items())]
+    return [
+        StarletteRoute(DOCUMENT, answer),
+        *(StarletteRoute(path, _fixed(*file)) for path, file in FILES.items()),
+    ]
 
 
 def _fixed(name: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:
@@ -93,7 +96,10 @@ def routes(context: ServerContext) -> list[BaseRoute]:
         routes_here[route.path].append(route)
     return [
         *description_routes(context),
-        *(Address(PREFIX + path, _Resource(context, several)) for path, several in routes_here.items()),
+        *(
+            StarletteRoute(PREFIX + path, _Resource(context, several))
+            for path, several in routes_here.items()
+        ),
     ]
 
 
@@ -136,7 +142,7 @@ class _Resource:
     ) -> tuple[bytes, bool]:
         """Run an operation in a thread, and cancel it when the client disconnects. Returns the response as
         JSON, and whether something new was created."""
-        context, gone, long = self._context, threading.Event(), endpoint.operation.lane == "long"
+        context, gone, long = self._context, threading.Event(), endpoint.operation.long
 
         async def watch() -> None:
             await wait_for_disconnect(request.receive)
@@ -188,11 +194,16 @@ class _Endpoint:
         """All arguments of a request, for the registry to check."""
         if self.route.has_body:
             if request.query_params:
-                raise InvalidInput("This takes no query.", hint="Put the arguments in the body, as JSON.")
+                raise InvalidInput(
+                    "This operation takes no query parameters.",
+                    hint="Put the arguments in the body, as JSON.",
+                )
             given = _object(body)
         else:
             if body:
-                raise InvalidInput("This takes no body.", hint="Put the arguments in the query.")
+                raise InvalidInput(
+                    "This operation takes no request body.", hint="Put the arguments in the query."
+                )
             given = self._from_query(request)
         for name, value in request.path_params.items():
             _add(given, name, value, "the path")

@@ -24,7 +24,7 @@ from vestige.core.errors import ConfigError, Conflict
 from vestige.engine.context import Engine
 from vestige.operations.registry.groups import registry
 from vestige.settings.settings import Settings
-from vestige.transports.http import app as asgi
+from vestige.transports.http.app import build_app
 from vestige.transports.http.auth.addresses import Bind, bind_of, bracketed, is_loopback
 from vestige.transports.http.auth.cookies import secret_of
 from vestige.transports.http.auth.gate import Auth
@@ -45,7 +45,7 @@ from vestige.transports.mcp.service import ServerApplication
 logger = logging.getLogger(__name__)
 
 
-# -- Shutdown: running calls may finish, and are cancelled when the time is up.
+# -- Shutdown: running calls may finish, and are cancelled when the time is up
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class SignalledServer(uvicorn.Server):
                 signal.signal(one, handler)
 
 
-# -- Serving.
+# -- The server and its sockets
 
 STREAM_SECONDS = 0.5
 """How long WebSockets may take to close."""
@@ -200,7 +200,7 @@ def serve(app: ServerApplication, opened: LimitedListener, started: Callable[[],
     )
     auth = Auth(context, secret_of(engine.settings, engine.entropy))
     config = server_config(
-        asgi.build(context, auth),
+        build_app(context, auth),
         engine.settings,
         connections,
         ws="websockets-sansio",

@@ -7,7 +7,7 @@ import os
 from vestige.core.nearest import nearest_name
 from vestige.transports.mcp.protocol.jsonrpc import INVALID_PARAMS, Message, ProtocolError, as_object, shown
 
-# -- Fills in the prompts of the catalog. Pure.
+# -- Prompts of the catalog, filled in
 
 PRIVATE = "parts"
 """The field of a prompt that is not listed: its text, in pieces."""
@@ -52,9 +52,9 @@ def _prompt_arguments(prompt: Message, arguments: object) -> dict[str, str]:
     return {argument: str(value) for argument, value in given.items() if str(value).strip()}
 
 
-# -- The parts of the lists that a client may use, by its permissions. Pure.
+# -- Parts of the lists that a client may use, by its permissions
 
-EVERYTHING = "everything"
+WHOLE_STORE = "everything"
 """Required, besides a permission, by operations on the whole store."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from vestige.operations.registry.prompts import GAP, INSTRUCTIONS, PROMPTS, Prompt
 from vestige.operations.registry.registry import Operation, Registry, Resource, Tool
 from vestige.operations.registry.schemas import core_schema, tool_schema
-from vestige.transports.mcp.catalog import EVERYTHING
+from vestige.transports.mcp.catalog import WHOLE_STORE
 
 JSON = "application/json"
 RESULT_SIZE = "anthropic/maxResultSizeChars"
@@ -104,11 +104,11 @@ def _operations(registry: Registry, tool: Tool) -> list[Operation]:
 
 def _needed(registry: Registry, operation: str) -> list[str]:
     one = registry.operations[operation]
-    return [one.permission, *([EVERYTHING] if one.whole else [])]
+    return [one.permission, *([WHOLE_STORE] if one.whole else [])]
 
 
 def _long_actions(registry: Registry, tool: Tool) -> list[str]:
-    return [action for action, name in tool.actions.items() if registry.operations[name].lane == "long"]
+    return [action for action, name in tool.actions.items() if registry.operations[name].long]
 
 
 def _annotations(title: str, operations: list[Operation]) -> dict[str, Any]:

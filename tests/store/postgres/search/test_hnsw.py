@@ -45,7 +45,7 @@ def near(
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "EXACT_ROWS", 50)
-    monkeypatch.setattr(vectors, "REACH", 20)
+    monkeypatch.setattr(vectors, "LEAST_PIECES", 20)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def finds_by_index(store: PostgresStore, where: Filter = ANYTHING) -> bool:
     with store._looking((), where, EVERYTHING) as (db, _, seen):
         assert seen.space is not None
         part = vectors.arm(
-            vectors.Query(space=seen.space, vector=axis(0)), seen.passing, 10, pieces=vectors.REACH
+            vectors.Query(space=seen.space, vector=axis(0)), seen.passing, 10, pieces=vectors.LEAST_PIECES
         )
         plan = db.execute(f"EXPLAIN {part.sql}", part.params).fetchall()
     return any("Index Scan using vectors_near_" in line for (line,) in plan)
@@ -141,9 +141,9 @@ def test_what_passes_is_found_where_the_index_ends_before_it(
 def test_the_index_keeps_in_mind_as_many_as_it_is_asked_for(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch, per_arm: int, kept: int
 ) -> None:
-    monkeypatch.setattr(vectors, "REACH", 400)
+    monkeypatch.setattr(vectors, "LEAST_PIECES", 400)
     put(store, rows(axis(0)))
-    with store._looking((), reach=vectors.reach(per_arm)) as (db, _, _):
+    with store._looking((), pieces=vectors.pieces_wanted(per_arm)) as (db, _, _):
         assert db.execute("SELECT current_setting('hnsw.ef_search')").fetchone() == (str(kept),)
 
 

@@ -29,7 +29,8 @@ from vestige.store.contract.search import Probe
 from vestige.store.inmemory import InMemoryStore
 from vestige.store.postgres.search import words
 from vestige.store.postgres.search.cache import MemoryIds, Shelf
-from vestige.store.postgres.search.changes_since import ChangesSince, Passing, Past
+from vestige.store.postgres.search.changes_since import ChangesSince, Past
+from vestige.store.postgres.search.statement import Passing
 from vestige.store.postgres.server import values as arrays
 from vestige.store.postgres.store import PostgresStore
 from vestige.store.sql.search import vectors

@@ -25,7 +25,7 @@ from tests.transports.parity.example_store import planted
 from vestige.engine import keys
 from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry
-from vestige.transports.http.app import build
+from vestige.transports.http.app import build_app
 from vestige.transports.http.auth.gate import DOMAIN_HEADER, SCOPE_HEADER, Auth
 from vestige.transports.http.context import ServerContext
 
@@ -62,7 +62,7 @@ def schema(tmp_path: Path) -> Iterator[BaseSchema]:
             entropy=engine.entropy,
             limiter=anyio.CapacityLimiter(8),
         )
-        app = build(context, Auth(context, SECRET, pause=no_pause))
+        app = build_app(context, Auth(context, SECRET, pause=no_pause))
         try:
             loaded = schemathesis.openapi.from_asgi(
                 "/api/v1/openapi.json", app, config=SchemathesisConfig(seed=SEED)

@@ -34,7 +34,7 @@ from vestige.core.api_key import ApiKey
 from vestige.engine import keys
 from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry
-from vestige.transports.http.app import PARTS, Part, build
+from vestige.transports.http.app import PARTS, Part, build_app
 from vestige.transports.http.auth.gate import Auth
 from vestige.transports.http.context import ServerContext, caller_of, key_of, recheck_of
 
@@ -136,7 +136,7 @@ def open_site(world: World, *, parts: Sequence[Part] = PARTS, client: str = CLIE
     )
     auth = Auth(context, SECRET, pause=pause)
     http = TestClient(
-        build(context, auth, parts),
+        build_app(context, auth, parts),
         base_url=URL,
         raise_server_exceptions=False,
         follow_redirects=False,

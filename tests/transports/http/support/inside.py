@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from vestige.operations.registry.groups import registry
 from vestige.settings.sections import AuthSettings
 from vestige.transports.http import rest
-from vestige.transports.http.app import build
+from vestige.transports.http.app import build_app
 from vestige.transports.http.auth.gate import Auth
 from vestige.transports.http.context import ServerContext
 from vestige.transports.mcp.service import ServerApplication
@@ -55,4 +55,4 @@ def inside(app: ServerApplication) -> Iterator[Inside]:
         limiter=anyio.CapacityLimiter(8),
     )
     with start_blocking_portal() as portal:
-        yield Inside(portal, build(context, Auth(context, bytes(64)), [rest.routes]))
+        yield Inside(portal, build_app(context, Auth(context, bytes(64)), [rest.routes]))

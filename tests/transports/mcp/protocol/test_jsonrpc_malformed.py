@@ -26,7 +26,7 @@ from tests.transports.mcp.mutations import malformed
 from vestige.engine import keys
 from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry
-from vestige.transports.http.app import build
+from vestige.transports.http.app import build_app
 from vestige.transports.http.auth.gate import Auth
 from vestige.transports.http.context import ServerContext
 
@@ -117,7 +117,7 @@ def whole_server(folder: Path) -> Iterator[tuple[HTTPConnection, dict[str, str]]
             limiter=anyio.CapacityLimiter(8),
         )
         _, key = keys.mint(Call(engine=engine), "a key", ["write"], None, None, None)
-        with served(build(context, Auth(context, bytes(64)))) as url:
+        with served(build_app(context, Auth(context, bytes(64)))) as url:
             address = urlsplit(url)
             http = HTTPConnection(str(address.hostname), address.port, timeout=PATIENCE_SECONDS)
             yield http, {"Authorization": f"Bearer {key}"}

@@ -116,7 +116,7 @@ def _indexes(db: PostgresSession) -> Iterator[Trouble]:
     for (name,) in db.execute(INVALID):
         yield Trouble(
             check="indexes",
-            message=f"The index {name} is not complete and not used: its build was interrupted or goes on.",
+            message=f"The index {name} is incomplete: its build was interrupted or is still running.",
             severity="warning",
             repair="index",
         )

@@ -100,11 +100,11 @@ class PostgresPeers:
         if self._shared.read_only:
             yield lambda seconds: not self._ended.wait(seconds)
             return
-        ears = Ears(self._shared, self._channel, self._ended)
+        listener = NoticeListener(self._shared, self._channel, self._ended)
         try:
-            yield ears.wait
+            yield listener.wait
         finally:
-            ears.close()
+            listener.close()
 
     @property
     def _channel(self) -> str:
@@ -121,7 +121,7 @@ class PostgresPeers:
             here.close()
 
 
-class Ears:
+class NoticeListener:
     """A session that listens for notices. It is opened when needed, and again after it was lost."""
 
     def __init__(self, connections: PostgresConnections, channel: str, ended: threading.Event) -> None:

@@ -184,7 +184,7 @@ def _who(text: str) -> Who:
     return Who(**{**fields, "since": datetime.fromisoformat(fields["since"])})
 
 
-# -- Keeping the registration: the session is watched, and replaced when it ends.
+# -- Keeping the registration: the session is watched, and replaced when it ends
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 5.0

@@ -10,13 +10,13 @@ import orjson
 from vestige.cognition.ranking.bm25 import Frequency, Integers
 from vestige.embed.protocol import Signature
 from vestige.store.postgres.search import words
-from vestige.store.postgres.search.statement import SqlPart
-from vestige.store.postgres.server.values import integers, sent_keys
+from vestige.store.postgres.search.statement import Passing, SqlPart
+from vestige.store.postgres.server.values import integers
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import SqlConditions
 from vestige.store.sql.rows import memories
 from vestige.store.sql.rows.store_facts import Profile
-from vestige.store.sql.search.pool import NO_KEYS, Mask
+from vestige.store.sql.search.pool import NO_KEYS
 from vestige.store.sql.search.threads import COLUMNS
 from vestige.store.sql.search.vectors import Version
 
@@ -77,34 +77,6 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passing:
-    """The memories that pass a filter: these keys (None: all), without those that are left out."""
-
-    keys: Integers | None
-    left_out: Integers
-
-    def mask(self, size: int) -> Mask | None:
-        """A mask by key of those that pass, below `size`; None when all do. A key beyond has lost its row of
-        `places`, which is for the doctor to repair."""
-        if self.keys is None and not len(self.left_out):
-            return None
-        mask = np.full(size, self.keys is None, dtype=np.bool_)
-        if self.keys is not None:
-            mask[self.keys[self.keys < size]] = True
-        mask[self.left_out[self.left_out < size]] = False
-        return mask
-
-    def condition(self, column: str) -> SqlPart:
-        """The condition that a column is a key which passes."""
-        if self.keys is not None:
-            kept = np.setdiff1d(self.keys, self.left_out) if len(self.left_out) else self.keys
-            return SqlPart(sql=f"{column} = ANY(?::bigint[])", params=(sent_keys(kept),))
-        if len(self.left_out):
-            return SqlPart(sql=f"{column} <> ALL(?::bigint[])", params=(sent_keys(self.left_out),))
-        return SqlPart(sql="TRUE")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesSince:
     """The result of the first statement; `past`, `changed` and `ids` are for the cache."""
 
@@ -117,10 +89,10 @@ class ChangesSince:
 
 
 def look(
-    db: Database, since: int, terms: Sequence[str], wanted: SqlConditions, *, reach: int
+    db: Database, since: int, terms: Sequence[str], wanted: SqlConditions, *, pieces: int
 ) -> ChangesSince:
     """Read the rows since a `seq`. A filter by retention takes one more statement. An HNSW index considers
-    `reach` rows while this transaction searches it, and continues where a filter leaves too few."""
+    `pieces` rows while this transaction searches it, and continues where a filter leaves too few."""
     plain, begun = words.counting(terms)
     through, few = wanted.parted()
     allowed = _keys(through)
@@ -130,7 +102,7 @@ def look(
     row = db.execute(
         f"SELECT b.*, n.*, p.*, {selected} FROM ({PAST}) b CROSS JOIN ({CHANGED}) n"
         f" LEFT JOIN ({PROFILE}) p ON TRUE",
-        (*(param for one in columns for param in one.params), since, reach),
+        (*(param for one in columns for param in one.params), since, pieces),
     ).fetchone()
     past = Past(where=row[0], seq=row[1], deaths=row[2])
     changed, ids, *space = row[3:11]

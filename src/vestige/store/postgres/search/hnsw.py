@@ -15,7 +15,7 @@ from vestige.core.errors import VestigeError
 from vestige.store.contract.answers import IndexStatus
 from vestige.store.postgres.connection import PostgresConnections, PostgresSession
 from vestige.store.postgres.processes.locks import Lock, signed
-from vestige.store.postgres.search import vectors as dense
+from vestige.store.postgres.search import vectors as pg_vectors
 from vestige.store.postgres.search.changes_since import Space
 from vestige.store.postgres.server.pool import ConnectionPool
 from vestige.store.sql.database import Database
@@ -59,7 +59,7 @@ class HnswUpkeep:
         if space is None or space.indexed or self.connections.read_only:
             return
         profile, about = space.profile.id, max(space.rows, memories)
-        if about <= dense.EXACT_ROWS or (self._seen[0] == profile and about <= self._seen[1]):
+        if about <= pg_vectors.EXACT_ROWS or (self._seen[0] == profile and about <= self._seen[1]):
             return
         with self._lock:
             if not self._closed and (self._thread is None or not self._thread.is_alive()):
@@ -144,9 +144,9 @@ def _update_index(db: PostgresSession) -> None:
     if profile is None or (_name(profile) in found and _name(profile) not in useless):
         return
     dimension = profile.signature.dimension
-    if dimension > dense.INDEXED_DIMENSIONS:
+    if dimension > pg_vectors.INDEXED_DIMENSIONS:
         return
-    if db.execute(MANY, (profile.id, dense.EXACT_ROWS)).fetchone()[0]:
+    if db.execute(MANY, (profile.id, pg_vectors.EXACT_ROWS)).fetchone()[0]:
         db.command(f"SET maintenance_work_mem TO '{ROOM}'")
         db.command(CREATE.format(name=_name(profile), dimension=dimension, profile=profile.id))
         # Else the server keeps samples of them for planning, which a deletion does not remove.

@@ -9,30 +9,30 @@ from numpy.typing import NDArray
 from vestige.cognition.ranking.bm25 import Frequency
 from vestige.core.candidates import CandidatePool, LexicalScores, Voices
 from vestige.core.errors import InvalidInput
-from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter, non_negative
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import IndexStatus, Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
 from vestige.store.postgres.connection import PostgresConnections
 from vestige.store.postgres.search import changes_since, hnsw, signals, words
-from vestige.store.postgres.search import vectors as dense
+from vestige.store.postgres.search import vectors as pg_vectors
 from vestige.store.postgres.search.cache import Edition, Shelf
 from vestige.store.postgres.search.changes_since import ChangesSince, Space
 from vestige.store.postgres.search.hnsw import HnswUpkeep
 from vestige.store.postgres.search.statement import together
 from vestige.store.postgres.search.vectors import Query
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import natural
 from vestige.store.sql.rows import history, store_facts
 from vestige.store.sql.search import pool
-from vestige.store.sql.search import vectors as tokens
+from vestige.store.sql.search import vectors as sql_vectors
 from vestige.store.sql.search.pool import Lexical, Mask, SoughtTerms
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sql.search.vectors import Closest, check_queries
 
-# -- Gathering the candidates of a search in three statements: the new rows, the arms, every signal of
-# their union; in one more where the index of vectors found too few. The decisions between them are made by
-# the same functions as in SQLite.
+# -- Candidates of a search, gathered in three statements
+
+# The statements read the new rows, the arms, and every signal of their union; one more is needed where the
+# index of vectors found too few. The decisions between them are made by the same functions as in SQLite.
 
 
 def gather(
@@ -41,7 +41,7 @@ def gather(
     """The candidates of all arms that are allowed, with every signal."""
     directory = held.directory
     arms = _arms(db, held, news, query, probe, news.passing.mask(directory.size))
-    beside = tokens.around(directory, arms.keys)
+    beside = sql_vectors.around(directory, arms.keys)
     found = signals.read(db, held.tokens, query, probe.literals, arms.keys, beside)
     ordered = pool.signals_of(directory, found.traits)
     if query is None:
@@ -49,8 +49,8 @@ def gather(
         closest = Closest.none(len(ordered.keys), 0 if probe.vector is None else len(probe.vector))
     else:
         dimension = query.space.profile.signature.dimension
-        sketch = tokens.sketch(dimension, tokens.around(directory, ordered.keys), found.entries)
-        closest = dense.closest(ordered.keys, found.pieces, query.vector)
+        sketch = sql_vectors.sketch(dimension, sql_vectors.around(directory, ordered.keys), found.entries)
+        closest = pg_vectors.closest(ordered.keys, found.pieces, query.vector)
     return pool.pool(
         directory,
         probe,
@@ -71,13 +71,13 @@ def _arms(
     common, terms = _looked_up(sought, directory, probe.postings, news)
     parts = [*words.postings(terms)]
     parts += words.arm(probe.literals, news.common, directory, news.passing, mask)
-    most, pieces = pool.most_near(probe, directory), dense.reach(probe.per_arm)
+    most, pieces = pool.most_near(probe, directory), pg_vectors.pieces_wanted(probe.per_arm)
     if query is not None and most:
-        parts.append(dense.arm(query, news.passing, most, pieces=pieces))
+        parts.append(pg_vectors.arm(query, news.passing, most, pieces=pieces))
     answers = list(together(db, parts))
-    close = dense.found(answers, pieces=pieces)
+    close = pg_vectors.found(answers, pieces=pieces)
     if query is not None and close.incomplete:
-        close = dense.found(together(db, [dense.scanned(query, news.passing, most)]), pieces=pieces)
+        close = pg_vectors.found(together(db, [pg_vectors.scanned(query, news.passing, most)]), pieces=pieces)
     near, nearby = pool.nearest(names.of, close.keys, close.scores, probe, directory, sampled=close.sampled)
     literal = words.best(names.of, words.held(probe.literals, answers), probe.per_arm)
     found = pool.score(
@@ -101,7 +101,7 @@ class PostgresSearch:
         self._hnsw = HnswUpkeep(connections=connections)
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
-        most = natural(limit)
+        most = non_negative(limit)
         sought = SoughtTerms.of(terms)
 
         def look() -> Reworded:
@@ -120,7 +120,7 @@ class PostgresSearch:
         limit: int,
         postings: int | None = POSTINGS_BUDGET,
     ) -> list[LexicalScores]:
-        most = natural(limit)
+        most = non_negative(limit)
         sought = SoughtTerms.of(terms)
 
         def look() -> list[LexicalScores]:
@@ -134,7 +134,7 @@ class PostgresSearch:
     def nearest(
         self, vectors: NDArray[np.float32], signature: Signature, where: Filter, *, access: Access, limit: int
     ) -> list[list[Scored]]:
-        most = natural(limit)
+        most = non_negative(limit)
 
         def look() -> list[list[Scored]]:
             with self._looking((), where, access) as (db, _, seen):
@@ -142,7 +142,7 @@ class PostgresSearch:
                 queries = check_queries(vectors, signature)
                 if seen.space is None:
                     return [[] for _ in queries]
-                return dense.nearest(db, seen.space, queries, seen.passing, most)
+                return pg_vectors.nearest(db, seen.space, queries, seen.passing, most)
 
         return self._connections.repeated(look)
 
@@ -153,12 +153,12 @@ class PostgresSearch:
             return held.directory.voices(names)
 
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
-        natural(probe.per_arm)
+        non_negative(probe.per_arm)
         terms = dict.fromkeys((*SoughtTerms.of(probe.terms).indexable, *words.terms_of(probe.literals)))
-        reach = dense.reach(probe.per_arm)
+        pieces = pg_vectors.pieces_wanted(probe.per_arm)
 
         def look() -> CandidatePool:
-            with self._looking(tuple(terms), probe.where, access, reach=reach) as (db, held, seen):
+            with self._looking(tuple(terms), probe.where, access, pieces=pieces) as (db, held, seen):
                 query = _query(probe, seen.space)
                 if query is not None:
                     self._hnsw.look_after(seen.space, held.directory.memories)
@@ -182,7 +182,7 @@ class PostgresSearch:
         where: Filter = ANYTHING,
         access: Access = EVERYTHING,
         *,
-        reach: int = dense.REACH,
+        pieces: int = pg_vectors.LEAST_PIECES,
         snapshot: bool = True,
     ) -> Iterator[tuple[Database, Edition, ChangesSince]]:
         """A snapshot of the store, the cache of the same moment, and the result of the first statement. A
@@ -191,7 +191,7 @@ class PostgresSearch:
 
             def look(since: int) -> ChangesSince:
                 wanted = history.clause_at(db, where, access, worded=True)
-                return changes_since.look(db, since, terms, wanted, reach=reach)
+                return changes_since.look(db, since, terms, wanted, pieces=pieces)
 
             with self._shelf.caught_up(look) as (held, seen):
                 yield db, held, seen

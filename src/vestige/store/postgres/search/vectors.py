@@ -11,19 +11,20 @@ import numpy as np
 
 from vestige.cognition.ranking.bm25 import Floats, Integers
 from vestige.core.candidates import Vectors
+from vestige.core.models import MAX_INTEGER
 from vestige.store.contract.answers import Scored
-from vestige.store.postgres.search.changes_since import Passing, Space
-from vestige.store.postgres.search.statement import Answer, SqlPart
+from vestige.store.postgres.search.changes_since import Space
+from vestige.store.postgres.search.statement import Answer, Passing, SqlPart
 from vestige.store.postgres.server.values import floats, integers
 from vestige.store.sql.database import Database, Row
-from vestige.store.sql.filters import MAX_INTEGER, vector_bytes
+from vestige.store.sql.filters import vector_bytes
 from vestige.store.sql.search.vectors import Closest, best_of_each, cosines
 
 NEAR, SAMPLED = "near", "sampled"
 EXACT_ROWS = 20_000
 """The number of vectors up to which all are scanned: about 20 ms, where an index would have to be
 maintained."""
-REACH, LONGEST_REACH = 400, 1_000
+LEAST_PIECES, MOST_PIECES = 400, 1_000
 """The number of pieces requested from an HNSW index, at least and at most: twice what an arm finds, because a
 memory can have several. The cost grows with it; at 400 the first ten lack one in 500."""
 INDEXED_DIMENSIONS = 4_000
@@ -86,9 +87,9 @@ class Near:
     incomplete: bool = False
 
 
-def reach(per_arm: int) -> int:
+def pieces_wanted(per_arm: int) -> int:
     """The number of pieces requested from the index."""
-    return min(max(REACH, 2 * per_arm), LONGEST_REACH)
+    return min(max(LEAST_PIECES, 2 * per_arm), MOST_PIECES)
 
 
 def arm(query: Query, passing: Passing, most: int, *, pieces: int) -> SqlPart:

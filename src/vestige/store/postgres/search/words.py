@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import orjson
 
-from vestige.cognition.query import literals as verbatim
-from vestige.cognition.query.literals import literal_terms
+from vestige.cognition.query import literals as query_literals
+from vestige.cognition.query.literals import count_held, literal_terms
 from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
-from vestige.store.postgres.search.changes_since import Passing
-from vestige.store.postgres.search.statement import Answer, SqlPart
+from vestige.store.postgres.search.statement import Answer, Passing, SqlPart
 from vestige.store.postgres.server.values import integers, sent_keys
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import SqlList, listed
@@ -107,7 +106,7 @@ def _count(db: Database, come: Iterable[Counter[str]], gone: Iterable[Counter[st
         db.execute(FORGET, (listed(fewer),))
 
 
-# -- The lexical arm: frequencies and postings of terms, as parts of a search's statements.
+# -- The lexical arm: frequencies and postings of terms, as parts of a search's statements
 
 WORD, BEGINNING = "word", "beginning"
 
@@ -192,7 +191,7 @@ def _ranges(prefixes: Iterable[str]) -> tuple[SqlList, SqlList]:
     return listed(firsts), listed(f"{one}{LAST_CHARACTER}" for one in firsts)
 
 
-# -- The literal arm: memories that hold a text as it is. The postings find them, their text decides.
+# -- The literal arm: memories that hold a text as it is; postings find them, their text decides
 
 TEXT = "text"
 READ_BYTES = 16_000_000
@@ -265,7 +264,7 @@ def count_in(literals: Sequence[str], text: str, terms: str) -> int:
     """The number of literals in a memory, from its row in JSON and its terms."""
     columns = orjson.loads(text)
     memory = memories.from_row([columns[name] for name in memories.COLUMNS])
-    return verbatim.held(literals, memory, frozenset(terms.split(" ")))
+    return count_held(literals, memory, frozenset(terms.split(" ")))
 
 
 def best(ids_of: Ids, counted: Mapping[int, int], limit: int) -> Integers:
@@ -287,8 +286,13 @@ def _candidates(literal: str, common: Mapping[str, Frequency], passing: Passing)
         yield SqlPart(
             sql=WITH_ALL_TERMS.format(passing=let.sql),
             params=(
-                *(rarest, listed(others), len(others), EVERYWHERE, EVERYWHERE),
-                *(*let.params, verbatim.COMMON),
+                rarest,
+                listed(others),
+                len(others),
+                EVERYWHERE,
+                EVERYWHERE,
+                *let.params,
+                query_literals.COMMON,
             ),
         )
 
@@ -298,5 +302,5 @@ def _sourced(literals: Iterable[str], directory: Directory, mask: Mask | None) -
     found = [directory.of_source(source_hash(one.strip())) for one in literals]
     if mask is not None:
         found = [keys[mask[keys]] for keys in found]
-    few = [keys for keys in found if len(keys) <= verbatim.COMMON]
+    few = [keys for keys in found if len(keys) <= query_literals.COMMON]
     return SqlPart(sql=GIVEN, params=(sent_keys(np.concatenate((NO_KEYS, *few))),))

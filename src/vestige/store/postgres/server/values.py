@@ -13,7 +13,7 @@ from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 from vestige.cognition.ranking.bm25 import Floats, Integers
 from vestige.store.sql.filters import VectorBytes
 
-# -- Arrays of numbers between PostgreSQL and numpy, without a Python object for each number.
+# -- Arrays of numbers between PostgreSQL and numpy, without a Python object for each number
 
 _DIMENSIONS = struct.Struct(">i")
 _FIXED, _PER_DIMENSION = 12, 8
@@ -54,7 +54,7 @@ def _elements(sent: bytes | None, kind: str) -> Integers | Floats:
     return values
 
 
-# -- values
+# -- Adapters of psycopg
 
 _HEADER = struct.Struct(">HH")  # the dimension, and two bytes that are not used
 

@@ -10,10 +10,10 @@ from vestige.store.sql.check.rows import TAGGED
 from vestige.store.sql.check.vectors import BARE, STALE, USED, misshapen, missized
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.merge import histories
-from vestige.store.sql.rows import history as log
+from vestige.store.sql.rows import history as history_rows
 from vestige.store.sql.rows import memories, strengths
 from vestige.store.sql.rows.edges import replace as put_edges
-from vestige.store.sql.search import vectors as dense
+from vestige.store.sql.search import vectors as sql_vectors
 
 BATCH = 500
 CITES = (
@@ -48,12 +48,12 @@ def _vectors(db: Database, surfaces: Surfaces) -> None:
     wrong = {*ids(db, STALE), *ids(db, BARE), *misshapen(db), *missized(db)}
     keys = sorted(memories.keys_of(db, wrong).values())
     surfaces.erase(db, keys)
-    dense.delete(db, keys)
+    sql_vectors.delete(db, keys)
     for table in ("token_bits", "vectors"):
         db.execute(f"DELETE FROM {table} WHERE profile NOT IN {USED}")
 
 
-# -- rows made from the log ----------------------------------------------------------------------------
+# -- Rows made from the log
 
 
 def _edges(db: Database, surfaces: Surfaces) -> None:
@@ -70,11 +70,11 @@ def _edges(db: Database, surfaces: Surfaces) -> None:
 
 def _tombstones(db: Database, surfaces: Surfaces) -> None:
     ended = [
-        log.EndedMemory(memory_id=history.memory_id, scope=end.scope, at=end.at)
+        history_rows.EndedMemory(memory_id=history.memory_id, scope=end.scope, at=end.at)
         for history in histories.of_memories(db, ids(db, UNBURIED))
         if (end := ending(history)) is not None
     ]
-    log.bury(db, ended)
+    history_rows.bury(db, ended)
 
 
 def _curve(db: Database, surfaces: Surfaces) -> None:
@@ -87,7 +87,7 @@ def _curve(db: Database, surfaces: Surfaces) -> None:
 
 def _clock(db: Database, surfaces: Surfaces) -> None:
     db.execute("INSERT INTO clock (one, reading) VALUES (1, 0) ON CONFLICT DO NOTHING")
-    log.advance(db, int(db.execute(HIGHEST).fetchone()[0]))
+    history_rows.advance(db, int(db.execute(HIGHEST).fetchone()[0]))
 
 
 REPAIRS: Mapping[str, Callable[[Database, Surfaces], None]] = {

@@ -99,7 +99,7 @@ def citations(db: Database) -> Iterator[Trouble]:
         )
 
 
-# -- Rows derived from texts must fit the present texts.
+# -- Rows derived from texts must fit the present texts
 
 AMONG = "IN (SELECT value FROM json_each(?))"
 PLACE = f"SELECT key, {', '.join(index_rows.CODEC.columns)} FROM places WHERE key"

@@ -7,19 +7,17 @@ from itertools import islice
 from vestige.cognition.fsrs.strength import encode
 from vestige.core.models import Access, LogEvent, Memory, Strength
 from vestige.store.contract.changes import TUNED
-from vestige.store.merge import absorb as absorbing
 from vestige.store.merge import union
-from vestige.store.merge.absorb import AbsorbPlan, Meeting
+from vestige.store.merge.absorb import AbsorbPlan, Meeting, absorb_plan, gathered, mentioned
 from vestige.store.merge.histories import Absorbed, DocumentHistory, EntityHistory, MemoryHistory
 from vestige.store.merge.strength_log import EVIDENCE, Curves, Folded
 from vestige.store.merge.union import CURVE, Key, Name
-from vestige.store.sql.commit import commit as pending
-from vestige.store.sql.commit.commit import PendingMemory
+from vestige.store.sql.commit import PendingMemory, row_of, write_endings, write_texts
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.merge import histories
 from vestige.store.sql.rows import documents, memories, store_facts, strengths
-from vestige.store.sql.rows import edges as graph
-from vestige.store.sql.rows import history as log
+from vestige.store.sql.rows import edges as edge_rows
+from vestige.store.sql.rows import history as history_rows
 from vestige.store.sql.search import index_rows, vectors
 
 BATCH = 500
@@ -62,7 +60,7 @@ class Prepared:
 def absorb(
     connections: Transactions, incoming: Sequence[EntityHistory], access: Access, surfaces: Surfaces
 ) -> Absorbed:
-    given = absorbing.gathered(incoming, access)
+    given = gathered(incoming, access)
     with connections.reading(snapshot=False) as db:
         prepared = _prepare(db, given)
     if not prepared.given:
@@ -72,7 +70,7 @@ def absorb(
 
 def _prepare(db: Database, given: Mapping[Key, EntityHistory]) -> Prepared:
     """Do the slow part before the write lock is taken."""
-    position = log.last_position(db)  # first: later events are read again
+    position = history_rows.last_position(db)  # first: later events are read again
     new = _news(db, given)
     curve = histories.of_curve(db)
     curves = Curves.from_events((union.merged(curve, new[CURVE]) if CURVE in new else curve).events)
@@ -96,14 +94,14 @@ def _prepare(db: Database, given: Mapping[Key, EntityHistory]) -> Prepared:
 def _merge(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
     given = prepared.given
     mine = _mine(db, given)
-    named = absorbing.mentioned(given) | absorbing.mentioned(mine)
-    held, buried = memories.keys_of(db, named).keys(), log.buried_among(db, named)
-    plan = absorbing.plan(given, mine, held=held, buried=buried)
-    for event in log.known(db, map(union.name, plan.events)):
+    named = mentioned(given) | mentioned(mine)
+    held, buried = memories.keys_of(db, named).keys(), history_rows.buried_among(db, named)
+    plan = absorb_plan(given, mine, held=held, buried=buried)
+    for event in history_rows.known(db, map(union.name, plan.events)):
         raise union.two_events(event)
     _write_memories(db, plan, prepared, surfaces)
-    log.take(db, plan.events)
-    log.advance(db, plan.reading)
+    history_rows.take(db, plan.events)
+    history_rows.advance(db, plan.reading)
     _rewire(db, plan)
     _file(db, plan, surfaces)
     _weigh(db, plan, prepared)
@@ -115,7 +113,7 @@ def _news(db: Database, given: Mapping[Key, EntityHistory]) -> dict[Key, EntityH
     """The histories that may change something: not those whose events are all here, nor documents that are
     here in the same state."""
     names = [union.name(event) for history in given.values() for event in history.events]
-    known = {union.name(event): replace(event, position=0) for event in log.known(db, names)}
+    known = {union.name(event): replace(event, position=0) for event in history_rows.known(db, names)}
     filed = {union.key_of(history): history for history in histories.of_documents(db, _documents(given))}
     return {
         key: history
@@ -150,22 +148,24 @@ def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces
     key = surfaces.next_key(db)
     changed: list[PendingMemory] = []
     ended: list[PendingMemory] = []
-    buried: list[log.EndedMemory] = []
+    buried: list[history_rows.EndedMemory] = []
     for one in plan.memories:
         stored = known.get(one.history.memory_id)
         end = union.ending(one.history)
         if end is not None:
-            buried.append(log.EndedMemory(memory_id=one.history.memory_id, scope=end.scope, at=end.at))
+            buried.append(
+                history_rows.EndedMemory(memory_id=one.history.memory_id, scope=end.scope, at=end.at)
+            )
             ended.extend([] if stored is None else [PendingMemory.known(stored)])
         elif one.after is not None and one.after != one.before:
             draft = _new(one.after, key) if stored is None else PendingMemory.known(stored)
             key += draft.is_new
             _revise(draft, one.after, one, prepared)
             changed.append(draft)
-    pending.write_endings(db, ended, surfaces)
-    log.bury(db, buried)
-    log.drop(db, [draft.key for draft in changed if not draft.is_new])
-    pending.write_texts(db, None, changed, surfaces)
+    write_endings(db, ended, surfaces)
+    history_rows.bury(db, buried)
+    history_rows.drop(db, [draft.key for draft in changed if not draft.is_new])
+    write_texts(db, None, changed, surfaces)
 
 
 def _new(memory: Memory, key: int) -> PendingMemory:
@@ -182,7 +182,7 @@ def _revise(draft: PendingMemory, memory: Memory, one: Meeting, prepared: Prepar
     before = draft.memory
     if draft.is_new or any(getattr(before, part) != getattr(memory, part) for part in index_rows.MADE_FROM):
         draft.analysis = analysis
-    draft.row = pending.row_of(memory, analysis.fingerprints)
+    draft.row = row_of(memory, analysis.fingerprints)
     draft.lost_vectors = not draft.is_new and draft.row.text_hash != draft.text_hash
     draft.memory, draft.text_hash = memory, draft.row.text_hash
     draft.past = union.revisions(one.history)
@@ -190,7 +190,7 @@ def _revise(draft: PendingMemory, memory: Memory, one: Meeting, prepared: Prepar
 
 def _rewire(db: Database, plan: AbsorbPlan) -> None:
     keys = memories.keys_of(db, {end for ends in plan.edges for end in ends[:2]})
-    graph.replace(
+    edge_rows.replace(
         db, {(keys[source], keys[target], kind): edge for (source, target, kind), edge in plan.edges.items()}
     )
 
@@ -259,7 +259,9 @@ def _write_strengths(db: Database, weighed: Iterable[tuple[str, Weighed]]) -> No
     while some := dict(islice(coming, BATCH)):
         keys = memories.keys_of(db, some)
         strengths.put(db, {keys[memory_id]: one.strength for memory_id, one in some.items()})
-        log.note_strengths(db, {event: both for one in some.values() for event, both in one.around.items()})
+        history_rows.note_strengths(
+            db, {event: both for one in some.values() for event, both in one.around.items()}
+        )
 
 
 def _embed(db: Database, plan: AbsorbPlan) -> None:

@@ -27,6 +27,6 @@ def incomplete(place: str) -> StoreError:
     return StoreError(
         f"A transfer into this store is not complete. ({place})",
         hint="Run the same `vestige migrate --from … --to …` again: it resumes where it stopped. Or empty "
-        "the store (drop its schema, or remove its file) and begin anew.",
+        "the store (drop its schema, or remove its file) and start again.",
         details={"store": place},
     )

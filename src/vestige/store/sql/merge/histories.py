@@ -24,7 +24,7 @@ from vestige.store.merge.union import Key, edge, subject
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import json_text, listed
 from vestige.store.sql.rows import documents, memories, store_facts
-from vestige.store.sql.rows import history as log
+from vestige.store.sql.rows import history as history_rows
 from vestige.store.sql.rows.documents import Name
 
 BATCH = 500
@@ -39,10 +39,10 @@ OF_DOCUMENTS = "e.kind IN ('document.put', 'document.dropped')"
 TARGET = "json_extract(e.payload, '$.target')"
 KIND = "json_extract(e.payload, '$.kind')"
 ID = "json_extract(e.payload, '$.id')"
-ASKED = log.SELECT.replace("FROM events e", "FROM json_each(?) {named} CROSS JOIN events e")
+ASKED = history_rows.SELECT.replace("FROM events e", "FROM json_each(?) {named} CROSS JOIN events e")
 BY_STAMP = "ORDER BY e.clock, e.node, e.seq"
 
-CURVE = f"{log.SELECT} WHERE e.kind = 'curve.tuned' {BY_STAMP}"
+CURVE = f"{history_rows.SELECT} WHERE e.kind = 'curve.tuned' {BY_STAMP}"
 OF_MEMORIES = f"{ASKED.format(named='w')} ON e.memory_id = w.value WHERE NOT {OF_EDGES} {BY_STAMP}"
 EDGES = (
     f"{ASKED.format(named='t')} ON e.memory_id = json_extract(t.value, '$[0]')"
@@ -93,7 +93,7 @@ def export(db: Database, where: Filter | None, access: Access, *, vectors: bool)
 def _selected(
     db: Database, where: Filter | None, access: Access, *, vectors: bool
 ) -> Iterator[EntityHistory]:
-    keys = memories.keys(db, log.clause_at(db, where or ANYTHING, access))
+    keys = memories.keys(db, history_rows.clause_at(db, where or ANYTHING, access))
     chosen = sorted(memories.ids_of(db, keys.tolist()).values())
     exported: set[str] = set()
     for memory in _in_batches(chosen, lambda some: of_memories(db, some, vectors=vectors)):
@@ -124,7 +124,7 @@ def of_curve(db: Database) -> CurveHistory:
 def of_memories(db: Database, memory_ids: Collection[str], *, vectors: bool = False) -> list[MemoryHistory]:
     """The histories of these memories, as far as known, in the requested order."""
     events = _by_subject(db.execute(OF_MEMORIES, (listed(memory_ids),)))
-    versions = log.versions(db, memory_ids)
+    versions = history_rows.versions(db, memory_ids)
     embedded = _embedded(db, memory_ids) if vectors else {}
     return [
         MemoryHistory(
@@ -195,7 +195,7 @@ def _embedded(db: Database, memory_ids: Collection[str]) -> dict[str, Embedded]:
 
 
 def _without_position(row: Sequence[object]) -> LogEvent:
-    return replace(log.from_row(tuple(row)), position=0)
+    return replace(history_rows.from_row(tuple(row)), position=0)
 
 
 def _by_subject(rows: Iterable[Sequence[object]]) -> dict[Key, list[LogEvent]]:

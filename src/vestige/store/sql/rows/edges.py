@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from vestige.core.errors import InvalidInput
-from vestige.core.models import ANYTHING, Access, Edge
+from vestige.core.models import ANYTHING, MAX_INTEGER, Access, Edge
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import MAX_INTEGER, SqlConditions, clause, listed, moment_text
+from vestige.store.sql.filters import SqlConditions, clause, listed, moment_text
 
 # An edge keeps the time it was created; linking again changes its weight.
 PUT = (
@@ -27,7 +27,7 @@ def check(edge: Edge) -> None:
     if edge.source_id == edge.target_id:
         raise InvalidInput("A memory cannot be linked to itself.", details={"memory_id": edge.source_id})
     if not math.isfinite(edge.weight):
-        raise InvalidInput("The weight of an edge is a finite number.")
+        raise InvalidInput("The weight of an edge must be a finite number.")
 
 
 def put(db: Database, edges: Mapping[EdgeKey, Edge]) -> None:

@@ -228,7 +228,7 @@ def memory_from_json(text: str) -> Memory:
     return memories.from_row([columns.get(name) for name in memories.COLUMNS])
 
 
-# -- The append-only event log. Numbers are given inside the write transaction, in commit order.
+# -- The append-only event log, numbered inside the write transaction, in commit order
 
 CODEC = RowCodec("position node seq clock at:moment kind memory_id scope payload:mapping")
 INSERT = (

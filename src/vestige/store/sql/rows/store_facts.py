@@ -14,7 +14,7 @@ from vestige.store.contract.changes import Claim, check_claim
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import json_text, moment_text
 
-# -- the signature ---------------------------------------------------------------------------------
+# -- Profiles: the signatures of embedding models
 
 
 HAS_VECTORS = (
@@ -57,7 +57,7 @@ def kept(db: Database) -> dict[ProfileState, Profile]:
     return {STATES[active]: _profile(number, text) for active, number, text in rows}
 
 
-def unkept(db: Database) -> Profile | None:
+def unused_profile(db: Database) -> Profile | None:
     """A profile that is not kept and still has vectors."""
     row = db.execute(
         f"SELECT p.id, p.signature FROM profiles p WHERE p.id NOT IN {KEPT}"
@@ -105,7 +105,7 @@ def require(held: Profile | None, signature: Signature) -> None:
         raise other_model(held.signature, signature)
 
 
-# -- claims ----------------------------------------------------------------------------------------
+# -- Idempotency claims
 
 
 def claimed(db: Database, key: str) -> Claim | None:
@@ -145,7 +145,7 @@ def drop_quoting(db: Database, key: int, texts: Iterable[str]) -> None:
     db.executemany("DELETE FROM claims WHERE key = ?", quoting)
 
 
-# -- The head of the store: what every commit reads before it writes, in one statement.
+# -- The head of the store: what every commit reads before it writes, in one statement
 
 HEAD = (
     "SELECT c.reading, f.w20, (SELECT coalesce(max(position), 0) FROM events),"

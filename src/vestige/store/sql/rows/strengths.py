@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.cognition.fsrs import strength as cognition
+from vestige.cognition.fsrs.strength import recall_chance, retention, retention_of
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Strength
 from vestige.store.merge.strength_log import FOLDED_FROM
@@ -92,7 +92,7 @@ def retentions(db: Database, wanted: SqlConditions, order: str, now: datetime | 
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
     keys, stability, retrieval, storage, decay_from, curve = zip(*rows, strict=True)
     elapsed = np.maximum(microseconds(now) - np.array(decay_from, dtype=np.int64), 0)
-    levels = cognition.retention(stability, retrieval, storage, elapsed / MICROSECONDS_PER_DAY, curve)
+    levels = retention(stability, retrieval, storage, elapsed / MICROSECONDS_PER_DAY, curve)
     found = np.array(keys, dtype=np.int64)
     if wanted.retained is None:
         return found, levels
@@ -109,8 +109,8 @@ def retrievals(db: Database, wanted: SqlConditions, now: datetime) -> Levels:
     ).fetchall()
     stability, retrieval, decay_from, curve = np.array(rows, dtype=np.float64).reshape(-1, 4).T
     elapsed = np.maximum(microseconds(now) - decay_from, 0)
-    return cognition.recall_chance(stability, retrieval, elapsed / MICROSECONDS_PER_DAY, curve)
+    return recall_chance(stability, retrieval, elapsed / MICROSECONDS_PER_DAY, curve)
 
 
 def is_retained(strength: Strength, bounds: Retained) -> bool:
-    return bounds.low <= cognition.retention_of(strength, bounds.now) <= bounds.high
+    return bounds.low <= retention_of(strength, bounds.now) <= bounds.high

@@ -14,8 +14,7 @@ from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.filters import RowCodec, json_text, listed, microseconds, optional_text
 from vestige.store.sql.rows import memories
 
-# -- Rows of the table `places`: the thread, position and form of each memory. The directory of every
-# search is made of them.
+# -- Rows of the table `places`: thread, position and form, for the directory of searches
 
 FIRST_PERSON, ASKS, TIMED = 1, 2, 4
 GONE = -1
@@ -103,7 +102,7 @@ def _hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "big", signed=True) or 1
 
 
-# -- words: terms and fingerprints
+# -- Words: terms and fingerprints
 
 WRITTEN_AT_ONCE = 2_000
 """The number of memories whose terms are written together."""

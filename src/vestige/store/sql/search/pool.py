@@ -27,7 +27,7 @@ from vestige.store.sql.search.index_rows import ASKS, FIRST_PERSON, TIMED
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sql.search.vectors import Closest
 
-# -- The lexical arm: BM25 from postings of any database, and the directory.
+# -- The lexical arm: BM25 from postings of any database, and the directory
 
 Mask = NDArray[np.bool_]
 Ids = Callable[[Iterable[int]], Mapping[int, str]]
@@ -176,7 +176,7 @@ def highest(ids_of: Ids, keys: Integers, scores: Sequence[Floats], limit: int) -
     return np.concatenate((surely, np.array(by_id[: limit - len(surely)], dtype=np.int64)))
 
 
-# -- pool
+# -- Candidate pool: the union of the arms, with its signals
 
 MICROSECONDS = 1e-6
 WITHOUT_ZONE = len("2026-01-01T00:00:00.000000")

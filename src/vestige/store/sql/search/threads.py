@@ -25,7 +25,7 @@ Integers = NDArray[np.int64]
 FIRST_CAPACITY = 1_024
 FEW_THREADS = 16
 """Up to this number are searched one by one; more are worth sorting."""
-NOBODY = -1
+NO_KEY = -1
 
 # The key, then the columns of the directory in its order. Small numbers share one: fewer are read.
 LOAD = (
@@ -39,7 +39,7 @@ THREAD, SOURCE, POSITION, LENGTH, SPEAKER, SMALL, BORN = range(COLUMNS)
 @dataclass(slots=True)
 class Directory:
     """The cache of one store, shared by its threads. `group` numbers threads as the contract has them,
-    `before` and `after` are keys; -1 (`NOBODY`) means no neighbour. A key without a memory has the length
+    `before` and `after` are keys; -1 (`NO_KEY`) means no neighbour. A key without a memory has the length
     -1."""
 
     memories: int = 0
@@ -138,15 +138,15 @@ class Directory:
         there = np.isin(self._columns[SPEAKER, : self._size], np.array(sorted(names), dtype=np.int64))
         heard = np.zeros(self._groups + 1, dtype=np.bool_)
         heard[self._group[: self._size][there]] = True
-        heard[NOBODY] = False
+        heard[NO_KEY] = False
         return heard[self.threads(keys)]
 
     def threads(self, keys: Integers) -> Integers:
-        return self._look_up(self._group, keys, NOBODY)
+        return self._look_up(self._group, keys, NO_KEY)
 
     def beside(self, keys: Integers, side: int) -> Integers:
         """The key before (side -1) or after (side 1) each key."""
-        return self._look_up(self._beside[(side + 1) // 2], keys, NOBODY)
+        return self._look_up(self._beside[(side + 1) // 2], keys, NO_KEY)
 
     def of_source(self, source: int) -> Integers:
         return np.flatnonzero(
@@ -171,8 +171,8 @@ class Directory:
         self._count(touched, -1)
         self._release(self._group[touched])
         self._columns[:, keys] = columns
-        self._group[touched] = NOBODY
-        self._beside[:, touched] = NOBODY
+        self._group[touched] = NO_KEY
+        self._beside[:, touched] = NO_KEY
         self._link(touched[self._columns[THREAD, touched] != 0])
         self._count(touched, 1)
 
@@ -234,8 +234,8 @@ class Directory:
             capacity = max(size + size // 8, FIRST_CAPACITY)  # the next write must not copy it all again
             self._columns = _widened(self._columns, capacity, 0)
             self._columns[LENGTH, self._size :] = -1
-            self._beside = _widened(self._beside, capacity, NOBODY)
-            self._group = _widened(self._group, capacity, NOBODY)
+            self._beside = _widened(self._beside, capacity, NO_KEY)
+            self._group = _widened(self._group, capacity, NO_KEY)
         self._size = max(self._size, size)
 
 

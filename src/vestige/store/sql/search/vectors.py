@@ -19,7 +19,7 @@ from vestige.store.sql.filters import clause, listed, vector_bytes
 from vestige.store.sql.rows import store_facts
 from vestige.store.sql.search.threads import Directory
 
-# -- Token bits of memories: one row each, written and deleted with the vectors, cached for searches.
+# -- Token bits of memories: one row each, written and deleted with the vectors, cached for searches
 
 MOST_BYTES = 32 * 1024 * 1024
 """The capacity of the cache: the tokens of about 20,000 turns. It holds more only while one search needs
@@ -35,9 +35,9 @@ def check_tokens(tokens: Tokens, dimension: int) -> None:
     """Refuse tokens whose shape is not what their signature says."""
     bits, asked = tokens.bits, tokens.asked
     if bits.dtype != np.uint8 or bits.ndim != 2 or bits.shape[1] != width(dimension):
-        raise InvalidInput(f"The bits of a token of {dimension} dimensions are {width(dimension)} bytes.")
+        raise InvalidInput(f"`bits` must have {width(dimension)} bytes per token of {dimension} dimensions.")
     if asked.shape != bits.shape[:1] or asked.dtype != np.bool_:
-        raise InvalidInput("`asked` holds a boolean for each token.")
+        raise InvalidInput("`asked` must have one boolean per token.")
 
 
 def width(dimension: int) -> int:
@@ -134,7 +134,7 @@ def sketch(dimension: int, beside: Integers, entries: Mapping[int, TokenEntry]) 
     )
 
 
-# -- vectors of memories
+# -- Vectors of memories
 
 OF_IDS = (
     "SELECT m.id, v.vector FROM memories m JOIN vectors v ON v.key = m.key"
@@ -159,7 +159,7 @@ def check(embedded: Embedded) -> None:
     dimension = embedded.signature.dimension
     for piece in embedded.pieces:
         if piece.vector.shape != (dimension,) or not np.isfinite(piece.vector).all():
-            raise InvalidInput(f"A vector of {embedded.signature.name} has {dimension} finite numbers.")
+            raise InvalidInput(f"A vector of {embedded.signature.name} must have {dimension} finite numbers.")
         if piece.tokens is not None:
             check_tokens(piece.tokens, dimension)
 
@@ -286,7 +286,7 @@ def drop_some(db: Database, signature: Signature) -> bool:
 
 def drop_unkept(db: Database) -> bool:
     """Remove some of the vectors of abandoned profiles; False without any."""
-    left = store_facts.unkept(db)
+    left = store_facts.unused_profile(db)
     return left is not None and _remove_some(db, left)
 
 
@@ -297,7 +297,7 @@ def _remove_some(db: Database, left: store_facts.Profile) -> bool:
     return bool(some)
 
 
-# -- Exact cosines of pieces: the same numbers to the last bit, whatever database the vectors come from.
+# -- Exact cosines of pieces: the same numbers to the last bit, whatever database the vectors come from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,7 +324,7 @@ def check_queries(queries: NDArray[np.float32], signature: Signature) -> Vectors
     """The queries as float32 rows, or InvalidInput."""
     rows = np.ascontiguousarray(queries, dtype=np.float32)
     if rows.ndim != 2 or rows.shape[1] != signature.dimension or not np.isfinite(rows).all():
-        raise InvalidInput(f"Queries of {signature.name} are rows of {signature.dimension} finite numbers.")
+        raise InvalidInput(f"A query of {signature.name} must have {signature.dimension} finite numbers.")
     return rows
 
 

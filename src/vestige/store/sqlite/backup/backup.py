@@ -113,10 +113,10 @@ def _exists(destination: Path) -> InvalidInput:
     )
 
 
-# -- The proof that a copy is a store.
+# -- The proof that a copy is a store
 
 
-def lying(path: Path, waiting: WriterWait) -> SqliteConnections:
+def immutable_connections(path: Path, waiting: WriterWait) -> SqliteConnections:
     """Connections to a file that does not change; they create no file beside it."""
     return SqliteConnections(
         path=path, waiting=waiting, uri=f"{path.absolute().as_uri()}?mode=ro&immutable=1"

@@ -16,7 +16,7 @@ from vestige.store.sqlite.connection import SqliteConnections, primary_code
 from vestige.store.sqlite.opening import applied, schema
 from vestige.store.sqlite.search import segments
 
-# -- Rows that refer to a missing row: another program may have deleted it.
+# -- Rows that refer to a missing row: another program may have deleted it
 
 DERIVED = frozenset({
     "memory_tags", "fingerprints", "strengths", "edges", "vectors", "token_bits", "segments",
@@ -54,7 +54,7 @@ def _primary(db: sqlite3.Connection, table: str) -> str:
     return str(next(row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[5]))
 
 
-# -- The word index: the tables of FTS5.
+# -- The word index: the tables of FTS5
 
 # FTS5's own check reads page by page: it misses a lost link to a page, which a search finds.
 UNREACHED = (
@@ -109,7 +109,7 @@ def _fault(exc: sqlite3.Error) -> str:
     return str(exc)
 
 
-# -- all checks
+# -- Every check of the file, in order
 
 Look = Callable[[sqlite3.Connection], Iterator[Trouble]]
 

@@ -79,7 +79,8 @@ def journal(path: Path) -> Iterator[Trouble]:
         if size > LONG_JOURNAL:
             yield Trouble(
                 check="journal",
-                message=f"The write-ahead log has {size >> 20} MB: a reader keeps it. Stop that process.",
+                message=f"The write-ahead log has {size >> 20} MB: a reader prevents it from being emptied. "
+                "Stop that process.",
                 severity="warning",
             )
 

@@ -27,7 +27,7 @@ from vestige.store.sql.filters import moment_text
 logger = logging.getLogger(__name__)
 
 
-# -- The node id in a file: it belongs to an installation, so a copy needs another one.
+# -- The node id in a file: it belongs to an installation, so a copy needs another one
 
 
 def installed_at(path: Path, machine: str) -> str:
@@ -59,7 +59,7 @@ def unsettle(db: sqlite3.Connection) -> None:
     db.execute("UPDATE installation SET fingerprint = ''")
 
 
-# -- installation
+# -- The file in place, and the node that it belongs to
 
 SUFFIX = ".mark"
 NAME, SEQ, CHECK = 32, 20, 16

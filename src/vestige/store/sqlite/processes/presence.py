@@ -158,7 +158,7 @@ def _turn(folder: Path, again: Callable[[], bool]) -> Iterator[None]:
         unlock(handle)
 
 
-# -- The error for a busy database, with the process that keeps it busy.
+# -- The error for a busy database, with the process that keeps it busy
 
 _LOCKS = Path("/proc/locks")
 _WRITE_BYTE = "120"

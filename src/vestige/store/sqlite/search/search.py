@@ -19,25 +19,25 @@ from vestige.core.candidates import (
     tokens_kept,
 )
 from vestige.core.errors import InvalidInput
-from vestige.core.models import EVERYTHING, Access, Filter
+from vestige.core.models import EVERYTHING, Access, Filter, non_negative
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
-from vestige.store.sql.filters import listed, natural
+from vestige.store.sql.filters import listed
 from vestige.store.sql.rows import history, memories, store_facts
 from vestige.store.sql.rows.store_facts import Profile
 from vestige.store.sql.search import pool
-from vestige.store.sql.search import vectors as tokens
+from vestige.store.sql.search import vectors as sql_vectors
 from vestige.store.sql.search.pool import NO_KEYS, Mask
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sql.search.vectors import Closest, TokenCache, TokenEntry, check_queries
 from vestige.store.sqlite.connection import SqliteConnections
-from vestige.store.sqlite.search import segments, vectors, words
-from vestige.store.sqlite.search import vectors as scan
+from vestige.store.sqlite.search import segments, words
+from vestige.store.sqlite.search import vectors as sqlite_vectors
 from vestige.store.sqlite.search.vector_cache import Matrix, View
 from vestige.store.sqlite.search.words import next_key
 
-# -- Gathering the candidates of a search: three arms over one snapshot, and every signal for their union.
+# -- Gathering the candidates of a search: three arms over one snapshot, and every signal for their union
 
 NO_SCORES: Floats = np.empty(0)
 TRAITS = (
@@ -102,13 +102,13 @@ def _top(
     most = pool.most_near(probe, directory)
     if dense is None or not most:
         return NO_KEYS, NO_SCORES
-    return vectors.top(dense.view, dense.query, allowed, most)
+    return sqlite_vectors.top(dense.view, dense.query, allowed, most)
 
 
 def _closest(dense: Dense | None, probe: Probe, keys: Integers) -> Closest:
     if dense is None:
         return Closest.none(len(keys), 0 if probe.vector is None else len(probe.vector))
-    return vectors.closest(dense.view, keys, dense.query)
+    return sqlite_vectors.closest(dense.view, keys, dense.query)
 
 
 def _sketch(
@@ -119,7 +119,7 @@ def _sketch(
     if dense is None:
         return None
     profile = dense.profile
-    beside = tokens.around(directory, keys)
+    beside = sql_vectors.around(directory, keys)
     wanted = np.unique(beside[beside >= 0]).tolist()
     version = (profile.id, db.execute(DEATHS).fetchone()[0])
     entries = cache.held(version, wanted)
@@ -130,15 +130,15 @@ def _sketch(
     most = int(tokens_kept(np.array([*lengths.values()], dtype=np.int64)).max(initial=0))
     short = listed(key for key in lengths if key not in entries or not entries[key].has(most))
     if short:
-        size = tokens.width(profile.signature.dimension)
+        size = sql_vectors.width(profile.signature.dimension)
         rows = db.execute(LOAD, (size * most, most, profile.id, short))
         read = {key: TokenEntry(length=lengths[key], bits=bits, asked=asked) for key, bits, asked in rows}
         entries |= read
         cache.keep(version, read, entries)
-    return tokens.sketch(profile.signature.dimension, beside, entries)
+    return sql_vectors.sketch(profile.signature.dimension, beside, entries)
 
 
-# -- arms
+# -- Searches of the SQLite store
 
 
 def _allowed(db: sqlite3.Connection, where: Filter, access: Access) -> Mask | None:
@@ -155,7 +155,7 @@ class SqliteSearch:
         self._tokens = TokenCache()
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
-        most = natural(limit)
+        most = non_negative(limit)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
             found = words.score(db, self._directory, terms, POSTINGS_BUDGET)
@@ -170,7 +170,7 @@ class SqliteSearch:
         limit: int,
         postings: int | None = POSTINGS_BUDGET,
     ) -> list[LexicalScores]:
-        most = natural(limit)
+        most = non_negative(limit)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
             allowed = _allowed(db, where, access)
@@ -180,7 +180,7 @@ class SqliteSearch:
     def nearest(
         self, vectors: NDArray[np.float32], signature: Signature, where: Filter, *, access: Access, limit: int
     ) -> list[list[Scored]]:
-        most = natural(limit)
+        most = non_negative(limit)
         self._publish_index()
         with self._connections.reading() as db:
             with self._matrix.locked():
@@ -191,7 +191,7 @@ class SqliteSearch:
                     return [[] for _ in queries]
                 view = self._matrix.catch_up(db, profile)
             allowed = _allowed(db, where, access)
-            return scan.nearest(db, view, queries, allowed, most)
+            return sqlite_vectors.nearest(db, view, queries, allowed, most)
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
         if access != EVERYTHING:  # inaccessible memories must not show
@@ -201,7 +201,7 @@ class SqliteSearch:
             return self._directory.voices(names)
 
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
-        natural(probe.per_arm)
+        non_negative(probe.per_arm)
         if probe.vector is not None:
             self._publish_index()
         with self._connections.reading() as db, self._directory.locked():

@@ -57,7 +57,7 @@ class SegmentPlan:
     lost: frozenset[str]
 
 
-# -- reading -------------------------------------------------------------------------------------------
+# -- Reading of index files
 
 
 def folder_of(db: Database) -> Path:
@@ -107,7 +107,7 @@ def _problem(exc: Exception) -> str:
     return "it is missing" if isinstance(exc, FileNotFoundError) else str(exc)
 
 
-# -- publishing ----------------------------------------------------------------------------------------
+# -- Publishing of index files
 
 
 def publish(connections: SqliteConnections, *, everything: bool = False) -> None:
@@ -234,7 +234,7 @@ def _still_true(db: sqlite3.Connection, content: Content, lost: frozenset[str]) 
     return True
 
 
-# -- removing ------------------------------------------------------------------------------------------
+# -- Removal of index files
 
 
 def unlist(db: Database, keys: Sequence[int]) -> None:
@@ -281,7 +281,7 @@ def _stray(db: sqlite3.Connection, suffixes: Sequence[str]) -> Iterator[Path]:
             yield path
 
 
-# -- care ----------------------------------------------------------------------------------------------
+# -- Status and rebuild of index files
 
 
 def status(db: sqlite3.Connection) -> IndexStatus:

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from vestige.cognition.query import literals as verbatim
-from vestige.cognition.query.literals import literal_terms
+from vestige.cognition.query import literals as query_literals
+from vestige.cognition.query.literals import count_held, literal_terms
 from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
 from vestige.cognition.text.analyser import searchable
 from vestige.core.models import Memory
@@ -92,7 +92,7 @@ def _levels(db: Database) -> int:
     return levels
 
 
-# -- The lexical arm: the postings of the word index, read from FTS5 and scored by `store.sql.scoring`.
+# -- The lexical arm: the postings of the word index, read from FTS5 and scored by `store.sql.search.pool`
 
 # One number per occurrence.
 OCCURRENCES = "SELECT group_concat(doc) FROM words_at WHERE {where}"
@@ -143,7 +143,7 @@ def _matching(term: str) -> tuple[str, tuple[str, ...]]:
     return "term >= ? AND term < ?", (first, first + pool.LAST_CHARACTER)
 
 
-# -- The literal arm: memories that hold a text as it is. The word index finds them, their text decides.
+# -- The literal arm: memories that hold a text as it is; the word index finds them, their text decides
 
 READ_CHARS = 16_000_000
 """The most characters read to check literals, those of short memories first; memories beyond them count as
@@ -185,7 +185,7 @@ def count(db: sqlite3.Connection, literals: Sequence[str], keys: Integers) -> In
     if not literals or not len(keys):
         return np.zeros(len(keys), dtype=np.int64)
     distinct = list(dict.fromkeys(literals))
-    held = {key: verbatim.held(distinct, memory, terms) for key, terms, memory in _texts(db, keys)}
+    held = {key: count_held(distinct, memory, terms) for key, terms, memory in _texts(db, keys)}
     return np.array([held.get(key, 0) for key in keys.tolist()], dtype=np.int64)
 
 
@@ -202,7 +202,7 @@ def _candidates(
     found.append(directory.of_source(source_hash(plain)))
     if allowed is not None:
         found = [keys[allowed[keys]] for keys in found]
-    return np.concatenate([keys for keys in found if len(keys) <= verbatim.COMMON] or [pool.NO_KEYS])
+    return np.concatenate([keys for keys in found if len(keys) <= query_literals.COMMON] or [pool.NO_KEYS])
 
 
 def _with_all_terms(db: sqlite3.Connection, terms: Sequence[str]) -> Integers:

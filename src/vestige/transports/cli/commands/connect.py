@@ -38,7 +38,7 @@ from vestige.transports.connect.clients import (
 )
 from vestige.transports.connect.plans import FileChange
 
-# -- The server of an entry: the program of this installation, or a running HTTP server.
+# -- The server of an entry: the program of this installation, or a running HTTP server
 
 KEY_VARIABLE = "VESTIGE_KEY"
 MCP_PATH = "/mcp"
@@ -259,7 +259,7 @@ def _checked_name(name: str) -> str:
     return name
 
 
-# -- Changes
+# -- Changes of settings files
 
 
 def _by_command(

@@ -36,7 +36,7 @@ def follow_events(session: CliSession, types: Sequence[str], limit: int | None) 
     _check(types)
     heard: SimpleQueue[Event] = SimpleQueue()
     with session.open() as app, app.engine.events.listening(heard.put, everywhere=True):
-        app.exchange_news()
+        app.exchange_events()
         click.echo("Listening for events; press Ctrl-C to stop.", err=True)
         left = -1 if limit is None else limit
         while left and _has_reader():

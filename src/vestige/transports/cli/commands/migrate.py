@@ -20,7 +20,7 @@ from vestige.store.contract.trouble import Upgrade
 from vestige.transports.cli.commands.transfer import transfer
 from vestige.transports.cli.session import CliSession, ProgressLine, resumable
 
-# -- `vestige migrate --reembed`, `--rollback` and `--drop-old`: changes the embedding model of the store.
+# -- `vestige migrate --reembed`, `--rollback` and `--drop-old`: changes the embedding model of the store
 
 NAMED_MODELS = ("fastembed", "openai")
 """Providers with more than one model."""

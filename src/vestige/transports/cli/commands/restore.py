@@ -10,9 +10,8 @@ from typing import Any
 import click
 
 from vestige.core.errors import InvalidInput
-from vestige.engine.care import restore as restoring
 from vestige.engine.care import snapshot
-from vestige.engine.care.restore import RestoreKind
+from vestige.engine.care.restore import RestoreKind, kind_of, put_files
 from vestige.engine.exchange import import_portable
 from vestige.operations.shared.text import count
 from vestige.settings.settings import CONFIG_NAME, DATABASE_NAME
@@ -115,7 +114,7 @@ def restore(session: CliSession, file: str | None, yes: bool, dry_run: bool, wit
 def recognised(source: Path, restorer: Restorer) -> str:
     """The kind of a file, from its content."""
     _check_file(source)
-    kind = DATABASE if restorer.recognises(source) else restoring.kind_of(source)
+    kind = DATABASE if restorer.recognises(source) else kind_of(source)
     if kind is None:
         raise InvalidInput(
             f"{source} is not a backup: it is neither a database nor a snapshot nor an export of Vestige.",
@@ -191,9 +190,7 @@ class _Proof:
             self.node = app.engine.store.node
         if self.files:
             # Invalid settings would lock the user out: they are checked before they stay.
-            self.put = restoring.put_files(
-                self.files, self.folder, self.data_dir, check=self.session.settings
-            )
+            self.put = put_files(self.files, self.folder, self.data_dir, check=self.session.settings)
 
 
 def _opened(session: CliSession, **flags: str) -> LocalApplication:

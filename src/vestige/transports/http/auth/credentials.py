@@ -121,7 +121,7 @@ def _holder_of(key: ApiKey, via: Kind, login: Login | None = None) -> Identity:
     return Identity(caller=keys.caller_of(key), via=via, key_id=key.id, login=login)
 
 
-# -- When keys were last used: written in batches, outside of requests.
+# -- When keys were last used: written in batches, outside of requests
 
 EVERY_SECONDS = 10.0
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from vestige.transports.http.limits.bodies_and_rates import RATE_LIMITED, Buckets, retry_after
 from vestige.transports.http.problems import Refusal, problem
 
-# -- The delay that failures of one sender cost.
+# -- The delay that failures of one sender cost
 
 FREE_FAILURES = 5
 FIRST_DELAY_SECONDS = 0.1

@@ -35,7 +35,7 @@ from vestige.transports.http.problems import STORE_AWAY, UNAUTHENTICATED, Refusa
 logger = logging.getLogger(__name__)
 
 
-# -- Headers that narrow a request to a scope or domain. They can only reduce the access of its key.
+# -- Headers that narrow a request to a scope or domain, within the access of its key
 
 SCOPE_HEADER = "X-Vestige-Scope"
 DOMAIN_HEADER = "X-Vestige-Domain"
@@ -81,7 +81,7 @@ def _header(headers: Headers, name: str) -> str | None:
         raise InvalidInput(f"The header {name} is not UTF-8.", details={"header": name}) from exc
 
 
-# -- Authentication.
+# -- Authentication
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 PUBLIC = PROBES | {"/", "/login", "/logout"}
@@ -100,7 +100,7 @@ LOGIN_ENDED = Refusal(
 CSRF = Refusal(
     status=403,
     code="csrf",
-    message=f"A change with a cookie needs its token in the header {CSRF_HEADER}.",
+    message=f"A request with a login cookie that changes data needs the CSRF token in {CSRF_HEADER}.",
     hint="GET /login/session returns it.",
 )
 NOT_OUR_PAGE = Refusal(

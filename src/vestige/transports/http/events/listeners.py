@@ -27,7 +27,7 @@ from vestige.transports.http.events.channels import Channel, Ending, Listener, a
 logger = logging.getLogger(__name__)
 
 
-# -- The numbers of the heartbeat: counted once for all listeners with the same access, at limited cost.
+# -- The numbers of the heartbeat: counted once for all listeners with the same access, at limited cost
 
 SHARE = 0.05
 """The share of time spent on counting, whatever the number of listeners and accesses."""

@@ -9,7 +9,7 @@ from vestige.core.errors import TooLarge
 from vestige.transports.http.auth.addresses import payer_of
 from vestige.transports.http.limits.fair_queue import SharedBudget, refuse
 from vestige.transports.http.problems import Refusal, is_response_start
-from vestige.transports.mcp.protocol.jsonrpc import Message as Reply
+from vestige.transports.mcp.protocol.jsonrpc import Message as JsonRpcMessage
 from vestige.transports.mcp.protocol.jsonrpc import encode
 
 SMALL_BYTES = 1 << 16
@@ -27,7 +27,7 @@ NO_ROOM = Refusal(
 )
 
 
-def encoded(value: Reply | list[Reply]) -> bytes:
+def encoded(value: JsonRpcMessage | list[JsonRpcMessage]) -> bytes:
     """A value as JSON on one line."""
     try:
         return orjson.dumps(value)
@@ -44,7 +44,7 @@ def check_size(size: int, most: int) -> None:
         )
 
 
-def check_texts(answer: Reply, most: int) -> None:
+def check_texts(answer: JsonRpcMessage, most: int) -> None:
     """Refuse a response whose texts alone are too large, before they are copied into JSON."""
     size, containers = 0, list[Any]((answer,))
     while containers:

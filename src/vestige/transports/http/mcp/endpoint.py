@@ -48,12 +48,11 @@ from vestige.transports.http.mcp.headers import (
 )
 from vestige.transports.http.mcp.sessions import McpSession, Sessions
 from vestige.transports.http.mcp.streams import Outgoing, answer, first_of, stream
-from vestige.transports.mcp import catalog as allowed
-from vestige.transports.mcp.catalog import Catalog, packaged_data
+from vestige.transports.mcp.catalog import WHOLE_STORE, Catalog, packaged_data
 from vestige.transports.mcp.protocol import jsonrpc, versions
 from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.jsonrpc import Message, ProtocolError, RequestId, as_id, as_object
-from vestige.transports.mcp.protocol.messages import Send as Sending
+from vestige.transports.mcp.protocol.messages import Send as SendAction
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +100,7 @@ def catalogs(context: ServerContext, data: Message) -> Callable[[Caller], Catalo
     def of(caller: Caller) -> Catalog:
         granted = caller.permissions
         if caller.access == EVERYTHING:
-            granted |= {allowed.EVERYTHING}
+            granted |= {WHOLE_STORE}
         if granted not in made:  # few, whatever the number of callers
             made[granted] = Catalog(data, profile, instructions, granted)
         return made[granted]
@@ -132,14 +131,14 @@ class Endpoint:
         try:
             handler = self._handlers.get(request.method)
             if handler is None:
-                raise refused(NOT_ALLOWED, f"There is no {request.method} here")
+                raise refused(NOT_ALLOWED, f"{request.method} is not supported at this address")
             await handler(request, send)
         except HeaderRefused as refusal:
             await answer(send, refusal.status, _refusal(request, refusal), _hints(request, refusal))
         except ClientDisconnect:
             return
 
-    # -- methods ---------------------------------------------------------------------------------
+    # -- Methods
 
     async def _post(self, request: Request, send: Send) -> None:
         check_content_type(request.headers)
@@ -208,7 +207,7 @@ class Endpoint:
         self._sessions.end(self._asked_session(request))
         await answer(send, 204)
 
-    # -- the stateless era -----------------------------------------------------------------------
+    # -- The stateless era
 
     async def _stateless(self, request: Request, send: Send, message: object, size: int) -> None:
         fields = as_object(message) or {}
@@ -225,11 +224,13 @@ class Endpoint:
         conversation = self._conversation(self._connection(request, stateless=True))
         await self._serve(conversation, request, send, message, size, stateless=True)
 
-    # -- the handshake era -----------------------------------------------------------------------
+    # -- The handshake era
 
     async def _greet(self, request: Request, send: Send, message: object, size: int) -> None:
         connection = self._connection(request, stateless=False)
-        replies = [action.message for action in connection.take(message, size) if isinstance(action, Sending)]
+        replies = [
+            action.message for action in connection.take(message, size) if isinstance(action, SendAction)
+        ]
         if not connection.greeted:
             await answer(send, BAD_REQUEST, replies[0])
             return
@@ -241,7 +242,7 @@ class Endpoint:
     def _asked_session(self, request: Request) -> McpSession:
         """The session of a request without a message."""
         if is_modern(request.headers, None):
-            raise refused(NOT_ALLOWED, f"There is no {request.method} in this version")
+            raise refused(NOT_ALLOWED, f"{request.method} is not supported in this protocol version")
         return self._session(request)
 
     def _session(self, request: Request) -> McpSession:

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vestige.core.caller import Caller
 from vestige.core.errors import INSIDE, VestigeError
-from vestige.operations.registry.registry import in_general
+from vestige.operations.registry.registry import generic_error
 from vestige.settings.settings import Settings
 from vestige.transports.http.auth.addresses import sender_of
 from vestige.transports.http.limits.bodies_and_rates import PROBES, is_stream
@@ -77,7 +77,7 @@ class AccessLog:
             await self._app(scope, receive, answer)
         except VestigeError as error:
             response = problem(
-                in_general(error, request_id) if isinstance(error, INSIDE) else error, request_id
+                generic_error(error, request_id) if isinstance(error, INSIDE) else error, request_id
             )
         except Exception:  # the outermost layer; the layers below have answered if they could
             logger.exception("This is a bug in Vestige (request %s)", request_id)

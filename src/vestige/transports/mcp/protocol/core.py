@@ -45,7 +45,7 @@ from vestige.transports.mcp.protocol.messages import (
     Send,
 )
 
-# -- Results of jobs as bodies or as JSON-RPC errors. Pure.
+# -- Results of jobs as bodies or as JSON-RPC errors
 
 UNPRINTABLE: Message = {"code": "internal", "message": "The answer could not be written as JSON."}
 

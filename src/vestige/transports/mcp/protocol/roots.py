@@ -80,7 +80,7 @@ def _uris(result: object) -> tuple[str, ...]:
     return tuple(uri for one in found if isinstance(uri := one.get("uri"), str))[:_MOST]
 
 
-# -- Jobs that wait for their client's roots, which decide their scope. Pure.
+# -- Jobs that wait for their client's roots, which decide their scope
 
 
 class RootsWait:

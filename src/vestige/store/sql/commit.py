@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
-from vestige.cognition.fsrs import strength as cognition
+from vestige.cognition.fsrs import strength as fsrs_strength
 from vestige.cognition.text.analyser import text_hash
 from vestige.core.clock import tick
 from vestige.core.documents import Document
@@ -31,7 +31,7 @@ from vestige.store.sql.rows.edges import EdgeKey
 from vestige.store.sql.rows.store_facts import StoreHead
 from vestige.store.sql.search import index_rows, vectors
 
-# -- Pending rows of a commit: memories, documents and edges to write or remove.
+# -- Pending rows of a commit: memories, documents and edges to write or remove
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def write_endings(db: Database, forgotten: Sequence[PendingMemory], surfaces: Su
         memories.delete(db, keys)
 
 
-# -- documents
+# -- Document rows of a commit
 
 
 @dataclass(slots=True, kw_only=True)
@@ -184,7 +184,7 @@ def _named(change: contract.Change) -> Iterable[Name]:
     return [(change.kind, change.id)] if isinstance(change, contract.Drop) else []
 
 
-# -- edges
+# -- Edge rows of a commit
 
 
 @dataclass(slots=True, kw_only=True)
@@ -223,7 +223,7 @@ def _no_edge(change: contract.Unlink) -> NotFound:
     )
 
 
-# -- commit
+# -- One commit: its changes, and the events they make
 
 UNLOGGED_FIELDS = ("revision", "updated_at")  # they change with every revision
 
@@ -336,7 +336,7 @@ class PendingCommit:
         draft = PendingMemory(
             key=self.next_key,
             memory=memory,
-            strength=cognition.encode(memory.created_at, self.curve),
+            strength=fsrs_strength.encode(memory.created_at, self.curve),
             text_hash="",
             is_new=True,
         )
@@ -389,13 +389,13 @@ class PendingCommit:
         match change:
             case contract.RecordEvidence():
                 kind = contract.REMARKED
-                draft.strength = cognition.after(prior, change.evidence, change.at, change.amount)
+                draft.strength = fsrs_strength.after(prior, change.evidence, change.at, change.amount)
                 around = (strengths.as_json(prior), strengths.as_json(draft.strength))
                 suppressions = draft.memory.suppression_count
                 payload = contract.evidence_payload(change, prior, draft.strength, suppressions)
             case contract.ChangeState():
                 kind = contract.STATE
-                draft.strength = cognition.settled(prior, change.at)
+                draft.strength = fsrs_strength.settled(prior, change.at)
                 payload = {"from": change.before.value, "to": change.after.value, "reason": change.reason}
             case contract.Carry():
                 kind = contract.CARRIED

@@ -1,6 +1,6 @@
 """Fits a search answer into a token budget.
 
-Tokens are counted over the JSON of the whole answer by `cognition.text.pieces.estimate_tokens`, which
+Tokens are counted over the JSON of the whole answer by `cognition.text.form.estimate_tokens`, which
 estimates on the high side.
 """
 

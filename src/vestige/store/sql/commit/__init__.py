@@ -1,1 +1,0 @@
-"""Applies the changes of one commit as rows, inside one transaction."""
