@@ -27,6 +27,15 @@ def test_the_package_says_that_it_is_typed() -> None:
     assert (PROJECT / "src" / "vestige" / "py.typed").is_file()
 
 
+def test_names_that_programs_import_are_where_they_were() -> None:
+    from vestige.app import App, open_app
+    from vestige.errors import VestigeError
+
+    assert callable(open_app)
+    assert App.exchange_news is App.exchange_events
+    assert issubclass(VestigeError, Exception)
+
+
 @pytest.mark.parametrize(("command", "target"), PYPROJECT["scripts"].items())
 def test_every_command_has_something_to_run(command: str, target: str) -> None:
     module, _, function = target.partition(":")

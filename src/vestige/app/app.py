@@ -106,6 +106,8 @@ class App:
         """Exchange events with other processes that use the store."""
         self._relay.start()
 
+    exchange_news = exchange_events  # its earlier name
+
     def embed_missing_when_ready(self) -> threading.Event:
         """Load the model, then embed memories without vectors; the event is set when that is done."""
         done = threading.Event()
