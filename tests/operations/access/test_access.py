@@ -180,6 +180,7 @@ def folder_of(world: World) -> Path:
     return world.app.engine.settings.data_dir
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
 def test_no_operation_tells_of_or_changes_what_is_out_of_reach(tmp_path: Path, limit: Limit) -> None:
     """Those that only read share a world, those that strengthen what they read one for each operation."""

@@ -25,6 +25,8 @@ from vestige.operations.memory.read import EXAMPLE_ID
 from vestige.operations.registry.groups import registry
 from vestige.operations.registry.registry import Operation
 
+pytestmark = pytest.mark.slow
+
 Answer = dict[str, Any]
 
 OWN = ("store", "path", "sizeBytes", "segments", "indexed", "dead", "problems", "versions", "processes")
@@ -142,7 +144,6 @@ def compare_on_a_server(
     failures.check()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["direct", *ON_A_SERVER])
 def test_the_example_gives_the_same_answer_on_a_server(
     tmp_path: Path,
@@ -157,7 +158,6 @@ def test_the_example_gives_the_same_answer_on_a_server(
     compare_on_a_server(list(registry.operations), planting, switch, chosen, planted_databases, tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", list(registry.operations))
 def test_the_example_gives_the_same_answer_on_a_server_on_every_transport(
