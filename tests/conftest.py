@@ -32,6 +32,11 @@ settings.register_profile(
 settings.load_profile("patient")
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """One process more than there are cores for the fast tests, which wait a little now and then."""
+    return (os.cpu_count() or 1) + 1 if "not slow" in config.option.markexpr else None
+
+
 def pytest_configure() -> None:
     """Let Ctrl-C reach the programs that tests start, and keep temporary files in memory.
 

@@ -1,5 +1,6 @@
 """The gate through the public tools: what the answer tells, and what is kept."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from benchmarks.conversation import load_turns
 from benchmarks.quality.corpus import DEFAULT_DATA
 from testbed.effort import effort
+from testbed.project import PROJECT
 from testbed.world import World, open_world
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
@@ -154,6 +156,17 @@ def test_other_words_for_the_same_strengthen_it_and_are_kept(real: World, old: s
     node = real.get(first)
     assert (node["content"], node["phrasings"], node["reps"]) == (old, [new], 1)
     assert real.find(new, limit=1) == [old]
+
+
+@pytest.mark.slow
+def test_the_correction_of_the_quickstart_is_one(real: World) -> None:
+    page = (PROJECT / "docs" / "quickstart.md").read_text(encoding="utf-8")
+    first, second = re.findall(r'^vestige ingest "([^"]+)".*--scope /project/harbour$', page, re.MULTILINE)
+    old = real.remember(first)
+
+    answer = real.call("smart_ingest", content=second)
+
+    assert (answer["decision"], answer["supersededId"]) == ("supersede", old)
 
 
 @pytest.mark.slow

@@ -17,6 +17,8 @@ from vestige.engine.exchange import import_portable as importing
 from vestige.engine.exchange.export import export_portable
 from vestige.engine.exchange.import_portable import ImportedPortable, import_portable
 
+pytestmark = pytest.mark.slow
+
 FEW = 120
 
 

@@ -13,6 +13,7 @@ from vestige.operations.shared.text import count
         (1, "memory", "1 memory"),
         (1_200, "memory", "1,200 memories"),
         (0, "server", "0 servers"),
+        (3, "recent search", "3 recent searches"),
     ],
 )
 def test_a_noun_is_in_the_plural_where_it_belongs(number: int, noun: str, told: str) -> None:

@@ -11,7 +11,7 @@ from vestige.core.models import Filter, LogEvent, Record
 from vestige.engine.context import Call
 from vestige.engine.revise import load
 from vestige.engine.sleep.runs import CONSOLIDATION, DREAM
-from vestige.operations.registry.arguments import Arguments, EndMoment, ExactScope, Moment, Wire
+from vestige.operations.registry.arguments import Arguments, EndMoment, InheritedScope, Moment, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
 from vestige.operations.shared.text import day, table
@@ -55,7 +55,7 @@ class ChangelogArguments(Arguments):
         description="Only changes before this log position: the `next` of an answer.",
     )
     limit: int = Field(20, ge=1, le=100, description="Maximum number of changes, the latest ones.")
-    scope: ExactScope = None
+    scope: InheritedScope = None
 
 
 class ChangeView(Wire):

@@ -49,7 +49,7 @@ from vestige.operations.intentions.view import (
     understood,
     view,
 )
-from vestige.operations.registry.arguments import Arguments, EndMoment, ExactScope, Moment, Names, Scope
+from vestige.operations.registry.arguments import Arguments, EndMoment, InheritedScope, Moment, Names, Scope
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.secrets import Secrets, cleaned
@@ -98,7 +98,7 @@ class LookArguments(Arguments):
     """Scope and limit."""
 
     limit: int = Field(20, ge=1, le=100, description="Maximum number of intentions.")
-    scope: ExactScope = None
+    scope: InheritedScope = None
 
 
 class CheckArguments(LookArguments):

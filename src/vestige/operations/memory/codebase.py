@@ -21,7 +21,7 @@ from vestige.core.models import Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.memory.codebase import cross_project, notes, structure
 from vestige.operations.memory.ingest import IngestArguments, SmartIngested, render_ingested, smart_ingest
-from vestige.operations.registry.arguments import Arguments, ExactScope, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, InheritedScope, Scope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.memory_view import MemoryView, view_fields
@@ -75,7 +75,7 @@ class AboutArguments(Arguments):
     """Codebase and scope of a query."""
 
     codebase: Name | None = Field(None, description="Name of the codebase. Default: the current one.")
-    scope: ExactScope = None
+    scope: InheritedScope = None
 
 
 class ContextArguments(AboutArguments):

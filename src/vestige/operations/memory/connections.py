@@ -206,8 +206,8 @@ def connections_associations(call: Call, from_: From, limit: Limit = 10) -> Asso
 def connections_chain(call: Call, from_: From, to: To, limit: Limit = 10) -> Chain:
     """Find the paths of links between two memories, best first, at most five.
 
-    Links are followed in both directions, up to three hops from each end. Links weaker than 0.1 and
-    suppressed memories are ignored.
+    Links are followed in both directions, among memories that are up to three hops from either end. Links
+    weaker than 0.1 and suppressed memories are ignored.
     """
     now = call.engine.now()
     found = explore.connection(call, from_, to, limit)

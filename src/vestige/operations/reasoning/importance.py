@@ -160,7 +160,9 @@ def _summary(channels: Channels) -> str:
     if composite > WORTH_SAVING:
         advice = "worth remembering"
     else:
-        advice = "slightly above the ordinary" if composite > IMPORTANT_FROM else "ordinary"
+        advice = (
+            "slightly above the ordinary" if composite > IMPORTANT_FROM else "nothing out of the ordinary"
+        )
     return f"{priority(composite)} ({composite:.2f}), mostly because of {channels.dominant}: {advice}."
 
 

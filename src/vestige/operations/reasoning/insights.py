@@ -10,7 +10,7 @@ from vestige.engine.context import Call
 from vestige.engine.sleep.insights import KeptInsight, insights
 from vestige.engine.sleep.insights import dismiss as dismiss_insight
 from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, RunRecord, run_records
-from vestige.operations.registry.arguments import Arguments, ExactScope, Wire
+from vestige.operations.registry.arguments import Arguments, InheritedScope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
 from vestige.operations.shared.text import count, day, percent, table
@@ -65,7 +65,7 @@ class InsightsArguments(Arguments):
     """Scope and limit."""
 
     limit: int = Field(20, ge=1, le=100, description="Maximum number of insights.")
-    scope: ExactScope = None
+    scope: InheritedScope = None
 
 
 def render_insights(answer: Insights) -> str:

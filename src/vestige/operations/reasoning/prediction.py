@@ -9,7 +9,7 @@ from vestige.core.events import preview
 from vestige.core.models import Filter
 from vestige.engine.context import Call
 from vestige.engine.reactions.predict import CurrentWork, LikelyQuery, Prediction, predict
-from vestige.operations.registry.arguments import Arguments, ExactScope, Names, Wire
+from vestige.operations.registry.arguments import Arguments, InheritedScope, Names, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.text import percent
@@ -30,7 +30,7 @@ class PredictArguments(Arguments):
 
     context: PredictionContext | None = Field(None, description="Your current work.")
     limit: int = Field(5, ge=1, le=20, description="Maximum number of memories.")
-    scope: ExactScope = None
+    scope: InheritedScope = None
 
 
 class PredictionView(Wire):

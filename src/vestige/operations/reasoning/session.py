@@ -21,7 +21,7 @@ from vestige.engine.recall.session import (
 )
 from vestige.operations.intentions.intentions import situation_of
 from vestige.operations.intentions.view import intention_line
-from vestige.operations.registry.arguments import Arguments, ExactScope, Names, Wire
+from vestige.operations.registry.arguments import Arguments, InheritedScope, Names, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scoped, used
 from vestige.operations.shared.text import count
@@ -60,7 +60,7 @@ class SessionArguments(Arguments):
     include_status: bool = Field(True, description="Include the status of the memory.")
     include_intentions: bool = Field(True, description="Include intentions that are due now.")
     include_predictions: bool = Field(True, description="Include predictions of what is needed next.")
-    scope: ExactScope = None
+    scope: InheritedScope = None
 
 
 class Triggers(Wire):

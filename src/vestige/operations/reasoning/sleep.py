@@ -12,7 +12,7 @@ from vestige.engine.sleep.dream import dream as dream_of
 from vestige.engine.sleep.schedule import LEAST_SIMILARITY
 from vestige.engine.sleep.schedule import sleep as consolidate_all
 from vestige.operations.reasoning.insights import InsightView, insight_lines, insight_view
-from vestige.operations.registry.arguments import Arguments, ExactScope, Wire
+from vestige.operations.registry.arguments import Arguments, InheritedScope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.memory_view import EdgeView, edge_view
@@ -33,7 +33,7 @@ class DreamArguments(Arguments):
     links_per_memory: int = Field(
         LINKS_EACH, ge=0, le=10, description="Maximum number of new links per memory; 0 creates none."
     )
-    scope: ExactScope = None
+    scope: InheritedScope = None
 
 
 class LinkView(EdgeView):

@@ -153,8 +153,11 @@ EndMoment = Annotated[datetime, BeforeValidator(_end_moment)]
 Scope = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_CHARS, pattern=r"\S"), BeforeValidator(_scope)
 ]
-ExactScope = Annotated[
-    Scope | None, Field(description="Only this scope. Default: the current scope and what it inherits.")
+InheritedScope = Annotated[
+    Scope | None,
+    Field(
+        description="Only this scope and scopes below it. Default: the current scope and what it inherits."
+    ),
 ]
 ScopeBelow = Annotated[
     Scope | None, Field(description="Only this scope and scopes below it. Default: the current scope.")
@@ -174,7 +177,8 @@ MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="Id of 
 Reason = Annotated[
     str | None,
     Field(
-        max_length=1000, description="Why. Not stored: the log holds no text. Use smart_ingest to keep it."
+        max_length=1000,
+        description="Why. Not stored: the log holds no text. Store a memory of its own to keep it.",
     ),
 ]
 DetailLevel = Literal["brief", "summary", "full"]

@@ -48,5 +48,5 @@ def count(number: int, noun: str) -> str:
     if number == 1:
         return f"1 {noun}"
     changes = noun.endswith("y") and noun[-2:-1] not in "aeiou"  # memories, but keys
-    plural = noun[:-1] + "ies" if changes else noun + "s"
+    plural = noun[:-1] + "ies" if changes else noun + ("es" if noun.endswith(("ch", "sh", "s", "x")) else "s")
     return f"{number:,} {plural}"

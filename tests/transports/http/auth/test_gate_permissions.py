@@ -43,6 +43,8 @@ from vestige.transports.http.auth.gate import Auth
 from vestige.transports.http.context import ServerContext
 from vestige.transports.http.metrics import Metrics
 
+pytestmark = pytest.mark.slow
+
 House = tuple[Site, dict[str, Headers]]
 
 OFFERED = [registry.operations[route.operation] for route in registry.routes()]
