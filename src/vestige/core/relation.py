@@ -12,7 +12,7 @@ class RelationScores:
     """The probability of each relation between an old note and a new one. They sum to one.
 
     `same`: the new note says what the old one says. `corrects`: it makes the old one false. `unclear`: the
-    two conflict, but the new one is hedged, measured or somebody's opinion. `elaborates`: it repeats the old
+    two conflict, but the new one is hedged, measured or an opinion. `elaborates`: it repeats the old
     one and adds to it. `other`: the old one stays true.
     """
 
