@@ -551,9 +551,10 @@ Mode = Literal["precise", "balanced", "exhaustive"]
 """How thorough a search is."""
 
 class ModelView(TypedDict):
-    """The embedding model."""
+    """The embedding model. `relation` is the state of the relation model, which judges whether a new note
+    corrects an older one; `unsupported` for a model that has none."""
     state: str; detail: NotRequired[str]; name: NotRequired[str]; dimension: NotRequired[int]
-    progress: NotRequired[float]
+    progress: NotRequired[float]; relation: NotRequired[str]
 
 class Noted(IngestedView):
     """The decision of the ingest gate about a note."""

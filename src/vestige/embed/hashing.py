@@ -12,6 +12,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from vestige.core.relation import RelationScores, RelationState
 from vestige.embed.protocol import Encoded, Signature, TokenStates, Vectors
 
 _WORD = re.compile(r"\w+")
@@ -38,6 +39,10 @@ class HashingEmbedder:
     def token_states(self) -> bool:
         return True
 
+    @property
+    def relation_state(self) -> RelationState:
+        return RelationState.UNSUPPORTED
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(_WORD.findall(text)) for text in texts]
 
@@ -53,6 +58,9 @@ class HashingEmbedder:
 
     def encode_query(self, text: str) -> Encoded:
         return self._encode(text)
+
+    def relate(self, old: str, new: str) -> RelationScores | None:
+        return None
 
     def _encode(self, text: str) -> Encoded:
         dimension = self._signature.dimension

@@ -8,6 +8,7 @@ two workers with one thread each are as fast as the best padded batch on two thr
 docs/concepts/embeddings.md.
 """
 
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,13 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.core.errors import EmbedderError, MissingExtra
-from vestige.embed.minilm.manifest import GRAPH, TOKENIZER, damaged, read_manifest
+from vestige.core.relation import RelationScores, RelationState
+from vestige.embed.minilm.manifest import GRAPH, RELATION, TOKENIZER, Manifest, damaged, read_manifest
 from vestige.embed.protocol import Encoded, Signature, TokenStates, Vectors
 from vestige.settings.settings import forbid_telemetry
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
+
+    from vestige.embed.relation import RelationModel
 
 MAX_TOKENS = 256
 """The model's training length, [CLS] and [SEP] included."""
@@ -38,10 +42,17 @@ _Made = TypeVar("_Made")
 class OnnxEmbedder:
     """Embeds with a converted model folder. One session and one tokenizer serve all threads."""
 
-    def __init__(self, model_dir: Path, *, threads: int) -> None:
-        self._signature = read_manifest(model_dir).signature
+    def __init__(self, model_dir: Path, *, threads: int, relation: str | None = None) -> None:
+        """Open the embedding graph. `relation` is the sha256 of the delta that the relation graph must be
+        made of; any will do without it."""
+        manifest = read_manifest(model_dir)
+        self._signature = manifest.signature
+        self._model_dir = model_dir
+        self._relation_state = relation_state(manifest, relation)
+        self._relation: RelationModel | None = None
+        self._relation_lock = threading.Lock()
         self._threads = max(1, threads)
-        self._session = _open_session(model_dir)
+        self._session = open_session(model_dir / GRAPH)
         self._tokenizer = _open_tokenizer(model_dir)
         self._first = self._special_id("[CLS]")
         self._last = self._special_id("[SEP]")
@@ -58,6 +69,10 @@ class OnnxEmbedder:
     @property
     def token_states(self) -> bool:
         return True
+
+    @property
+    def relation_state(self) -> RelationState:
+        return self._relation_state
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(self._pieces(text)[0]) for text in texts]
@@ -89,6 +104,20 @@ class OnnxEmbedder:
             states=inner / np.maximum(lengths, np.float32(1e-12)),
         )
         return Encoded(vector=vectors[0], tokens=tokens)
+
+    def relate(self, old: str, new: str) -> RelationScores | None:
+        if self._relation_state is not RelationState.READY:
+            return None
+        return self._relation_model().scores(self._pieces(old)[0], self._pieces(new)[0])
+
+    def _relation_model(self) -> "RelationModel":
+        with self._relation_lock:
+            if self._relation is None:
+                # Not above: most processes never compare two notes.
+                from vestige.embed.relation import RelationModel
+
+                self._relation = RelationModel(self._model_dir / RELATION, self._first, self._last)
+            return self._relation
 
     def _spread(self, one: Callable[[str], _Made], texts: Sequence[str]) -> list[_Made]:
         """`one` of every text, in order, with the work spread over the threads."""
@@ -129,7 +158,18 @@ class OnnxEmbedder:
         return found
 
 
-def _open_session(model_dir: Path) -> "InferenceSession":
+def relation_state(manifest: Manifest, delta: str | None) -> RelationState:
+    """The state of a folder's relation graph, which must be made of the delta with this sha256, or of any."""
+    if manifest.relation is None:
+        return RelationState.ABSENT
+    return RelationState.READY if delta in (None, manifest.relation) else RelationState.OUTDATED
+
+
+def open_session(graph: Path) -> "InferenceSession":
+    """A session for the graph of a model folder; ModelDamaged when it cannot be loaded.
+
+    It runs on the caller's thread, so that a result does not depend on the number of cores.
+    """
     forbid_telemetry()
     try:
         import onnxruntime
@@ -142,10 +182,9 @@ def _open_session(model_dir: Path) -> "InferenceSession":
     # A spinning thread would take a core from the agent next to us between two queries.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        graph = str(model_dir / GRAPH)
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors share no base class
-        raise damaged(model_dir, f"{GRAPH} cannot be loaded ({error})") from error
+        raise damaged(graph.parent, f"{graph.name} cannot be loaded ({error})") from error
 
 
 def _open_tokenizer(model_dir: Path) -> "Tokenizer":

@@ -54,7 +54,7 @@ def test_of_what_too_many_may_hold_nothing_is_claimed(world: World, monkeypatch:
         world.remember(f"alpha then beta, {number}", force_create=True)
     assert nowhere(world, SOUGHT) == (SOUGHT,)
 
-    monkeypatch.setattr("vestige.engine.recall.hits.READ", 3)
+    monkeypatch.setattr("vestige.engine.recall.absent_terms.READ", 3)
 
     assert nowhere(world, SOUGHT) == ()
 
@@ -129,7 +129,7 @@ def test_a_number_or_a_day_that_too_many_may_tell_of_is_not_claimed(
     queries = ("is Harbour 15 out", "What happened on 2026-01-13?")
     assert [bool(gone(world, query)) for query in queries] == [True, True]
 
-    monkeypatch.setattr("vestige.engine.recall.hits.READ", 3)
+    monkeypatch.setattr("vestige.engine.recall.absent_terms.READ", 3)
 
     assert "2026-01-13" not in gone(world, queries[1])
     assert "Harbour 15" not in gone(world, queries[0])

@@ -114,7 +114,7 @@ def test_requests_pass_and_a_client_cannot_state_another_address(edge: Edge) -> 
     forged = {"X-Forwarded-For": "203.0.113.9", "X-Request-Id": "forged-1"}
     answer = httpx.post(f"{edge.url}/api/v1/search", json={"query": "tea"}, headers=forged)
     assert answer.status_code == 200
-    lines = [json.loads(line) for line in edge.server.log().splitlines() if "forged-1" in line]
+    lines = [json.loads(line) for line in edge.server.logged("forged-1")]
     assert [line["client"] for line in lines] == ["127.0.0.1"]
 
 

@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -169,6 +170,15 @@ class Running:
     def log(self) -> str:
         """What it wrote to standard error so far."""
         return self.stderr.read_text(encoding="utf-8")
+
+    def logged(self, text: str) -> list[str]:
+        """The lines of its log with this text. A line is written after the answer, so it is waited for."""
+        soon = threading.Event()
+        for _ in range(round(PATIENCE_SECONDS / 0.01)):
+            if lines := [line for line in self.log().splitlines() if text in line]:
+                return lines
+            soon.wait(0.01)
+        raise AssertionError(f"{text} was not logged")
 
     def stop(self, sig: int = signal.SIGTERM) -> int:
         """End it; its exit code."""
