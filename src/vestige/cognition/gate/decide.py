@@ -1,8 +1,9 @@
 """Prediction-error gating: whether a new text is created, updates, reinforces, supersedes or merges.
 
-The decision takes two signals, similarity and conflict, and conflict comes first: nothing is reinforced by
-its own contradiction. Text that is not identical never replaces or joins another memory by itself. Thresholds
-are measured (docs/concepts/gate.md).
+The decision takes similarity, conflict and, if there is a relation model, its scores. Conflict comes before
+similarity: nothing is reinforced by its own contradiction. The rules and the model err on different pairs, so
+each may veto the other, and the model proposes what rules do not see. Text that is not identical never
+replaces or joins another memory by itself. Thresholds are measured (docs/concepts/gate.md).
 """
 
 import re
@@ -13,13 +14,16 @@ from typing import assert_never
 from vestige.cognition.english.words import words_of
 from vestige.cognition.gate.change_words import reports_change, retracts
 from vestige.cognition.gate.conflict import StatementConflict, find_conflict
-from vestige.cognition.gate.paraphrase import Likeness, restates, same_words
+from vestige.cognition.gate.paraphrase import Likeness, could_restate, restates, same_words
+from vestige.core.relation import RelationScores
 
 CLOSE = 0.75  # The similarity from which a text is about the same thing.
 SAME_THING = 0.6  # The similarity from which a reported change or correction is about this memory.
 CORRECTABLE = 0.4  # The similarity from which a text can correct another.
 WEIGHT = {"polarity": 2, "value": 2, "correction": 1, "state": 0, "slot": 0}
 """The precedence of conflicts by kind."""
+CORRECTS = 0.8  # the probability from which the relation model alone supersedes …
+SEEN = 0.5  # … and from which it vetoes a decision of the rules, agrees to one, or marks a conflict
 DEMOTED_RETRIEVAL = 0.3
 """Below this level a memory was judged wrong or useless, and a close newcomer replaces it."""
 
@@ -31,7 +35,7 @@ class Rival:
     `pinned`, `threaded`, `said` (a turn of a conversation by its form), `partial` (a piece of something
     longer) and `later` (true from a later time on than the new text) each protect it from being changed. An
     event on another occasion can be corrected, but is not the same. `likeness` compares the words of the new
-    text with those of `content`, if a model provides it.
+    text with those of `content`, and `relation` is what the relation model says of the two, if there is one.
     """
 
     memory_id: str
@@ -45,6 +49,7 @@ class Rival:
     later: bool = False
     same_occasion: bool = True
     likeness: Likeness | None = None
+    relation: RelationScores | None = None
 
     @property
     def protected(self) -> bool:
@@ -157,7 +162,21 @@ def decide(proposal: GateInput, rivals: Sequence[Rival]) -> Decision:
 
 
 def _conflict(proposal: GateInput, rival: Rival) -> StatementConflict | None:
-    return find_conflict(proposal.content, rival.content, close=rival.similarity >= SAME_THING)
+    """The conflict that the rules find, unless the model vetoes it; else the one that the model sees."""
+    found = find_conflict(proposal.content, rival.content, close=rival.similarity >= SAME_THING)
+    scores = rival.relation
+    if scores is None or (found is not None and found.decisive and scores.other < SEEN):
+        return found
+    if scores.corrects >= CORRECTS:
+        return _learned("the new text makes the old one untrue", scores.corrects, corrects=True)
+    if max(scores.corrects, scores.unclear) >= SEEN:
+        return _learned("the two may contradict each other", max(scores.corrects, scores.unclear))
+    return None if found is not None and found.decisive else found
+
+
+def _learned(meaning: str, sure: float, *, corrects: bool = False) -> StatementConflict:
+    detail = f"{meaning}, the relation model is {100 * sure:.0f} % sure"
+    return StatementConflict(kind="correction", detail=detail, corrects=corrects, exact=False)
 
 
 def _same(proposal: GateInput, rival: Rival) -> Decision | None:
@@ -198,7 +217,12 @@ def _corrected(proposal: GateInput, rival: Rival) -> Decision | None:
 
 
 def _agrees(proposal: GateInput, rival: Rival) -> bool:
-    return restates(proposal.content, rival.content, rival.similarity, rival.likeness)
+    """Whether the new text says the same: the rules say so and the model does not deny it, or the model says
+    so and nothing visible speaks against it."""
+    scores = rival.relation
+    if scores is None:
+        return restates(proposal.content, rival.content, rival.similarity, rival.likeness)
+    return scores.same >= SEEN and could_restate(proposal.content, rival.content, rival.similarity)
 
 
 def _restated(proposal: GateInput, rival: Rival) -> Decision | None:

@@ -73,7 +73,7 @@ MINILM = PublishedModel(
     ),
     relation=RelationDelta(
         path=Path(__file__).parent / "data" / "relation.npz",
-        sha256="ee1874ead93fe0129489b52ace03897b8ec82abe944685ffd6359162d31d539a",
+        sha256="2a19d2540049673570bc999a70c8c48f04a9ced99a779c2c18ccc919e278e9a8",
     ),
 )
 
