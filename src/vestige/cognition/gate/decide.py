@@ -219,10 +219,13 @@ def _corrected(proposal: GateInput, rival: Rival) -> Decision | None:
 def _agrees(proposal: GateInput, rival: Rival) -> bool:
     """Whether the new text says the same: the rules say so and the model does not deny it, or the model says
     so and nothing visible speaks against it."""
+    said = restates(proposal.content, rival.content, rival.similarity, rival.likeness)
     scores = rival.relation
     if scores is None:
-        return restates(proposal.content, rival.content, rival.similarity, rival.likeness)
-    return scores.same >= SEEN and could_restate(proposal.content, rival.content, rival.similarity)
+        return said
+    if scores.same >= SEEN:
+        return could_restate(proposal.content, rival.content, rival.similarity)
+    return said and max(scores.corrects, scores.unclear, scores.other) < SEEN
 
 
 def _restated(proposal: GateInput, rival: Rival) -> Decision | None:
