@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from vestige.cognition.english.words import words_of
+from vestige.cognition.english.words import Word, verb_at, words_of
 from vestige.cognition.gate.change_words import reports_change, retracts
 from vestige.cognition.gate.conflict import StatementConflict, find_conflict
 from vestige.cognition.gate.paraphrase import Likeness, could_restate, restates, same_words
@@ -24,6 +24,7 @@ WEIGHT = {"polarity": 2, "value": 2, "correction": 1, "state": 0, "slot": 0}
 """The precedence of conflicts by kind."""
 CORRECTS = 0.8  # the probability from which the relation model alone supersedes …
 SEEN = 0.5  # … and from which it vetoes a decision of the rules, agrees to one, or marks a conflict
+LEAD = 8  # the most words of the beginning of a text that say what it is about
 DEMOTED_RETRIEVAL = 0.3
 """Below this level a memory was judged wrong or useless, and a close newcomer replaces it."""
 
@@ -34,8 +35,10 @@ class Rival:
 
     `pinned`, `threaded`, `said` (a turn of a conversation by its form), `partial` (a piece of something
     longer) and `later` (true from a later time on than the new text) each protect it from being changed. An
-    event on another occasion can be corrected, but is not the same. `likeness` compares the words of the new
-    text with those of `content`, and `relation` is what the relation model says of the two, if there is one.
+    event on another occasion can be corrected, but is not the same. `other_context`: it belongs to another
+    session or has other tags, so that the new text may be about another thing. `likeness` compares the words
+    of the new text with those of `content`, and `relation` is what the relation model says of the two, if
+    there is one.
     """
 
     memory_id: str
@@ -48,6 +51,7 @@ class Rival:
     partial: bool = False
     later: bool = False
     same_occasion: bool = True
+    other_context: bool = False
     likeness: Likeness | None = None
     relation: RelationScores | None = None
 
@@ -167,11 +171,37 @@ def _conflict(proposal: GateInput, rival: Rival) -> StatementConflict | None:
     scores = rival.relation
     if scores is None or (found is not None and found.decisive and scores.other < SEEN):
         return found
-    if scores.corrects >= CORRECTS:
+    if scores.corrects >= CORRECTS and not (
+        rival.other_context or _is_sibling(proposal.content, rival.content)
+    ):
         return _learned("the new text makes the old one untrue", scores.corrects, corrects=True)
     if max(scores.corrects, scores.unclear) >= SEEN:
         return _learned("the two may contradict each other", max(scores.corrects, scores.unclear))
     return None if found is not None and found.decisive else found
+
+
+def _is_sibling(new: str, old: str) -> bool:
+    """Whether two texts begin alike, but with another name or number: "room 1", "room 2"."""
+    ours, theirs = words_of(new), words_of(old)
+    left, right = _lead(ours), _lead(theirs)
+    if {word.key for word in left}.isdisjoint(word.key for word in right):
+        return False  # "Ada leads the team", "Bob leads the team": one post, another holder
+    return _has_own_particular(left, theirs) and _has_own_particular(right, ours)
+
+
+def _lead(words: Sequence[Word]) -> list[Word]:
+    """The content words of what a text is about: before its verb or colon."""
+    end = verb_at(words)
+    colon = next((at for at, word in enumerate(words) if ":" in word.mark), len(words))
+    return [word for word in words[: min(len(words) if end is None else end, colon, LEAD)] if word.is_content]
+
+
+def _has_own_particular(lead: Sequence[Word], others: Sequence[Word]) -> bool:
+    known = {word.key for word in others}
+    return any(
+        word.key not in known and (word.kind != "word" or any(sign.isdigit() for sign in word.text))
+        for word in lead
+    )
 
 
 def _learned(meaning: str, sure: float, *, corrects: bool = False) -> StatementConflict:

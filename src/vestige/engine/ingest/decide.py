@@ -300,7 +300,14 @@ def _rival(batch: IngestBatch, index: int, draft: Draft, near: Scored) -> Rival:
         partial=not whole_known or len(batch.vectors[index].pieces) > 1,
         later=_is_not_current(draft, batch.now) or _begin_of(new, batch.now) < _known_from(memory, new),
         same_occasion=same_occasion(new, memory),
+        other_context=_in_other_context(new, memory),
     )
+
+
+def _in_other_context(one: Memory, other: Memory) -> bool:
+    """Whether two memories come from two sessions, or have tags of which none is the same."""
+    sessions = {memory.session_id for memory in (one, other) if memory.session_id}
+    return len(sessions) > 1 or bool(one.tags and other.tags and set(one.tags).isdisjoint(other.tags))
 
 
 def _known_from(memory: Memory, new: Memory) -> datetime:
