@@ -60,7 +60,7 @@ def cosine_bands(cosine: float) -> str:
 
 def summary(way: str, outcomes: Sequence[PairOutcome]) -> dict[str, Cell]:
     """The figures of one way of deciding, with their intervals."""
-    return {"way": way} | {name: in_words(hits) for name, hits in figures(outcomes).items()}
+    return {"way": way, **{name: in_words(hits) for name, hits in figures(outcomes).items()}}
 
 
 def figures(outcomes: Sequence[PairOutcome]) -> dict[str, list[bool]]:

@@ -109,7 +109,7 @@ def ask_nothing(notebook: Notebook) -> Iterator[Asked]:
 
 
 def summary(way: str, asked: Sequence[Asked]) -> dict[str, Cell]:
-    return {"way": way} | {name: in_words(hits) for name, hits in figures(asked).items()}
+    return {"way": way, **{name: in_words(hits) for name, hits in figures(asked).items()}}
 
 
 def figures(asked: Sequence[Asked]) -> dict[str, list[bool]]:
