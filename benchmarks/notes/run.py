@@ -17,31 +17,28 @@ NOTES = (
 )
 
 
+Tables = dict[str, list[dict[str, Cell]]]
+
+
 def run(halves: Sequence[str], data: Path = DATA, settings: dict[str, object] | None = None) -> Report:
-    tables: dict[str, list[dict[str, Cell]]] = {}
+    tables: Tables = {}
     targets: list[Target] = []
     for half in halves:
-        _pairs(half, data, settings or {}, tables, targets)
-        _notebooks(half, data, settings or {}, tables, targets)
+        for measure in (_pairs, _notebooks):
+            measured, wanted = measure(half, data, settings or {})
+            tables |= measured
+            targets += wanted
+    changed = {name: str(value) for name, value in (settings or {}).items()}
     return Report(
         benchmark="notes",
-        settings={
-            "halves": ", ".join(halves),
-            **{name: str(value) for name, value in (settings or {}).items()},
-        },
+        settings={"halves": ", ".join(halves), **changed},
         tables=tables,
         targets=targets,
         notes=NOTES,
     )
 
 
-def _pairs(
-    half: str,
-    data: Path,
-    settings: dict[str, object],
-    tables: dict[str, list[dict[str, Cell]]],
-    targets: list[Target],
-) -> None:
+def _pairs(half: str, data: Path, settings: dict[str, object]) -> tuple[Tables, list[Target]]:
     cases = pairs_of(half, data)
     with (
         tempfile.TemporaryDirectory(prefix="vestige-notes-") as folder,
@@ -50,31 +47,29 @@ def _pairs(
         ours = list(pairs.by_gate(engine, cases))
         newest = list(pairs.by_cosine(engine, cases, pairs.newest_wins))
         bands = list(pairs.by_cosine(engine, cases, pairs.cosine_bands))
-    tables[f"{half}: pairs"] = [
-        pairs.summary("newest wins", newest),
-        pairs.summary("cosine only", bands),
-        pairs.summary("ours", ours),
-    ]
+    tables: Tables = {
+        f"{half}: pairs": [
+            pairs.summary("newest wins", newest),
+            pairs.summary("cosine only", bands),
+            pairs.summary("ours", ours),
+        ]
+    }
     if half != "blind":
         tables[f"{half}: pairs by kind"] = pairs.by_kind(ours)
-    targets += pairs.targets(half, ours)
+    return tables, list(pairs.targets(half, ours))
 
 
-def _notebooks(
-    half: str,
-    data: Path,
-    settings: dict[str, object],
-    tables: dict[str, list[dict[str, Cell]]],
-    targets: list[Target],
-) -> None:
+def _notebooks(half: str, data: Path, settings: dict[str, object]) -> tuple[Tables, list[Target]]:
     books = notebooks_of(half, data)
     ours = [one for book in books for one in questions.ask_memory(book, settings)]
-    tables[f"{half}: questions"] = [
-        questions.summary("no memory", [one for book in books for one in questions.ask_nothing(book)]),
-        questions.summary("random", [one for book in books for one in questions.ask_random(book)]),
-        questions.summary("BM25", [one for book in books for one in questions.ask_bm25(book)]),
-        questions.summary("ours", ours),
-    ]
-    tables[f"{half}: questions by class"] = questions.by_class(ours)
-    tables[f"{half}: stated confidence of hits"] = questions.reliability(ours)
-    targets += questions.targets(half, ours)
+    tables: Tables = {
+        f"{half}: questions": [
+            questions.summary("no memory", [one for book in books for one in questions.ask_nothing(book)]),
+            questions.summary("random", [one for book in books for one in questions.ask_random(book)]),
+            questions.summary("BM25", [one for book in books for one in questions.ask_bm25(book)]),
+            questions.summary("ours", ours),
+        ],
+        f"{half}: questions by class": questions.by_class(ours),
+        f"{half}: stated confidence of hits": questions.reliability(ours),
+    }
+    return tables, list(questions.targets(half, ours))
