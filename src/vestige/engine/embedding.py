@@ -54,6 +54,19 @@ def store_has_other_model(engine: Engine, embedder: Embedder) -> bool:
     return engine.store.signature() not in (None, embedder.signature)
 
 
+def other_model_warning(engine: Engine) -> str | None:
+    """What a caller must know when its text gets no vectors because the store holds those of another model;
+    None where the models are the same, or none is loaded."""
+    held, configured = engine.store.signature(), engine.embedders.status().signature
+    if held is None or configured is None or held == configured:
+        return None
+    return (
+        f"Stored without meaning search, found by its words only: the store holds vectors of {held.profile}, "
+        f"the settings name {configured.profile}. Run `vestige migrate --reembed` to embed every memory with "
+        f"{configured.name}, or set the embeddings back to {held.name}."
+    )
+
+
 def embed_memories(call: Call, embedder: Embedder, memories: Sequence[Memory]) -> list[Embedded]:
     texts = [searchable(memory) for memory in memories]
     spans = [spans_of(memory) for memory in memories]

@@ -264,10 +264,22 @@ def test_without_a_model_texts_are_kept_and_embedded_once_it_is_there(tmp_path: 
 def test_with_another_model_texts_are_kept_without_vectors_and_found_by_words(tmp_path: Path) -> None:
     clock = HandClock()
     with open_world(tmp_path, clock=clock) as world:
-        world.remember("One text.")
+        assert "warning" not in world.call("smart_ingest", content="One text.")
     with open_world(tmp_path, clock=clock) as world:
         object.__setattr__(world.app.engine, "embedders", EmbedderSource.of(HashingEmbedder(dimension=32)))
-        written = world.remember("Another text, of the harbour.")
+        answer = world.call("smart_ingest", content="Another text, of the harbour.", idempotency_key="k")
+        written = answer["nodeId"]
+        assert answer["hasEmbedding"] is False
+        assert answer["warning"].startswith("Stored without meaning search")
+        assert all(
+            one.signature.profile in answer["warning"]
+            for one in (HashingEmbedder(), HashingEmbedder(dimension=32))
+        )
+        assert "vestige migrate --reembed" in answer["warning"]
+        batch = world.call("smart_ingest", items=[{"content": "Tea."}, {"content": "Cobalt is blue."}])
+        assert batch["warning"] == answer["warning"]
+        again = world.call("smart_ingest", content="Another text, of the harbour.", idempotency_key="k")
+        assert again == {**answer, "replayed": True}
         assert world.get(written)["hasEmbedding"] is False
         found = world.call("search", query="harbour")
         assert (found["method"], found["total"]) == ("keyword", 1)

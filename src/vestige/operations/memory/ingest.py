@@ -12,6 +12,7 @@ from vestige.cognition.gate.decide import Create, Decision, Merge, Reinforce, Su
 from vestige.core.errors import InvalidInput
 from vestige.core.models import EVERYTHING
 from vestige.engine.context import Call
+from vestige.engine.embedding import other_model_warning
 from vestige.engine.ingest.batch import Ingested, NewText
 from vestige.engine.ingest.ingest import Idempotency, Replayed, ingest
 from vestige.engine.ingest.secrets import SCREENED
@@ -100,6 +101,7 @@ class SmartIngested(IngestedView):
     """The answer to a single text."""
 
     success: bool = True
+    warning: str | None = None
     replayed: bool = False
 
 
@@ -110,16 +112,18 @@ class BatchIngested(Wire):
     mode: str = "batch"
     summary: dict[str, int]
     results: list[IngestedView]
+    warning: str | None = None
     replayed: bool = False
 
 
 def render_ingested(result: SmartIngested | BatchIngested) -> str:
+    warning = f"\nWarning: {result.warning}" if result.warning else ""
     if isinstance(result, SmartIngested):
-        return f"{result.message}\n{result.reason}\n{result.node_id}{_truth(result)}{_beside(result)}"
+        truth, beside = _truth(result), _beside(result)
+        return f"{result.message}\n{result.reason}\n{result.node_id}{truth}{beside}{warning}"
     rows = ((r.index, r.decision, r.node_id, r.reason) for r in result.results)
-    return (
-        f"{table(('#', 'decision', 'id', 'reason'), rows)}\n\n{count(len(result.results), 'text')} processed."
-    )
+    decisions = table(("#", "decision", "id", "reason"), rows)
+    return f"{decisions}\n\n{count(len(result.results), 'text')} processed.{warning}"
 
 
 def _beside(result: IngestedView) -> str:
@@ -161,13 +165,13 @@ def smart_ingest(call: Call, arguments: IngestArguments) -> SmartIngested | Batc
         idempotency = Idempotency(
             key=_claim_key(call, arguments.idempotency_key),
             digest=lambda clean: _digest(arguments, clean),
-            answer=lambda results: _answer(results, batch).model_dump_json(),
+            answer=lambda results: _answer(call, results, batch).model_dump_json(),
         )
     outcome = ingest(call, texts, secrets=arguments.secrets, idempotency=idempotency)
     if isinstance(outcome, Replayed):
         kind = BatchIngested if batch else SmartIngested
         return kind.model_validate_json(outcome.answer).model_copy(update={"replayed": True})
-    return _answer(outcome, batch)
+    return _answer(call, outcome, batch)
 
 
 def _items(arguments: IngestArguments) -> list[Item]:
@@ -233,9 +237,10 @@ def _plain(value: Any) -> Any:  # Any: a field of a text
     return list(value) if isinstance(value, tuple) else value
 
 
-def _answer(results: Sequence[Ingested], batch: bool) -> SmartIngested | BatchIngested:
+def _answer(call: Call, results: Sequence[Ingested], batch: bool) -> SmartIngested | BatchIngested:
+    warning = None if all(result.embedded for result in results) else other_model_warning(call.engine)
     if not batch:
-        return SmartIngested(**_decision_fields(results[0]))
+        return SmartIngested(**_decision_fields(results[0]), warning=warning)
     views = [IngestedView(index=index, **_decision_fields(result)) for index, result in enumerate(results)]
     tally = Counter(view.decision for view in views)
     updated = tally["update"] + tally["reinforce"]
@@ -247,7 +252,7 @@ def _answer(results: Sequence[Ingested], batch: bool) -> SmartIngested | BatchIn
         "skipped": 0,
         "errors": 0,
     }
-    return BatchIngested(summary=summary | tally, results=views)
+    return BatchIngested(summary=summary | tally, results=views, warning=warning)
 
 
 def _decision_fields(result: Ingested) -> dict[str, Any]:  # fields of IngestedView, which checks them
