@@ -80,7 +80,8 @@ class IngestedView(TypedDict):
 @final
 class BatchIngested(TypedDict):
     """The answer to a batch."""
-    success: bool; mode: str; summary: dict[str, int]; results: list[IngestedView]; replayed: bool
+    success: bool; mode: str; summary: dict[str, int]; results: list[IngestedView]
+    warning: NotRequired[str]; replayed: bool
 
 class BridgeView(TypedDict):
     """A memory on paths between two others."""
@@ -557,7 +558,7 @@ class ModelView(TypedDict):
 
 class Noted(IngestedView):
     """The decision of the ingest gate about a note."""
-    success: bool; replayed: bool; action: str; codebase: NotRequired[str]
+    success: bool; warning: NotRequired[str]; replayed: bool; action: str; codebase: NotRequired[str]
 
 Order = Literal["newest", "oldest", "due", "retention"]
 """Sort order of a list; ties are ordered by id, ascending."""
@@ -658,7 +659,7 @@ class SessionContext(TypedDict):
 @final
 class SmartIngested(IngestedView):
     """The answer to a single text."""
-    success: bool; replayed: bool
+    success: bool; warning: NotRequired[str]; replayed: bool
 
 class TransitionView(TypedDict):
     """A change of a memory's state, with its reason."""

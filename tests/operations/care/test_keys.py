@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from testbed.world import World, open_world
+from tests.operations.shared.test_secrets import KEY
 from tests.transports.cli.harness import invoke
 from vestige.core.api_key import ApiKey
 from vestige.core.errors import Forbidden
@@ -95,6 +96,37 @@ def test_a_key_for_the_root_is_a_key_without_a_filter_of_scopes(tmp_path: Path) 
         assert json.loads(made.stdout).get("scopes") == (["/a"] if label == "Cy" else None)
     told = json.loads(invoke(["keys", "list", *words, "--json"]).stdout)["keys"]
     assert [one.get("scopes") for one in told] == [None, None, ["/a"]]
+
+
+@pytest.mark.parametrize("word", ["read", "WRITE", "admin", "read,write"])
+def test_a_permission_that_is_given_as_a_scope_is_refused_and_makes_no_key(world: World, word: str) -> None:
+    error = world.refused("keys", action="create", label="reporting", scopes=[word])
+    assert error["code"] == "invalid_input"
+    assert error["details"]["argument"] == "scopes"
+    assert f"--permissions {word.split(',')[0].lower()}" in error["hint"]
+    assert listed(world, all=True) == []
+
+
+def test_a_permission_that_is_given_as_a_scope_is_refused_at_the_command_line(tmp_path: Path) -> None:
+    words = ["--label", "reporting", "--data-dir", str(tmp_path), "--json"]
+    refused = invoke(["keys", "create", "--scopes", "read", *words])
+    assert refused.exit_code == 2
+    assert "--permissions read" in refused.stderr
+    assert json.loads(invoke(["keys", "create", "--permissions", "read", *words]).stdout)["permissions"] == [
+        "read"
+    ]
+
+
+def test_a_scope_that_has_the_name_of_a_permission_is_written_as_a_path(world: World) -> None:
+    assert create(world, scopes=["/read"])["scopes"] == ["/read"]
+
+
+def test_a_secret_in_a_label_or_filter_is_refused_and_not_repeated(world: World) -> None:
+    for wanted in ({"label": f"bot {KEY}"}, {"label": "bot", "domains": [KEY]}):
+        error = world.refused("keys", action="create", **wanted)
+        assert error["code"] == "secret_found"
+        assert KEY not in json.dumps(error)
+    assert listed(world, all=True) == []
 
 
 @pytest.mark.parametrize(

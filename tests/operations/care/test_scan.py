@@ -9,6 +9,8 @@ import pytest
 from testbed.world import World
 from tests.operations.shared.test_secrets import CLEAN, KEY, TEXT, everything_in
 from vestige.core.models import ANYTHING, EVERYTHING, LogEvent
+from vestige.engine.context import Call
+from vestige.engine.keys import mint
 from vestige.operations.care.scan import ScanResult
 from vestige.operations.registry.groups import registry
 from vestige.store.contract.changes import Change, Forget
@@ -45,6 +47,16 @@ def test_secrets_are_found_in_text_tags_sources_metadata_and_intentions(world: W
     assert others == {("intention", intention["intentionId"])}
     assert result.exit_code == 1
     assert KEY not in result.model_dump_json()
+
+
+def test_a_secret_in_the_label_of_a_key_is_found_and_redacted(world: World) -> None:
+    key, _ = mint(Call(engine=world.app.engine), f"bot {KEY}", ["read"])  # as older versions stored it
+    (one,) = scan(world).findings
+    assert (one.entity, one.id, one.field, one.secret) == ("api_key", key.id, "label", "GitHub token")
+    assert scan(world, redact=True).redacted_documents == 1
+    assert scan(world).found == 0
+    (kept,) = world.app.engine.store.list_keys()
+    assert kept == replace(key, label="bot [redacted: GitHub token]")
 
 
 def test_a_secret_that_only_the_history_holds_is_found_with_its_revision(world: World) -> None:

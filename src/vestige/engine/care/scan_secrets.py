@@ -14,7 +14,7 @@ from typing import Any
 from vestige.cognition.graph.kinds import MERGES, SUPERSEDES
 from vestige.core.documents import Document
 from vestige.core.errors import NotFound
-from vestige.core.models import ANYTHING, Edge, Memory
+from vestige.core.models import ANYTHING, EVERYTHING, Edge, Memory
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
 from vestige.engine.ingest.secrets import SecretSighting, find_in_fields
@@ -37,13 +37,16 @@ TEXTS = (
     "scope", "domains", "metadata",
 )  # fmt: skip
 """The fields of a memory that hold text from a caller."""
+API_KEY = "api_key"
+"""The `document` of a finding in the label of a key."""
 REDACTED = "redacted"
 """The reason of the deletion, and of the revisions of memories that it had ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretFinding:
-    """A secret in a document, or in revisions of a memory; `present` if the last one holds it."""
+    """A secret in a document or the label of a key, or in revisions of a memory; `present` if the last one
+    holds it."""
 
     id: str
     sighting: SecretSighting
@@ -64,7 +67,8 @@ class Scanned:
 
 
 def scan(call: Call, *, redact: bool) -> Scanned:
-    """Scan every memory with its history, and every document; with `redact`, redact the findings."""
+    """Scan every memory with its history, every document, and with access to everything the labels of keys;
+    with `redact`, redact the findings."""
     seen, total = Scanned(), call.engine.store.count(ANYTHING, access=call.access)
     for batch in call.engine.store.histories(access=call.access):
         call.check()
@@ -73,6 +77,8 @@ def scan(call: Call, *, redact: bool) -> Scanned:
             seen.documents += isinstance(history, DocumentHistory) and history.document is not None
             seen.findings += secrets_in(history)
         call.progress(seen.memories, max(seen.memories, total), f"{seen.memories} memories scanned")
+    if call.access == EVERYTHING:
+        seen.findings += _in_labels(call)
     if redact and seen.findings:
         with call.engine.store.alone("redact"):
             _redact(call, seen)
@@ -98,6 +104,12 @@ def secrets_in(history: EntityHistory) -> list[SecretFinding]:
             return []
 
 
+def _in_labels(call: Call) -> Iterable[SecretFinding]:
+    for key in call.engine.store.list_keys():
+        for one in find_in_fields({"label": key.label})[1]:
+            yield SecretFinding(document=API_KEY, id=key.id, sighting=one)
+
+
 def _in_memory(history: MemoryHistory) -> Iterable[SecretFinding]:
     """The secrets of a memory's versions, each once with all revisions that hold it."""
     places: dict[SecretSighting, list[int]] = defaultdict(list)
@@ -119,6 +131,8 @@ def _redact(call: Call, seen: Scanned) -> None:
         if kind is None:
             new = retry_on_conflict(call, partial(_replace, call, name))
             seen.replaced |= {name: new} if new else {}
+        elif kind == API_KEY:
+            seen.redacted_documents += _redact_label(call, name)
         else:
             seen.redacted_documents += retry_on_conflict(call, partial(_redact_document, call, kind, name))
         call.progress(done + 1, len(found), f"{done + 1} of {len(found)} redacted")
@@ -159,6 +173,14 @@ def _heirs(call: Call, edges: Iterable[Edge], old: str, new: str) -> list[Change
     records = call.engine.store.get_many(ended, access=call.access) if ended else []
     heirs = [replace(one.memory, superseded_by=new) for one in records if one.memory.superseded_by == old]
     return [Revise(memory=next_revision(one, call.engine.now()), reason=REDACTED) for one in heirs]
+
+
+def _redact_label(call: Call, key_id: str) -> bool:
+    (key,) = call.engine.store.list_keys([key_id])
+    clean = find_in_fields({"label": key.label})[0]
+    if clean:
+        call.engine.store.label_key(key_id, clean["label"])
+    return bool(clean)
 
 
 def _redact_document(call: Call, kind: str, name: str) -> bool:

@@ -4,15 +4,17 @@ import re
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from vestige.core.api_key import MAX_FILTERS, ApiKey
+from vestige.core.caller import PERMISSIONS
 from vestige.core.errors import InvalidInput
 from vestige.core.models import scope_filter
 from vestige.engine import keys
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Arguments, EndMoment, Names, Scope, Wire
 from vestige.operations.registry.registry import registry
+from vestige.operations.shared.secrets import cleaned
 from vestige.operations.shared.text import count, day, table
 
 EXAMPLE_KEY = "0189e1e1-0000-7000-8000-0000000000e1"
@@ -32,6 +34,20 @@ Which = Annotated[
 ]
 
 
+def _no_permissions(given: Any) -> Any:
+    """Reject permissions that are given as scopes, a word other systems use for them: the key would get the
+    default permissions."""
+    for one in [given] if isinstance(given, str) else given if isinstance(given, list) else ():
+        words = [word.strip().lower() for word in str(one).split(",")]
+        if all(word in PERMISSIONS for word in words):
+            cause = InvalidInput(
+                hint=f"Give it as a permission: `--permissions {words[0]}`, in JSON "
+                f'{{"permissions": ["{words[0]}"]}}. A scope of that name is written /{words[0]}.'
+            )
+            raise ValueError(f"“{one}” is a permission, not a scope") from cause
+    return given
+
+
 class CreateKeyArguments(Arguments):
     """Label, permissions, filters and expiry of a new key."""
 
@@ -44,7 +60,7 @@ class CreateKeyArguments(Arguments):
             max_length=3,
         ),
     ] = list(DEFAULT_PERMISSIONS)
-    scopes: list[Scope] | None = Field(
+    scopes: Annotated[list[Scope] | None, BeforeValidator(_no_permissions)] = Field(
         None, description="Only these scopes and scopes below them.", max_length=MAX_FILTERS
     )
     domains: Names | None = Field(None, description="Only memories of these domains.")
@@ -122,6 +138,7 @@ def create_key(call: Call, wanted: CreateKeyArguments) -> KeyMade:
     It may `read` and `write` unless `permissions` is given. With `scopes` or `domains`, all other memories
     are invisible to it. A label belongs to one active key; `keys rotate` replaces it.
     """
+    wanted = cleaned(call, wanted, ("label", "scopes", "domains"), None)
     keys.require_free_label(call, wanted.label)
     made, text = keys.mint(
         call,

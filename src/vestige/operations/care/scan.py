@@ -126,7 +126,8 @@ def scan_store(
 ) -> ScanResult:
     """Scan everything in the store for keys, tokens and passwords.
 
-    Scans memories with their wordings, tags, sources, metadata and earlier revisions, and all other records.
+    Scans memories with their wordings, tags, sources, metadata and earlier revisions, the labels of API keys,
+    and all other records.
     With `redact`, a memory with a secret is replaced by one with `[redacted: …]` in its place, with the same
     strength and links; the old one is purged with its history, on every synchronised machine. Backups and
     exports stay unchanged (`copies`): change a secret that was in them. On the command line the exit code is

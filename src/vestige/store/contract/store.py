@@ -335,6 +335,9 @@ class StoreKeys(Protocol):
         """Revoke a key in all processes at once; the revoked key. One that was revoked before keeps its first
         time. NotFound for an unknown one."""
 
+    def label_key(self, key_id: str, label: str) -> ApiKey:
+        """Give a key another label; the key with it. NotFound for an unknown one."""
+
     def note_keys_used(self, used: Mapping[str, datetime]) -> None:
         """Record when keys were last used, by id. An earlier time than the known one changes nothing, nor
         does an unknown id."""

@@ -34,6 +34,11 @@ class Keys(PublishedState):
         with self._writing() as state:
             return _revoke(state, key_id, at)
 
+    def label_key(self, key_id: str, label: str) -> ApiKey:
+        with self._writing() as state:
+            state.keys[key_id] = replace(_known(state, key_id), label=label)
+            return state.keys[key_id]
+
     def note_keys_used(self, used: Mapping[str, datetime]) -> None:
         with self._writing() as state:
             for key_id, at in used.items():

@@ -58,6 +58,7 @@ USES: dict[str, Callable[[MemoryStore], object]] = {
     "list_keys": lambda store: store.list_keys(),
     "key_by_hash": lambda store: store.key_by_hash("0" * 64),
     "revoke_key": lambda store: store.revoke_key("k", T0),
+    "label_key": lambda store: store.label_key("k", "label"),
     "note_keys_used": lambda store: store.note_keys_used({"k": T0}),
     "end_login": lambda store: store.end_login("one", T0, forgetting=T0),
     "login_ended": lambda store: store.login_ended("one"),

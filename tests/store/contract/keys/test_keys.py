@@ -57,6 +57,16 @@ def test_an_id_or_hash_that_is_taken_is_refused(store: MemoryStore, other: ApiKe
     assert store.list_keys() == [a_key("a")]
 
 
+def test_a_key_gets_another_label_and_stays_the_same_key(store: MemoryStore) -> None:
+    store.put_key(WHOLE)
+    assert store.label_key(WHOLE.id, "Bob") == replace(WHOLE, label="Bob")
+    assert store.list_keys() == [replace(WHOLE, label="Bob")]
+    with pytest.raises(NotFound):
+        store.label_key("unknown", "Bob")
+    with pytest.raises(InvalidInput):
+        store.label_key(WHOLE.id, " ")
+
+
 def test_only_a_whole_hash_finds_a_key(store: MemoryStore) -> None:
     store.put_key(a_key("a"))
     hashed = a_key("a").hash

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from vestige.core.api_key import ApiKey
 from vestige.core.errors import Conflict, NotFound
-from vestige.core.models import check_name
+from vestige.core.models import check_label, check_name
 from vestige.store.sql.database import Database, Row, Transactions
 from vestige.store.sql.filters import RowCodec, listed, moment_text
 
@@ -42,6 +42,15 @@ class KeyTable:
 
     def revoke_key(self, key_id: str, at: datetime) -> ApiKey:
         return self._tables.written(lambda db: _revoke(db, key_id, at))
+
+    def label_key(self, key_id: str, label: str) -> ApiKey:
+        check_label("label", label)
+
+        def relabel(db: Database) -> ApiKey:
+            db.execute("UPDATE api_keys SET label = ? WHERE id = ?", (label, key_id))
+            return _of_id(db, key_id)
+
+        return self._tables.written(relabel)
 
     def note_keys_used(self, used: Mapping[str, datetime]) -> None:
         # Always in the order of ids, so that two servers never wait for each other's rows.
