@@ -42,7 +42,12 @@ def test_a_file_of_before(tmp_path: Path) -> None:
 def test_a_database_of_before(postgres_url: str) -> None:
     with closing(postgres_stores.open_at(postgres_url)) as store:
         store.put_key(a_key("k"))
-    for undo in ("DROP TABLE ended_logins", "DELETE FROM schema_migrations WHERE version >= 4"):
+    for undo in (
+        "DROP TABLE ended_logins",
+        "DROP VIEW embedding_model",
+        "ALTER TABLE profiles DROP created_at",
+        "DELETE FROM schema_migrations WHERE version >= 4",
+    ):
         postgres_stores.query(postgres_url, undo)
     with closing(postgres_stores.open_at(postgres_url)) as store:
         assert ends_logins(store)

@@ -6,13 +6,14 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from datetime import datetime
 from urllib.parse import quote, urlsplit
 
 import psycopg
 import pytest
 
 from testbed.postgres_server import Server
-from tests.store.support.generators import a_memory, add, held
+from tests.store.support.generators import SIGNATURE, a_memory, add, add_with, axis, held
 from tests.store.support.postgres_stores import LONG, open_at, outside, query
 from vestige.core.errors import ConfigError, StoreError, StoreReadOnly, StoreTooNew, StoreUnavailable
 from vestige.core.models import ANYTHING, EVERYTHING
@@ -20,6 +21,7 @@ from vestige.store.postgres import opening
 from vestige.store.postgres.server import requirements
 from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.status import status
+from vestige.store.sql.filters import moment_text
 
 pytestmark = pytest.mark.slow  # starts a server
 
@@ -443,3 +445,14 @@ def test_who_gets_no_connection_because_of_a_limit_is_told_which_to_change(
         open_at(url, schema="vestige", busy_seconds=0.1)
     assert "storage.postgres.max_connections" in (caught.value.hint or "")
     assert "CONNECTION LIMIT" in (caught.value.hint or "")
+
+
+def test_the_model_in_use_can_be_read_from_any_sql_client(postgres_url: str) -> None:
+    with closing(open_at(postgres_url)) as store:
+        add_with(store, a_memory("m1"), axis(0))
+    ((name, dimension, digest, created_at),) = query(
+        postgres_url, "SELECT name, dimension, hash, created_at FROM embedding_model"
+    )
+    assert (name, dimension) == (SIGNATURE.name, SIGNATURE.dimension)
+    assert f"{name}@{digest}" == SIGNATURE.profile
+    assert moment_text(datetime.fromisoformat(created_at)) == created_at

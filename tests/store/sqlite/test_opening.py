@@ -8,16 +8,18 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from testbed.project import PROJECT
-from tests.store.support.generators import DAY, T0, a_memory, add, add_with, axis, held, remark
+from tests.store.support.generators import DAY, SIGNATURE, T0, a_memory, add, add_with, axis, held, remark
 from tests.store.support.sqlite_files import around, open_at, query
 from vestige.core.errors import StoreCorrupt, StoreError, StoreReadOnly
 from vestige.core.models import ANYTHING, EVERYTHING, Evidence
 from vestige.store.migrations import Migration
+from vestige.store.sql.filters import moment_text
 from vestige.store.sqlite.file import identity
 from vestige.store.sqlite.opening import open_file, schema
 
@@ -149,6 +151,12 @@ def test_the_documented_queries_work_from_any_sqlite_client(tmp_path: Path) -> N
     assert query(path, "SELECT content FROM knowledge_nodes WHERE tags LIKE '%identität%'") == [("Löwe",)]
     assert query(path, "SELECT COUNT(*) FROM knowledge_nodes WHERE retention_strength < 0.1") == [(0,)]
     assert query(path, "SELECT id, has_embedding FROM knowledge_nodes ORDER BY id") == [("m1", 1), ("m2", 0)]
+    ((name, dimension, digest, created_at),) = query(
+        path, "SELECT name, dimension, hash, created_at FROM embedding_model"
+    )
+    assert (name, dimension) == (SIGNATURE.name, SIGNATURE.dimension)
+    assert f"{name}@{digest}" == SIGNATURE.profile
+    assert moment_text(datetime.fromisoformat(str(created_at))) == created_at
     store.close()
 
 

@@ -222,7 +222,9 @@ DOCUMENTS = TableSpec(
     value=lambda row: documents.from_row(row[1:9]),
 )
 PROFILES = TableSpec(
-    table="profiles", columns=columns("id:integer profile:text signature:json active:integer"), order=("id",)
+    table="profiles",
+    columns=columns("id:integer profile:text signature:json active:integer created_at:moment?"),
+    order=("id",),
 )
 API_KEYS = TableSpec(
     table="api_keys",

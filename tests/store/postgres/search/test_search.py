@@ -22,6 +22,7 @@ from tests.store.support.generators import (
     rows,
     some_tokens,
 )
+from tests.store.support.outdated import check_that_outdated_vectors_do_not_count
 from tests.store.support.postgres_stores import open_at, put, query
 from vestige.core.models import ANYTHING, EVERYTHING, Filter
 from vestige.store.contract.changes import Add
@@ -45,6 +46,14 @@ def store(postgres_url: str) -> Iterator[PostgresStore]:
     yield opened
     opened._hnsw.close()
     opened.close()
+
+
+def test_vectors_of_an_earlier_text_do_not_count_and_are_made_again(
+    postgres_url: str, store: PostgresStore
+) -> None:
+    edit = "UPDATE memories SET text_hash = 'other' WHERE id = 'old'"
+    check_that_outdated_vectors_do_not_count(store, lambda: query(postgres_url, edit))
+    assert [one.id for one in store.unembedded(SIGNATURE, limit=9)] == ["old"]
 
 
 # -- statements ------------------------------------------------------------------------------------

@@ -1,12 +1,26 @@
 """What a search costs is bounded: statements, texts read, memory for token bits."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.store.support import sqlite_files
-from tests.store.support.generators import SIGNATURE, a_memory, add, axis, embedded, some_tokens
+from tests.store.support.generators import (
+    DAY,
+    SIGNATURE,
+    T0,
+    a_memory,
+    add,
+    axis,
+    embedded,
+    held,
+    revise,
+    some_tokens,
+)
+from tests.store.support.outdated import check_that_outdated_vectors_do_not_count
 from tests.store.support.sqlite_files import open_at
 from vestige.cognition.ranking.bm25 import MOST_COUNTED, MOST_PREFIXES, MOST_TERMS
 from vestige.core.models import EVERYTHING
@@ -114,3 +128,31 @@ def test_token_bits_are_held_up_to_a_bound_and_read_again_when_they_are_needed(
     assert sketched(other, 0, 1, 2) == [[bits] for number in range(3) for bits in rows[number][:5]]
     assert {len(entry.asked) for entry in other._tokens._held.values()} == {5}, "no more is read than is used"
     other.close()
+
+
+# -- Vectors of an earlier text
+
+
+def edit(path: Path, statement: str) -> None:
+    """As with any SQLite client."""
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(statement)
+
+
+def test_vectors_of_an_earlier_text_do_not_count_and_are_made_again(path: Path, store: SqliteStore) -> None:
+    statement = "UPDATE memories SET text_hash = 'other' WHERE id = 'old'"
+    check_that_outdated_vectors_do_not_count(store, lambda: edit(path, statement))
+    assert [one.id for one in store.unembedded(SIGNATURE, limit=9)] == ["old"]
+
+
+def test_a_text_that_a_sql_client_changed_is_not_found_by_the_vectors_of_the_earlier_one(
+    path: Path, store: SqliteStore
+) -> None:
+    statement = "UPDATE memories SET content = 'gallium' WHERE id = 'old'"
+    check_that_outdated_vectors_do_not_count(store, lambda: edit(path, statement))
+    assert store.unembedded(SIGNATURE, limit=9) == [], "its text may be damaged"
+    assert {one.ids for one in store.examine(T0) if one.check == "texts"} == {("old",)}
+    memory = held(store, "old").memory
+    revise(store, replace(memory, content="gallium.", revision=memory.revision + 1, updated_at=T0 + DAY))
+    assert [one.content for one in store.unembedded(SIGNATURE, limit=9)] == ["gallium."]
+    assert store.examine(T0) == []

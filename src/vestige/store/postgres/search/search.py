@@ -43,13 +43,16 @@ def gather(
     arms = _arms(db, held, news, query, probe, news.passing.mask(directory.size))
     beside = sql_vectors.around(directory, arms.keys)
     found = signals.read(db, held.tokens, query, probe.literals, arms.keys, beside)
-    ordered = pool.signals_of(directory, found.traits)
+    outdated = set[int]() if query is None else _outdated(arms, found)
+    arms, rows = pool.without_outdated(arms, found.traits, outdated)
+    ordered = pool.signals_of(directory, rows)
     if query is None:
         sketch = None
         closest = Closest.none(len(ordered.keys), 0 if probe.vector is None else len(probe.vector))
     else:
         dimension = query.space.profile.signature.dimension
-        sketch = sql_vectors.sketch(dimension, sql_vectors.around(directory, ordered.keys), found.entries)
+        entries = {key: entry for key, entry in found.entries.items() if key not in outdated}
+        sketch = sql_vectors.sketch(dimension, sql_vectors.around(directory, ordered.keys), entries)
         closest = pg_vectors.closest(ordered.keys, found.pieces, query.vector)
     return pool.pool(
         directory,
@@ -60,6 +63,12 @@ def gather(
         literals=np.array([found.literals.get(key, 0) for key in ordered.keys.tolist()], dtype=np.int64),
         sketch=sketch,
     )
+
+
+def _outdated(arms: pool.ArmKeys, found: signals.Signals) -> set[int]:
+    """The candidates that have vectors, but none of their present text."""
+    having = set(arms.near.tolist()) | (found.entries.keys() & set(arms.keys.tolist()))
+    return having - {piece[0] for piece in found.pieces}
 
 
 def _arms(

@@ -22,11 +22,12 @@ TRAITS = (
     " WHERE m.key = a.key OFFSET 0) t"
 )
 WIDTH = pool.TRAITS.count(",") + 1
-# The pieces of a memory that may be its best one: the numbers are computed again, in float64.
+# The pieces of a memory that may be its best one: the numbers are computed again, in float64. Vectors of an
+# earlier text are left out.
 PIECES = (
     f'LEFT JOIN LATERAL (SELECT v.id, v.start, v."end", {SENT} AS vector FROM (SELECT v.id, v.start, v."end",'
     " v.vector, v.vector <#> ? AS far, min(v.vector <#> ?) OVER () AS least FROM vectors v"
-    " WHERE v.key = a.key AND v.profile = ? OFFSET 0) v"
+    " WHERE v.key = a.key AND v.profile = ? AND v.text_hash = t.text_hash OFFSET 0) v"
     f" WHERE v.far <= v.least + {ROUNDING}) v ON TRUE"
 )
 NO_PIECES = (

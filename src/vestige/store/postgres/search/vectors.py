@@ -59,7 +59,8 @@ NEAREST = (
     f" enough AS (SELECT count(*) < ? OR min(score) < (SELECT score FROM last) - {ROUNDING} AS said FROM top)"
     " SELECT v.*, coalesce(enough.said, FALSE) FROM enough LEFT JOIN LATERAL"
     f' (SELECT v.key, v.id, v.start, v."end", {SENT}, m.id AS name FROM best'
-    " JOIN vectors v ON v.key = best.key AND v.profile = {profile} JOIN memories m ON m.key = best.key"
+    " JOIN vectors v ON v.key = best.key AND v.profile = {profile}"
+    " JOIN memories m ON m.key = best.key AND m.text_hash = v.text_hash"
     f" WHERE enough.said AND best.score >= coalesce((SELECT score FROM last), '-infinity') - {ROUNDING})"
     " v ON TRUE"
 )

@@ -230,13 +230,17 @@ def refresh_fingerprints(db: Database, fingerprints: Mapping[int, frozenset[str]
 
 
 # The + keeps SQLite from looking through all vectors of the profile for every memory.
-WITHOUT_VECTORS = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key AND +v.profile = ?)"
+# A memory without a hash was changed by another program, and may be damaged: no vectors are made from it.
+WITHOUT_VECTORS = (
+    "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key AND +v.profile = ?"
+    " AND (v.text_hash = m.text_hash OR m.text_hash = ''))"
+)
 WITHOUT_TOKENS = "NOT EXISTS (SELECT 1 FROM token_bits t WHERE t.key = m.key AND t.profile = ?)"
 
 
 def unembedded(db: Database, profile: int | None, limit: int, *, tokens: bool = False) -> list[Memory]:
-    """Memories without vectors of this profile, or without tokens where required, oldest first; vectors of an
-    earlier text do not exist."""
+    """Memories without vectors of this profile and of their present text, or without tokens where required,
+    oldest first."""
     condition = f"({WITHOUT_VECTORS} OR {WITHOUT_TOKENS})" if tokens else WITHOUT_VECTORS
     rows = db.execute(
         f"SELECT {MEMORY} FROM memories m WHERE {condition} ORDER BY m.created_at, m.id LIMIT ?",

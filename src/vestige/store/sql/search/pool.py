@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import itemgetter
 
 import numpy as np
@@ -182,9 +182,11 @@ MICROSECONDS = 1e-6
 WITHOUT_ZONE = len("2026-01-01T00:00:00.000000")
 TRAITS = (
     "m.key, m.id, m.created_at, m.occurred_at, m.suppression_count, s.stability,"
-    f" s.decay_from, s.retrieval, s.storage, s.times_retrieved, s.times_useful, {strengths.CURVE}"
+    f" s.decay_from, s.retrieval, s.storage, s.times_retrieved, s.times_useful, {strengths.CURVE},"
+    " m.text_hash"
 )
-"""The narrow columns of `memories m` and `strengths s` that `signals_of` reads."""
+"""The narrow columns of `memories m` and `strengths s` that `signals_of` reads; last the hash of the text, to
+recognise vectors of an earlier text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,10 +275,21 @@ def pool(
     )
 
 
+def without_outdated(
+    arms: ArmKeys, rows: Sequence[Row], outdated: Collection[int]
+) -> tuple[ArmKeys, Sequence[Row]]:
+    """The arms, and the rows of `TRAITS`, without what only vectors of an earlier text found."""
+    if not outdated:
+        return arms, rows
+    kept = replace(arms, near=arms.near[~np.isin(arms.near, list(outdated))])
+    found = set(kept.keys.tolist())
+    return kept, [row for row in rows if row[0] in found]
+
+
 def signals_of(directory: Directory, rows: Sequence[Row]) -> TableSignals:
     """Ids and traits of the candidates, from rows of `TRAITS`."""
     ordered = sorted(rows, key=itemgetter(1))  # by id; faster here than in SQL
-    columns = list(zip(*ordered, strict=True)) or [()] * 12
+    columns = list(zip(*ordered, strict=True)) or [()] * 13
     keys = np.array(columns[0], dtype=np.int64)
     flags = directory.flags(keys)
     traits = Traits(

@@ -138,7 +138,8 @@ def sketch(dimension: int, beside: Integers, entries: Mapping[int, TokenEntry]) 
 
 OF_IDS = (
     "SELECT m.id, v.vector FROM memories m JOIN vectors v ON v.key = m.key"
-    " WHERE m.id IN (SELECT value FROM json_each(?)) AND +v.profile = ? AND {reach} ORDER BY v.id"
+    " WHERE m.id IN (SELECT value FROM json_each(?)) AND +v.profile = ? AND v.text_hash = m.text_hash"
+    " AND {reach} ORDER BY v.id"
 )
 LACKING = (
     "SELECT EXISTS (SELECT 1 FROM memories m WHERE NOT EXISTS"

@@ -1,8 +1,9 @@
 """The search arms of a SQLite store. A method is a transaction around a function of a sibling module."""
 
 import sqlite3
+import threading
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -23,6 +24,7 @@ from vestige.core.models import EVERYTHING, Access, Filter, non_negative
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
+from vestige.store.sql.database import Row
 from vestige.store.sql.filters import listed
 from vestige.store.sql.rows import history, memories, store_facts
 from vestige.store.sql.rows.store_facts import Profile
@@ -30,7 +32,7 @@ from vestige.store.sql.search import pool
 from vestige.store.sql.search import vectors as sql_vectors
 from vestige.store.sql.search.pool import NO_KEYS, Mask
 from vestige.store.sql.search.threads import Directory
-from vestige.store.sql.search.vectors import Closest, TokenCache, TokenEntry, check_queries
+from vestige.store.sql.search.vectors import Closest, TokenCache, TokenEntry, Version, check_queries
 from vestige.store.sqlite.connection import SqliteConnections
 from vestige.store.sqlite.search import segments, words
 from vestige.store.sqlite.search import vectors as sqlite_vectors
@@ -45,6 +47,10 @@ TRAITS = (
     " CROSS JOIN strengths s ON s.key = asked.value"
 )
 DEATHS = "SELECT coalesce(max(position), 0) FROM dead_vectors"
+MADE_FROM = (
+    "SELECT asked.value, (SELECT v.text_hash FROM vectors v WHERE v.key = asked.value AND +v.profile = ?"
+    " LIMIT 1) FROM json_each(?) asked"
+)
 LENGTHS = (
     "SELECT key, min(length(asked), ?) FROM token_bits"
     " WHERE profile = ? AND length(asked) > 0 AND key IN (SELECT value FROM json_each(?))"
@@ -57,17 +63,53 @@ LOAD = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dense:
-    """The vectors to search, and the query as a checked row of their space."""
+    """The vectors to search, the query as a checked row of their space, and the `version` for caches."""
 
     view: View
     profile: Profile
     query: Vectors
+    version: Version
+
+
+@dataclass(slots=True)
+class TextHashes:
+    """Recognises vectors of an earlier text: the hash of the text each memory's vectors were made from, as an
+    integer by key, 0 until it is read. Vectors are never changed, only deleted, which changes the version."""
+
+    _version: Version = (0, 0)
+    _held: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def outdated(self, db: sqlite3.Connection, dense: Dense, rows: Sequence[Row]) -> set[int]:
+        """The keys among rows of `TRAITS` that have vectors of another text than their present one."""
+        keys = np.array([row[0] for row in rows], dtype=np.int64)
+        made_from = self._read(db, dense, keys)
+        present = np.array([_number(row[-1]) for row in rows], dtype=np.int64)
+        return set(keys[(made_from != 0) & (made_from != present)].tolist())
+
+    def _read(self, db: sqlite3.Connection, dense: Dense, keys: Integers) -> Integers:
+        with self._lock:
+            size = int(keys.max(initial=-1)) + 1
+            if dense.version != self._version:
+                self._version, self._held = dense.version, np.zeros(size, dtype=np.int64)
+            if size > len(self._held):
+                self._held = np.concatenate((self._held, np.zeros(size, dtype=np.int64)))
+            missing = keys[self._held[keys] == 0]
+            if len(missing):
+                for key, text_hash in db.execute(MADE_FROM, (dense.profile.id, listed(missing.tolist()))):
+                    self._held[key] = 0 if text_hash is None else _number(text_hash)
+            return self._held[keys]
+
+
+def _number(text_hash: str) -> int:
+    return hash(text_hash) or 1  # only compared within this process
 
 
 def gather(
     db: sqlite3.Connection,
     directory: Directory,
     cache: TokenCache,
+    hashes: TextHashes,
     dense: Dense | None,
     probe: Probe,
     allowed: Mask | None,
@@ -84,15 +126,18 @@ def gather(
         nearby=nearby,
         lexical=found,
     )
-    signals = pool.signals_of(directory, db.execute(TRAITS, (listed(arms.keys),)).fetchall())
+    rows: Sequence[Row] = db.execute(TRAITS, (listed(arms.keys),)).fetchall()
+    outdated = set[int]() if dense is None else hashes.outdated(db, dense, rows)
+    arms, rows = pool.without_outdated(arms, rows, outdated)
+    signals = pool.signals_of(directory, rows)
     return pool.pool(
         directory,
         probe,
         arms,
         signals,
-        closest=_closest(dense, probe, signals.keys),
+        closest=_closest(dense, probe, signals.keys, outdated),
         literals=words.count(db, probe.literals, signals.keys),
-        sketch=_sketch(db, directory, cache, dense, signals.keys),
+        sketch=_sketch(db, directory, cache, dense, signals.keys, outdated),
     )
 
 
@@ -105,23 +150,29 @@ def _top(
     return sqlite_vectors.top(dense.view, dense.query, allowed, most)
 
 
-def _closest(dense: Dense | None, probe: Probe, keys: Integers) -> Closest:
+def _closest(dense: Dense | None, probe: Probe, keys: Integers, outdated: set[int]) -> Closest:
     if dense is None:
         return Closest.none(len(keys), 0 if probe.vector is None else len(probe.vector))
+    if outdated:
+        keys = np.array([-1 if key in outdated else key for key in keys.tolist()], dtype=np.int64)
     return sqlite_vectors.closest(dense.view, keys, dense.query)
 
 
 def _sketch(
-    db: sqlite3.Connection, directory: Directory, cache: TokenCache, dense: Dense | None, keys: Integers
+    db: sqlite3.Connection,
+    directory: Directory,
+    cache: TokenCache,
+    dense: Dense | None,
+    keys: Integers,
+    outdated: set[int],
 ) -> Sketch | None:
     """The tokens of these memories and of their neighbours; None without any. Only those are read that the
     cache lacks, and no more than the sketch holds."""
     if dense is None:
         return None
-    profile = dense.profile
+    profile, version = dense.profile, dense.version
     beside = sql_vectors.around(directory, keys)
     wanted = np.unique(beside[beside >= 0]).tolist()
-    version = (profile.id, db.execute(DEATHS).fetchone()[0])
     entries = cache.held(version, wanted)
     lengths = {key: entry.length for key, entry in entries.items()}
     missing = listed(key for key in wanted if key not in entries)
@@ -135,6 +186,8 @@ def _sketch(
         read = {key: TokenEntry(length=lengths[key], bits=bits, asked=asked) for key, bits, asked in rows}
         entries |= read
         cache.keep(version, read, entries)
+    if outdated:
+        entries = {key: entry for key, entry in entries.items() if key not in outdated}
     return sql_vectors.sketch(profile.signature.dimension, beside, entries)
 
 
@@ -153,6 +206,7 @@ class SqliteSearch:
         self._matrix = Matrix()
         self._directory = Directory()
         self._tokens = TokenCache()
+        self._hashes = TextHashes()
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
         most = non_negative(limit)
@@ -191,7 +245,7 @@ class SqliteSearch:
                     return [[] for _ in queries]
                 view = self._matrix.catch_up(db, profile)
             allowed = _allowed(db, where, access)
-            return sqlite_vectors.nearest(db, view, queries, allowed, most)
+            return sqlite_vectors.nearest(db, view, profile, queries, allowed, most)
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
         if access != EVERYTHING:  # inaccessible memories must not show
@@ -209,7 +263,7 @@ class SqliteSearch:
                 dense = self._dense(db, probe)
             self._directory.catch_up(db)
             allowed = _allowed(db, probe.where, access)
-            return gather(db, self._directory, self._tokens, dense, probe, allowed)
+            return gather(db, self._directory, self._tokens, self._hashes, dense, probe, allowed)
 
     def _dense(self, db: sqlite3.Connection, probe: Probe) -> Dense | None:
         """The input of the dense arm of a probe; None without vectors in the store or in the probe."""
@@ -222,7 +276,9 @@ class SqliteSearch:
         query = check_queries(probe.vector[np.newaxis], probe.signature)[0]
         if profile is None:
             return None
-        return Dense(view=self._matrix.catch_up(db, profile), profile=profile, query=query)
+        version = (profile.id, db.execute(DEATHS).fetchone()[0])
+        view = self._matrix.catch_up(db, profile)
+        return Dense(view=view, profile=profile, query=query, version=version)
 
     def _publish_index(self) -> None:
         """Publish index files, before a dense search, when enough vectors are outside them."""

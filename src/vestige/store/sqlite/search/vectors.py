@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from vestige.core.candidates import Floats, Integers
 from vestige.store.contract.answers import Scored
-from vestige.store.sql.rows import memories
+from vestige.store.sql.filters import listed
+from vestige.store.sql.rows.store_facts import Profile
 from vestige.store.sql.search.vectors import Closest, best_of_each, cosines
 from vestige.store.sqlite.search import int8
 from vestige.store.sqlite.search.vector_cache import Block, View
@@ -23,6 +24,11 @@ CODES_FROM = 4096
 """The number of rows below which codes cost more in exact scores, because their bounds are wider, than they
 save."""
 MAX_SCORES = 16_000_000
+CURRENT = (
+    "SELECT m.key, m.id FROM memories m WHERE m.key IN (SELECT value FROM json_each(?)) AND EXISTS"
+    " (SELECT 1 FROM vectors v WHERE v.key = m.key AND +v.profile = ? AND v.text_hash = m.text_hash)"
+)
+"""The ids of those memories whose vectors were made from their present text."""
 
 Queries = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -38,9 +44,10 @@ class Best:
 
 
 def nearest(
-    db: sqlite3.Connection, view: View, queries: Queries, allowed: Mask | None, limit: int
+    db: sqlite3.Connection, view: View, profile: Profile, queries: Queries, allowed: Mask | None, limit: int
 ) -> list[list[Scored]]:
-    """For each query the best memories; `allowed` is a mask by key, None allows all."""
+    """For each query the best memories; `allowed` is a mask by key, None allows all. Vectors of an earlier
+    text do not count."""
     per_chunk = max(1, MAX_SCORES // max(1, len(view.keys)))
     found: list[tuple[Integers, Floats]] = []
     for at in range(0, len(queries), per_chunk):
@@ -49,7 +56,8 @@ def nearest(
             _best_rows(view, query, bounds, limit)
             for query, bounds in zip(chunk, _bounds(view, chunk, allowed), strict=True)
         )
-    ids = memories.ids_of(db, {key for rows, _ in found for key in view.keys[rows].tolist()})
+    keys = {key for rows, _ in found for key in view.keys[rows].tolist()}
+    ids = dict(db.execute(CURRENT, (listed(keys), profile.id)).fetchall())
     return [_in_order(view, ids, rows, scores)[:limit] for rows, scores in found]
 
 
@@ -150,6 +158,8 @@ def _exactly(view: View, query: Queries, groups: Integers) -> Best:
 def _in_order(view: View, ids: Mapping[int, str], rows: Integers, scores: Floats) -> list[Scored]:
     pieces = zip(view.keys[rows].tolist(), scores.tolist(), view.spans[rows].tolist(), strict=True)
     scored = [
-        Scored(memory_id=ids[key], score=score, start=start, end=end) for key, score, (start, end) in pieces
+        Scored(memory_id=ids[key], score=score, start=start, end=end)
+        for key, score, (start, end) in pieces
+        if key in ids
     ]
     return sorted(scored, key=lambda one: (-one.score, one.memory_id))
