@@ -73,6 +73,7 @@ class Worker:
         monotonic: Callable[[], float],
         chores: Sequence[ReactionJob] = (),
         leads: Callable[[], bool] = lambda: True,
+        settle: Callable[[], None] = lambda: None,
         most_waiting: int = MOST_WAITING,
         idle_seconds: float = IDLE_SECONDS,
         look_seconds: float = LOOK_SECONDS,
@@ -81,6 +82,7 @@ class Worker:
         self._monotonic = monotonic
         self._chores = chores
         self._leads = leads
+        self._settle_store = settle
         self._leader = False
         self._most_waiting = most_waiting
         self._idle_seconds = idle_seconds
@@ -201,9 +203,12 @@ class Worker:
                 rested = self._monotonic()
 
     def _look(self) -> None:
-        """Check whether this process leads. A process without chores leaves that to others."""
+        """Check whether this process leads, and let the store settle. A process without chores leaves that to
+        others."""
         try:
             leader = bool(self._chores) and self._leads()
+            if leader:
+                self._settle_store()
         except StoreError as exc:  # its chores need the store too
             logger.debug("The store cannot say whether this process leads: %s", _obstacle(exc))
             leader = False
@@ -352,6 +357,7 @@ class Autopilot:
         self._worker = Worker(
             monotonic=engine.monotonic,
             leads=engine.store.leading,
+            settle=engine.store.settle,
             chores=[ReactionJob(name=chore.name, run=partial(self._rest, chore)) for chore in wanted],
         )
         self._listening = ExitStack()

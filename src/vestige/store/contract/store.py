@@ -306,6 +306,10 @@ class StoreCare(Protocol):
     def backup(self, destination: Path) -> None:
         """Write a complete, verified copy to a path that does not exist yet, while others write."""
 
+    def settle(self) -> None:
+        """Make the store's own files complete without its log, if nothing was written since the previous
+        call: then a plain copy of the file is a backup. A server calls it every few seconds."""
+
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
         """The problems of this store, from one snapshot; `deep` reads every page. Nothing is changed."""
 

@@ -312,6 +312,9 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
             details={"destination": str(destination)},
         )
 
+    def settle(self) -> None:
+        self._state()
+
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
         state = self._state()
         worded = [name for name, held in state.held.items() if held.words != words_of(held.memory)]

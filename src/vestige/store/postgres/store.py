@@ -133,6 +133,9 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
             raise StoreError("This store was opened without a function that copies it into a file.")
         self._copy(self, destination)
 
+    def settle(self) -> None:
+        self._connections.check_open()
+
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
         return checks.examine(self._connections, now, deep=deep)
 

@@ -285,6 +285,13 @@ class SqliteConnections:
             with suppress(StoreError), translated(self.path), self._writer_lent() as db:
                 self.journal.pay(db)
 
+    def settle(self) -> None:
+        """Copy the log into the file, if it was not written since the previous call."""
+        self.check_open()
+        if not self.read_only and self.journal.at_rest():
+            with suppress(StoreError), translated(self.path), self._writer_lent() as db:
+                self.journal.copy(db)
+
     def close(self) -> None:
         """Close idle connections now, and lent ones when they come back."""
         with self._pool_lock:

@@ -92,13 +92,16 @@ def _open_for_writing(
     path: Path, around: SqliteDependencies, steps: Sequence[Migration]
 ) -> tuple[SqliteConnections, str] | None:
     """Open a store; None if its file was replaced in the meantime, as a restore does."""
-    lost_files.check(path)
+    lost_files.check(path, again=around.waiting.turns(lost_files.CREATION_SECONDS))
     _make_private(path)
     file = identity.file_at(path)
     connections = SqliteConnections(path=path, waiting=around.waiting, synchronous=around.synchronous)
     try:
         with closing(connect(path, patience=around.waiting.deadline_seconds)) as db:
             patiently(lambda: refuse_strangers(db, path), around.waiting, path)
+            if not path.stat().st_size:
+                # Before there is a log: then only a copy without its log has no table (`lost_files`).
+                patiently(lambda: db.execute(RECORDS), around.waiting, path)
             patiently(lambda: db.execute("PRAGMA journal_mode = WAL").fetchall(), around.waiting, path)
             upgrade(db, path, steps, around)
             node = _settle(db, path, around)
@@ -150,6 +153,8 @@ def upgrade(
                     db.execute(statement)
                 values = (step.version, step.name, moment_text(around.now()), step.checksum, __version__)
                 db.execute(RECORD, values)
+        with suppress(sqlite3.Error):  # so that a copy of the file alone has the tables
+            db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
 def _require_no_peers(path: Path, around: SqliteDependencies) -> None:
@@ -169,6 +174,7 @@ def _require_no_peers(path: Path, around: SqliteDependencies) -> None:
 def _open_for_reading(
     path: Path, around: SqliteDependencies, steps: Sequence[Migration]
 ) -> tuple[SqliteConnections, str]:
+    lost_files.check(path, again=lambda: False)
     uri = readable_uri(path)
     with closing(connect(path, uri=uri, timeout=around.waiting.deadline_seconds)) as db:
         refuse_strangers(db, path)

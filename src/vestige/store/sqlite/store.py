@@ -166,6 +166,9 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         with self._connections.reading() as db:
             backup.copy(db, destination, prove=prove)
 
+    def settle(self) -> None:
+        self._connections.settle()
+
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
         return checks.examine(self._connections, now, deep=deep)
 

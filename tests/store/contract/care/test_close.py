@@ -63,6 +63,7 @@ USES: dict[str, Callable[[MemoryStore], object]] = {
     "end_login": lambda store: store.end_login("one", T0, forgetting=T0),
     "login_ended": lambda store: store.login_ended("one"),
     "key_of_login": lambda store: store.key_of_login("k", "one"),
+    "settle": lambda store: store.settle(),
     "examine": lambda store: store.examine(T0, deep=False),
     "repair": lambda store: store.repair("words", T0),
     "backup": lambda store: store.backup(Path("nowhere/copy.db")),

@@ -7,6 +7,7 @@ writes can be torn, which is found out, or of a moment that is already past.
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,10 +18,12 @@ from threading import Event
 import pytest
 
 from testbed.project import PROJECT
-from tests.store.support.generators import a_memory, add
+from testbed.world import open_world
+from tests.store.support.generators import T0, a_memory, add
 from tests.store.support.sqlite_files import open_at, query
 from vestige.core.errors import StoreCorrupt
 from vestige.store.sqlite.backup.restore import inspect
+from vestige.store.sqlite.opening import RECORDS
 
 ORDERS = {
     "as cp does": ("", "-shm", "-wal"),
@@ -44,6 +47,18 @@ for number in range({MOST_WRITES}):
     add(store, a_memory(f"m{{number}}", f"word{{number}} granite basalt " * 20))
     os.pwrite(told, b"%012d" % (number + 1), 0)
 sys.stdin.read()
+"""
+
+
+SERVER = """
+import sys
+from vestige.app.app import open_server
+from vestige.operations.registry.groups import registry
+with open_server({"data_dir": sys.argv[1], "embeddings.provider": "off"}) as app:
+    for text in ("The harbour runs on PostgreSQL.", "Tea is in the kitchen.", "Ada plays the xylophone."):
+        app.run(registry.operations["smart_ingest"], {"content": text}, lambda *_: None)
+    print("written", flush=True)
+    sys.stdin.read()
 """
 
 
@@ -156,3 +171,95 @@ def test_a_copy_without_its_log_lacks_what_is_only_there(tmp_path: Path) -> None
             shutil.copyfile(tmp_path / f"vestige.db{end}", tmp_path / f"both.db{end}")
     assert inspect(tmp_path / "alone.db").memories == 1
     assert inspect(tmp_path / "both.db").memories == 2
+
+
+def copied_alone(database: Path) -> Path:
+    """A copy of the file of a store in use, without its log."""
+    return Path(shutil.copyfile(database, database.with_name("alone.db")))
+
+
+def test_a_copy_of_the_file_alone_is_complete_once_the_store_has_settled(tmp_path: Path) -> None:
+    database = tmp_path / "vestige.db"
+    with closing(open_at(database)) as store, closing(open_at(database)) as other:
+        for number, writer in enumerate((store, other, store), start=1):
+            store.settle()
+            add(writer, a_memory(f"m{number}"))
+            store.settle()
+            assert inspect(copied_alone(database)).memories == number - 1, "it was written a moment ago"
+            store.settle()
+            assert inspect(copied_alone(database)).memories == number
+
+
+def test_what_a_reader_keeps_in_the_log_is_copied_when_the_reader_ends(tmp_path: Path) -> None:
+    database = tmp_path / "vestige.db"
+    with closing(open_at(database)) as store:
+        add(store, a_memory("m1"))
+        with store._connections.reading() as db:
+            db.execute("SELECT count(*) FROM memories").fetchone()
+            add(store, a_memory("m2"))
+            for _ in range(3):
+                store.settle()
+        store.settle()
+        assert inspect(copied_alone(database)).memories == 2
+
+
+def test_a_server_settles_its_store_by_itself(tmp_path: Path) -> None:
+    with open_world(tmp_path) as world:
+        world.remember("The harbour runs on PostgreSQL.")
+        for _ in range(2):
+            world.app.autopilot.tick()
+        assert inspect(copied_alone(tmp_path / "vestige.db")).memories == 1
+
+
+@pytest.mark.slow
+def test_a_copy_of_the_file_of_an_idle_server_has_everything(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=PROJECT,
+    ) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == b"written\n"
+            pause = Event()
+            for _ in range(int(SECONDS * 10)):
+                if inspect(copied_alone(tmp_path / "vestige.db")).memories == 3:
+                    return
+                pause.wait(0.1)
+            raise AssertionError("the log was not copied into the file")
+        finally:
+            child.kill()
+
+
+def test_a_copy_of_the_file_of_a_new_store_opens(tmp_path: Path) -> None:
+    with closing(open_at(tmp_path / "vestige.db")):
+        copy = copied_alone(tmp_path / "vestige.db")
+    with closing(open_at(copy)) as store:
+        assert store.examine(T0) == []
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_copy_whose_tables_are_in_the_missing_log_is_refused_and_left_as_it_is(
+    tmp_path: Path, read_only: bool
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "vestige.db")) as db:  # as older versions left a new store
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("CREATE TABLE memories (id)")
+        copy = copied_alone(tmp_path / "vestige.db")
+    before = copy.read_bytes()
+    with pytest.raises(StoreCorrupt, match=r"its log alone\.db-wal is missing") as refused:
+        open_at(copy, read_only=read_only)
+    assert "vestige backup" in str(refused.value.hint)
+    assert copy.read_bytes() == before
+
+
+def test_a_store_whose_creation_was_killed_opens(tmp_path: Path) -> None:
+    for wal in (False, True):
+        killed = tmp_path / f"killed{wal}.db"
+        with closing(sqlite3.connect(killed)) as db:
+            db.execute(RECORDS)
+            if wal:
+                db.execute("PRAGMA journal_mode = WAL")
+        with closing(open_at(killed)) as store:
+            assert store.examine(T0) == []

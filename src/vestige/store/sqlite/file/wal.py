@@ -49,6 +49,8 @@ class Journal:
     monotonic: Callable[[], float]
     _allowed: int = 0
     _insisted: float | None = None
+    _seen: tuple[int, int] | None = None
+    _copied: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         self.database = self.database.resolve()  # as SQLite does: the log is beside the file itself
@@ -69,6 +71,18 @@ class Journal:
             if self.owed:
                 self.pay(db, self._patience())
             self._bound(db)
+
+    def at_rest(self) -> bool:
+        """Whether the log was not written since the previous call, and is not known to be in the file."""
+        before, self._seen = self._seen, self._stamp()
+        return self._seen is not None and self._seen == before != self._copied
+
+    def copy(self, db: sqlite3.Connection) -> None:
+        """Copy the log into the file and leave it in place: nobody waits, and a copy of the file alone is
+        complete. What an earlier snapshot still needs is left for the next call."""
+        stamp = self._stamp()
+        busy, logged, copied = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        self._copied = stamp if not busy and logged == copied else None
 
     def pay(self, db: sqlite3.Connection, patience_seconds: float = PATIENCE_SECONDS[0]) -> None:
         """Truncate the log, and remove the marker. While readers prevent it, the marker stays."""
@@ -102,6 +116,14 @@ class Journal:
         self._allowed = size + STEP_BYTES
         if emptied(db, PATIENCE_SECONDS[size > 2 * BYTES]):
             self._allowed = 0
+
+    def _stamp(self) -> tuple[int, int] | None:
+        """The time and size of the log, which every write of any process changes; None without a log."""
+        try:
+            log = os.stat(f"{self.database}-wal")  # noqa: PTH116 - as above
+        except OSError:
+            return None
+        return (log.st_mtime_ns, log.st_size) if log.st_size else None
 
     def _size(self) -> int:
         try:
