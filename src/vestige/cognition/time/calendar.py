@@ -72,6 +72,22 @@ def season(name: str, starting_in: int) -> Period:
     return months(starting_in, SEASONS[name], count=3)
 
 
+def period_in_words(start: datetime, end: datetime) -> str:
+    """A period for people: `March 2026`, `2023`, `the time before 1 June 2026`."""
+    last = end - timedelta(microseconds=1)
+    if start == EARLIEST:
+        return f"the time before {_day(end)}"
+    if (start, end) == (_first_of(start.year, 1), _first_of(start.year + 1, 1)):
+        return str(start.year)
+    if (start, end) == (_first_of(start.year, start.month), _first_of(start.year, start.month + 1)):
+        return f"{MONTHS[start.month - 1]} {start.year}"
+    return _day(start) if start.date() == last.date() else f"{_day(start)} to {_day(last)}"
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
+
+
 def _first_of(year: int, month: int) -> datetime:
     """The start of a month; months before 1 and after 12 lie in other years."""
     return datetime(year + (month - 1) // 12, (month - 1) % 12 + 1, 1, tzinfo=UTC)

@@ -71,6 +71,12 @@ def assertion(sentence: str) -> Assertion | None:
     return _having(words, verbs[0])
 
 
+def in_past_tense(text: str) -> bool:
+    """Whether a verb of the text is in the past tense."""
+    words = words_of(text)
+    return any(_is_past(words, at) for at in range(len(words)))
+
+
 def _having(words: Sequence[Word], at: int) -> Assertion | None:
     """Possession, or a lasting state: "has a cold", "has lived here", "has been extended"; not "has
     doubled"."""
@@ -163,6 +169,19 @@ def stated_validity(text: str, said_at: datetime) -> StatedValidity | None:
         return None
     words = " … ".join(text[phrase.start : phrase.end].rstrip(".") for phrase in phrases)
     return StatedValidity(valid_from=start, valid_until=end, words=words)
+
+
+def mentioned_validity(text: str, said_at: datetime) -> tuple[datetime | None, datetime | None]:
+    """The start and the end (exclusive) that a text mentions, also of what is over: "We were in Bergen until
+    2020". Open where it mentions none or several. It ranks a memory for a question about that time; it is
+    too uncertain to be its window."""
+    if len(text) > MAX_CHARS or not _HINT.search(text):
+        return None, None
+    try:
+        windows = [_window(phrase, said_at) for phrase in _phrases(text)]
+    except (ValueError, OverflowError):
+        return None, None
+    return windows[0] if len(windows) == 1 else (None, None)
 
 
 def reworded(memory: Memory, content: str) -> Memory:
