@@ -31,14 +31,22 @@ from vestige.core.models import Memory
 class Window:
     """The time asked about, from `start` up to but without `end`, and its characters in the query.
 
-    `after` and `before` leave an end open: it is then LATEST or EARLIEST (time/calendar.py). `basis` says how
-    certain it is: `in July` leaves the year open.
+    `after` and `before` leave an end open: it is then LATEST or EARLIEST (time/calendar.py). `named` is the
+    start of the time that the words name: what was so until July ended in July or just before it. `basis`
+    says how certain it is: `in July` leaves the year open.
     """
 
     start: datetime
     end: datetime
+    named: datetime
     span: tuple[int, int]
     basis: Basis
+
+    def validity(self) -> tuple[float, float]:
+        """The seconds in which something must have been valid; without a start, its last moment counts."""
+        if self.start == EARLIEST:
+            return -inf, self.named.timestamp()
+        return self.start.timestamp(), self.end.timestamp()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +126,10 @@ def _window(text: str, now: datetime) -> Window | None:
         except (ValueError, OverflowError):
             continue
         if period.start < period.end:
-            return Window(start=period.start, end=period.end, span=phrase.span, basis=phrase.basis)
+            named = phrase.one.read(now, now.date()).start if period.start == EARLIEST else period.start
+            return Window(
+                start=period.start, end=period.end, named=named, span=phrase.span, basis=phrase.basis
+            )
     return None
 
 
@@ -335,7 +346,9 @@ def _season(text: str, now: datetime) -> Window | None:
     except (ValueError, OverflowError):
         return None
     begun = next(one for one in seasons if one.start <= now)
-    return Window(start=begun.start, end=begun.end, span=said.span(), basis=Basis.GUESSED_YEAR)
+    return Window(
+        start=begun.start, end=begun.end, named=begun.start, span=said.span(), basis=Basis.GUESSED_YEAR
+    )
 
 
 # -- Memories that were valid at a past time
@@ -389,23 +402,20 @@ def stretch(memory: Memory) -> Stretch:
 
 
 def successor(past: PastAsked, stretches: Mapping[int, Stretch], replacing: Collection[int]) -> int | None:
-    """The first memory that has most of the words after `before`; one that replaced another is preferred."""
+    """The memory that has most of the words after `before`; of several one that replaced another, and the
+    earliest of those: a later one may say whom it followed."""
     wanted = frozenset(query_terms(past.successor))
     shares = {
         at: len(wanted & one.terms) / len(wanted)
         for at, one in stretches.items()
         if wanted and one.told is not None
     }
-    found = max(shares, key=lambda at: (shares[at], at in replacing), default=None)
+    found = max(shares, key=lambda at: (shares[at], at in replacing, -stretches[at].begin), default=None)
     return found if found is not None and shares[found] >= NAMED else None
 
 
 def fits(
-    past: PastAsked,
-    window: tuple[float, float] | None,
-    now: float,
-    stretches: Mapping[int, Stretch],
-    following: int | None,
+    window: tuple[float, float] | None, now: float, stretches: Mapping[int, Stretch], following: int | None
 ) -> dict[int, float]:
     """How well each memory fits the past time asked about, -1 to 1; `following` is what came next."""
     if following is not None:

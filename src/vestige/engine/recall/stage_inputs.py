@@ -86,7 +86,8 @@ def load_stage_inputs(
         activation=_activation(lent, here),
     )
     if asked_time.past is not None:
-        inputs = _as_of_then(call, asked_time.past, inputs, pool, ranking, where)
+        then = asked_time.window.validity() if asked_time.window is not None else window
+        inputs = _as_of_then(call, asked_time.past, then, inputs, pool, ranking, where)
     elif window is None:
         inputs = replace(inputs, newer=_newer(call, pool, ranking))
     beyond = {memory_id: one for memory_id, one in active.items() if memory_id not in here}
@@ -199,10 +200,16 @@ OF_NEXT = 0.4
 
 
 def _as_of_then(
-    call: Call, past: PastAsked, inputs: StageInputs, pool: CandidatePool, ranking: Ranking, where: Filter
+    call: Call,
+    past: PastAsked,
+    window: tuple[float, float] | None,
+    inputs: StageInputs,
+    pool: CandidatePool,
+    ranking: Ranking,
+    where: Filter,
 ) -> StageInputs:
-    """The inputs for a question about the past. In a chain of replacements the memory that was valid then
-    comes first, instead of the one that is valid now."""
+    """The inputs for a question about the past (`window` if it says when). In a chain of replacements the
+    memory that was valid then comes first, instead of the one that is valid now."""
     chains = _chains(inputs.replaced_by)
     best = ranking.best(LOOKED_BACK_AT)
     looked_at = [
@@ -214,7 +221,7 @@ def _as_of_then(
     replacing = frozenset(inputs.replaced_by.tolist())
     following = successor(past, stretches, replacing)
     then = np.zeros(len(pool.ids))
-    for at, fit in fits(past, inputs.window, inputs.now, stretches, following).items():
+    for at, fit in fits(window, inputs.now, stretches, following).items():
         then[at] = fit
     newer, replaced_by = inputs.newer.copy(), inputs.replaced_by.copy()
     if following is not None:
