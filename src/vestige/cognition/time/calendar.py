@@ -31,6 +31,18 @@ class Period:
         """From the earlier of the two to the end of the later."""
         return Period(start=min(self.start, other.start), end=max(self.end, other.end))
 
+    def third(self, at: int) -> "Period":
+        """Its first, middle or last third (0 to 2): whole months of a quarter or a year, else whole days.
+        Less than a week is not divided."""
+        first, last = self.start, self.end
+        count = 12 * (last.year - first.year) + last.month - first.month
+        if count and count % 3 == 0 and first.day == last.day == 1:
+            return months(first.year, first.month, at * count // 3, count // 3)
+        size = timedelta(days=(last - first).days // 3)
+        if (last - first).days < 7:
+            return self
+        return Period(start=first + at * size, end=last if at == 2 else first + (at + 1) * size)
+
 
 def date_words(moment: datetime) -> str:
     """The day of a moment as a question names it: `Monday 8 May 2023`."""

@@ -137,7 +137,7 @@ def day(match: re.Match[str], now: datetime, latest: date) -> Period:
 
 
 def iso_day(match: re.Match[str], now: datetime, latest: date) -> Period:
-    """2026-03-01."""
+    """2026-03-01, 1.3.2026."""
     return calendar.days(date(int(match["year"]), int(match["number"]), int(match["day"])))
 
 
@@ -349,9 +349,11 @@ class _Form:
 
 
 def _form(pattern: str, read: Reader, firm: Callable[[re.Match[str]], bool] = _always) -> _Form:
-    return _Form(pattern=re.compile(rf"(?<![\w.@/-]){pattern}", re.IGNORECASE), read=read, firm=firm)
+    return _Form(pattern=re.compile(rf"{_APART}{pattern}", re.IGNORECASE), read=read, firm=firm)
 
 
+# Not inside a word, a path or a number; `mid-January` is a time.
+_APART = r"(?:(?<![\w.@/-])|(?<=\bmid-)|(?<=\bearly-)|(?<=\blate-))"
 _WHICH = r"(?P<which>last|past|previous|this|current|next|coming)\s+"
 _OF_YEAR = rf"(?:,?\s+(?:of\s+)?{_YEAR})?"
 _FIRST_DAY = r"(?:(?P<first>[0-9]{1,2})(?:st|[nr]d|th)?\s*(?:-|–|to|and)\s*)?"
@@ -389,6 +391,12 @@ _FORMS = (
     _form(
         r"(?P<year>[0-9]{4})(?P<joint>[-/])(?P<number>[0-9]{2})(?P=joint)(?P<day>[0-9]{2})"
         r"(?:T[0-9]{2}:[0-9]{2}[0-9:.]{0,16}Z?)?(?![\w/-]|\.\w)",
+        iso_day,
+        _is_no_version,
+    ),
+    # 31.12.2026
+    _form(
+        r"(?P<day>[0-9]{1,2})\.(?P<number>[0-9]{1,2})\.(?P<year>(?:19|20)[0-9]{2})(?![\w-]|\.\w)",
         iso_day,
         _is_no_version,
     ),
