@@ -132,3 +132,14 @@ def test_what_came_next_is_not_the_answer_to_what_came_before(world: World) -> N
     found = world.find("Who gave Jonah piano lessons before Herr Tanaka?")
 
     assert found[0] == "Jonah has piano lessons with Frau Brandl."
+
+
+def test_a_plan_is_behind_what_is_so_now_until_it_begins(world: World) -> None:
+    now, plan = "The rent of the flat is 1090 EUR.", "From January 2027 the rent of the flat is 1170 EUR."
+    world.remember(now)
+    world.clock.advance(days=1)
+    world.remember(plan)
+
+    assert world.find("What is the rent of the flat?") == [now, plan]
+    world.clock.advance(days=365)
+    assert world.find("What is the rent of the flat?") == [plan, now]

@@ -95,7 +95,7 @@ def load_stage_inputs(
 
 
 def _newer(call: Call, pool: CandidatePool, ranking: Ranking) -> Integers:
-    """The rivals that were stated later, among plain statements."""
+    """The rivals that were stated later, among plain statements. One that begins later is behind: a plan."""
     newer = newer_rivals(pool, ranking.scores)
     older = np.flatnonzero(newer >= 0)
     if not len(older):
@@ -103,9 +103,14 @@ def _newer(call: Call, pool: CandidatePool, ranking: Ranking) -> Integers:
     ids = [pool.ids[at] for at in np.union1d(older, newer[older])]
     records = call.engine.store.get_many(ids, access=call.access)
     plain = {one.memory.id for one in records if is_statement(one.memory.content)}
-    for at in older:
-        if not {pool.ids[at], pool.ids[newer[at]]} <= plain:
+    now = call.engine.now().timestamp()
+    plans = {one.memory.id for one in records if stretch(one.memory).begin > now}
+    for at in older.tolist():
+        later = int(newer[at])
+        if not {pool.ids[at], pool.ids[later]} <= plain:
             newer[at] = -1
+        elif pool.ids[later] in plans and pool.ids[at] not in plans:
+            newer[at], newer[later] = -1, at
     return newer
 
 
