@@ -521,6 +521,7 @@ def test_a_question_about_the_past_says_which_time_it_means(
         "Which tool is used to deploy?",
         "What is left from last week's retro?",
         "Is the server still down?",
+        "Which alerts fire when the disk is still full?",
         "How long until the release?",
         "Until when is the shop open?",
         "What was the latest decision in February?",

@@ -80,7 +80,7 @@ class PastAsked:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeAsked:
     """The time in a query: a window, an anchor, or neither; never both. `latest`: it asks for the newest.
-    `past` is None for a question about now, about what is to come, and about time in general."""
+    A question about now, about what is to come, or about time in general has no `past`."""
 
     window: Window | None = None
     anchor: Anchor | None = None
@@ -288,7 +288,7 @@ _PAST = re.compile(r"\b(?:was|were|did|had)(?:n['’]t)?\b", re.IGNORECASE)
 # `The tool used to deploy` is in use; `we used to deploy` is over.
 _FORMER = re.compile(
     r"\b(?:formerly|former|ex-[a-z]+|previously|back\s+then|in\s+those\s+days|in\s+the\s+old\s+days|"
-    r"in\s+the\s+past(?=\s*(?:[?.!,]|$))|when\b.{1,40}?\bstill|did\b.{1,60}?\buse\s+to|"
+    r"in\s+the\s+past(?=\s*(?:[?.!,]|$))|did\b.{1,60}?\buse\s+to|"
     r"(?:i|we|you|they|he|she|it|there|who|what|which\s+\w+)\s+used\s+to)\b|"
     r"\b(?-i:[A-Z])\w+\s+used\s+to\b",
     re.IGNORECASE,
@@ -297,7 +297,7 @@ _FIRST = re.compile(
     r"\b(?:originally|initially|at\s+first|in\s+the\s+beginning|original|initial)\b", re.IGNORECASE
 )
 _MAYBE_FORMER = re.compile(
-    r"\b(?:previous|earlier|at\s+th(?:e|at)\s+time|before\s+(?:that|then)|before(?=\s*[?.!]?\s*$))",
+    r"\b(?:previous|earlier|when\b.{1,40}?\bstill|at\s+th(?:e|at)\s+time|before\s+(?:that|then)|before(?=\s*[?.!]?\s*$))",
     re.IGNORECASE,
 )
 _BEFORE = re.compile(
@@ -403,7 +403,7 @@ def stretch(memory: Memory) -> Stretch:
 
 def successor(past: PastAsked, stretches: Mapping[int, Stretch], replacing: Collection[int]) -> int | None:
     """The memory that has most of the words after `before`; of several one that replaced another, and the
-    earliest of those: a later one may say whom it followed."""
+    earliest of those: a later one may name the one that it follows."""
     wanted = frozenset(query_terms(past.successor))
     shares = {
         at: len(wanted & one.terms) / len(wanted)

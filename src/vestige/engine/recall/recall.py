@@ -63,7 +63,7 @@ class Recalled:
     - `reinstated` is the context of the best hit, if the query states one or asks for explanations.
     - `overtaken` counts the hits that the stage `competition` moved behind a rival.
     - `unread`: more memories were reworded since `known_at` than a search reads.
-    - `time` is the time that the query asks about; `time.past` is None if validity was given by the caller.
+    - `time` is the time that the query asks about, without `past` if the caller gave the time of validity.
     """
 
     hits: tuple[Hit, ...]
