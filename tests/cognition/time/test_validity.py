@@ -80,7 +80,6 @@ TOLD = [
     ("Bob is on leave for the next two weeks.", None, "2026-03-25"),
     ("For the next 10 days the lift is out of order.", None, "2026-03-21"),
     ("The branch is frozen for the rest of the week.", None, "2026-03-15"),
-    ("The offer holds until 31.12.2026.", None, "2026-12-31"),
     ("Orders go through Lena until the end of November.", None, "2026-11-30"),
     ("Starting in May the office is on Harbour Road.", "2026-05-01", None),
     ("From January 2027 the rent is 1200 EUR.", "2027-01-01", None),

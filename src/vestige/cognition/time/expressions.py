@@ -137,7 +137,7 @@ def day(match: re.Match[str], now: datetime, latest: date) -> Period:
 
 
 def iso_day(match: re.Match[str], now: datetime, latest: date) -> Period:
-    """2026-03-01, 1.3.2026."""
+    """2026-03-01."""
     return calendar.days(date(int(match["year"]), int(match["number"]), int(match["day"])))
 
 
@@ -391,12 +391,6 @@ _FORMS = (
     _form(
         r"(?P<year>[0-9]{4})(?P<joint>[-/])(?P<number>[0-9]{2})(?P=joint)(?P<day>[0-9]{2})"
         r"(?:T[0-9]{2}:[0-9]{2}[0-9:.]{0,16}Z?)?(?![\w/-]|\.\w)",
-        iso_day,
-        _is_no_version,
-    ),
-    # 31.12.2026
-    _form(
-        r"(?P<day>[0-9]{1,2})\.(?P<number>[0-9]{1,2})\.(?P<year>(?:19|20)[0-9]{2})(?![\w-]|\.\w)",
         iso_day,
         _is_no_version,
     ),

@@ -58,7 +58,7 @@ class Anchor:
     span: tuple[int, int]
 
 
-class Past(enum.StrEnum):
+class PastKind(enum.StrEnum):
     """A past time that a query asks about: that of its window, the time before something (whose words it
     names), the beginning, or any time that is over."""
 
@@ -72,7 +72,7 @@ class Past(enum.StrEnum):
 class PastAsked:
     """The past time that a query asks about, the words that say so, and for `BEFORE` what came next."""
 
-    kind: Past
+    kind: PastKind
     words: str
     successor: str = ""
 
@@ -316,15 +316,15 @@ def _past(text: str, window: Window | None, now: datetime) -> PastAsked | None:
         certain = window.basis is not Basis.GUESSED_YEAR and not _PRESENT.search(text)
         if window.end > now or not (told or certain):
             return None
-        return PastAsked(kind=Past.THEN, words=text[slice(*window.span)])
+        return PastAsked(kind=PastKind.THEN, words=text[slice(*window.span)])
     before = _BEFORE.search(text)
     if before is not None and _in_past_tense(f"{text[: before.start()]} {text[before.end() :]}"):
         what = before["what"].strip()
-        return PastAsked(kind=Past.BEFORE, words=before[0].strip(), successor=what)
+        return PastAsked(kind=PastKind.BEFORE, words=before[0].strip(), successor=what)
     for kind, said, certain in (
-        (Past.EARLIER, _FORMER.search(text), True),
-        (Past.FIRST, _FIRST.search(text), False),
-        (Past.EARLIER, _MAYBE_FORMER.search(text), False),
+        (PastKind.EARLIER, _FORMER.search(text), True),
+        (PastKind.FIRST, _FIRST.search(text), False),
+        (PastKind.EARLIER, _MAYBE_FORMER.search(text), False),
     ):
         if said is not None and (certain or _in_past_tense(text)):
             return PastAsked(kind=kind, words=said[0])
@@ -428,5 +428,5 @@ def fits(
 
 def last_valid(past: PastAsked, chain: Mapping[int, Stretch], then: Floats) -> int:
     """Of a chain of replacements the memory that fits best: the last of several, or the first as asked."""
-    sign = -1 if past.kind is Past.FIRST else 1
+    sign = -1 if past.kind is PastKind.FIRST else 1
     return max(chain, key=lambda at: (then[at], sign * chain[at].end, -at))

@@ -8,7 +8,7 @@ from vestige.cognition.graph.spread import Activation
 from vestige.cognition.text.analyser import searchable
 from vestige.cognition.time.calendar import EARLIEST, LATEST, period_in_words
 from vestige.cognition.time.expressions import Basis
-from vestige.cognition.time.query_window import Past, PastAsked, Window
+from vestige.cognition.time.query_window import PastAsked, PastKind, Window
 from vestige.core.events import preview
 from vestige.engine.recall.hits import Hit
 from vestige.engine.recall.recall import Recalled, RecallQuery
@@ -212,13 +212,13 @@ def _notes(query: RecallQuery, recalled: Recalled, among: str, wider: str | None
 def _past_in_words(past: PastAsked, window: Window | None) -> str:
     """How a past time in the query was read."""
     match past.kind:
-        case Past.THEN:
+        case PastKind.THEN:
             then = f"as of {period_in_words(window.start, window.end)}" if window else "as of then"
-        case Past.BEFORE:
+        case PastKind.BEFORE:
             then = f"as of the time before {past.successor}"
-        case Past.FIRST:
+        case PastKind.FIRST:
             then = "as of the beginning"
-        case Past.EARLIER:
+        case PastKind.EARLIER:
             then = "about an earlier time"
     return f'Read {then}, from the question ("{past.words}"): memories that have ended since are included.'
 
