@@ -535,15 +535,16 @@ class Operations(Part):
                ) -> values.Found:
         """Find memories by meaning and by words, best first.
 
-        Searches what is true now, unless `as_of` or `include_expired` is given, and only the current scope
-        (`scope` in the answer): pass scope "/" to search everything. Write a question or key words; quote
-        text that must occur literally. `confidence` is the certainty of the answer; if nothing is good
-        enough, `abstained` is true and there are no results. `missing` lists what you asked about (names,
-        versions, days, ids, quoted text) that no memory mentions: the results are then about something else.
-        With `context_…` arguments, memories from a similar context rank a little higher; then, and with
-        `explain`, `contextReinstatement` describes the context of the best result. `competitionSuppressed`
-        counts results ranked behind a current rival. Results are strengthened a little, at most once a day;
-        `record: false` leaves no trace. If you have an id, use `memory` with action `get`.
+        Searches what is true now, unless `as_of` or `include_expired` is given or the query asks about a past
+        time ("who was the CTO in March"; `note` says how it was read), and only the current scope (`scope` in
+        the answer): pass scope "/" to search everything. Write a question or key words; quote text that must
+        occur literally. `confidence` is the certainty of the answer; if nothing is good enough, `abstained`
+        is true and there are no results. `missing` lists what you asked about (names, versions, days, ids,
+        quoted text) that no memory mentions: the results are then about something else. With `context_…`
+        arguments, memories from a similar context rank a little higher; then, and with `explain`,
+        `contextReinstatement` describes the context of the best result. `competitionSuppressed` counts
+        results ranked behind a current rival. Results are strengthened a little, at most once a day; `record:
+        false` leaves no trace. If you have an id, use `memory` with action `get`.
 
         `scope`: Only this scope and scopes below it; / is everything. Default: the current scope. `tags`:
         Only memories with any of these tags. `tags_all`: Only memories with all of these tags.

@@ -16,6 +16,7 @@ Moment = str | datetime
 class MemoryView(TypedDict):
     """A memory; fields that the detail level leaves out are absent.
 
+    `ended` is true if it is no longer valid: `valid_until` is over, because of its own end or a replacement.
     If `content_length` is present, `content` is an excerpt of a text with that many characters: `memory` with
     the action `get` returns all of it."""
     id: str; content: NotRequired[str]; contentLength: NotRequired[int]; nodeType: str; tags: list[str]
@@ -23,14 +24,15 @@ class MemoryView(TypedDict):
     author: NotRequired[str]; agentId: NotRequired[str]; sessionId: NotRequired[str]
     thread: NotRequired[str]; position: NotRequired[int]; occurredAt: NotRequired[str]
     createdAt: NotRequired[str]; updatedAt: NotRequired[str]; validFrom: NotRequired[str]
-    validUntil: NotRequired[str]; supersededBy: NotRequired[str]; pinned: NotRequired[bool]
-    suppressionCount: NotRequired[int]; suppressedAt: NotRequired[str]; archivedAt: NotRequired[str]
-    revision: NotRequired[int]; phrasings: NotRequired[list[str]]; domains: NotRequired[list[str]]
-    metadata: NotRequired[dict[str, Any]]; retrievalStrength: NotRequired[float]
-    storageStrength: NotRequired[float]; accessibility: NotRequired[float]; stability: NotRequired[float]
-    difficulty: NotRequired[float]; learningState: NotRequired[str]; reps: NotRequired[int]
-    lapses: NotRequired[int]; lastAccessed: NotRequired[str]; nextReview: NotRequired[str]
-    timesRetrieved: NotRequired[int]; timesUseful: NotRequired[int]; hasEmbedding: NotRequired[bool]
+    validUntil: NotRequired[str]; supersededBy: NotRequired[str]; ended: NotRequired[bool]
+    pinned: NotRequired[bool]; suppressionCount: NotRequired[int]; suppressedAt: NotRequired[str]
+    archivedAt: NotRequired[str]; revision: NotRequired[int]; phrasings: NotRequired[list[str]]
+    domains: NotRequired[list[str]]; metadata: NotRequired[dict[str, Any]]
+    retrievalStrength: NotRequired[float]; storageStrength: NotRequired[float]
+    accessibility: NotRequired[float]; stability: NotRequired[float]; difficulty: NotRequired[float]
+    learningState: NotRequired[str]; reps: NotRequired[int]; lapses: NotRequired[int]
+    lastAccessed: NotRequired[str]; nextReview: NotRequired[str]; timesRetrieved: NotRequired[int]
+    timesUseful: NotRequired[int]; hasEmbedding: NotRequired[bool]
 
 class Applied(TypedDict):
     """The merged memory and the ids of its parts, which have ended."""
@@ -69,13 +71,16 @@ class BackedUp(TypedDict):
     path: str; sizeBytes: int; timestamp: str; removed: list[str]; leftOut: list[str]
 
 class IngestedView(TypedDict):
-    """The gate's decision about one text."""
+    """The gate's decision about one text.
+
+    `validity_words` are the words of the text that state its validity. `begins_at` is a time to come at which
+    it begins, by these words: it ends nothing that is valid now, and is found before that time too."""
     index: NotRequired[int]; status: str; decision: str; nodeId: str; scope: str; message: str; reason: str
     hasEmbedding: bool; similarity: NotRequired[float]; predictionError: NotRequired[float]
     importanceScore: NotRequired[float]; conflict: NotRequired[str]; conflictDetail: NotRequired[str]
     rivalId: NotRequired[str]; rivalPreview: NotRequired[str]; supersededId: NotRequired[str]
     relatedIds: NotRequired[list[str]]; validFrom: NotRequired[str]; validUntil: NotRequired[str]
-    validityWords: NotRequired[str]
+    validityWords: NotRequired[str]; beginsAt: NotRequired[str]
 
 @final
 class BatchIngested(TypedDict):

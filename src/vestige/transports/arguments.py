@@ -19,6 +19,8 @@ from vestige.operations.registry.registry import Operation
 Kind = Literal["text", "integer", "number", "time", "boolean", "choice", "list", "json"]
 
 STDIN = "-"
+NULL = "null"
+"""No time, as in `--valid-from null`; leaving the option out may mean something else."""
 _NAME = re.compile(r"`(\w+)`")
 _ACTION = re.compile(r"`(\w+)`\s+(?:with|and)\s+(?:the\s+)?action\s+`(\w+)`")
 _FAMILY = re.compile(r"`(\w+)_…`")
@@ -175,6 +177,8 @@ class ArgumentReader:
             return [part.strip() for word in given for part in word.split(",") if part.strip()]
         if argument.kind == "json":
             return self._json(argument, given)
+        if argument.kind == "time" and given == NULL:
+            return None
         if argument.positional and given == STDIN:
             # Like `$(…)` in a shell: the final newline is not part of the text.
             return _decoded(self._stdin(argument), argument.name).rstrip("\r\n")
@@ -265,5 +269,5 @@ def _option_words(argument: Argument, value: Any) -> Iterator[str]:
             yield argument.flag.replace("--", "--no-", 1)
         return
     for one in value if argument.kind == "list" else [value]:
-        text = orjson.dumps(one).decode("utf-8") if argument.kind == "json" else str(one)
+        text = orjson.dumps(one).decode("utf-8") if argument.kind == "json" or one is None else str(one)
         yield from ([f"{argument.flag}={text}"] if text.startswith("-") else [argument.flag, text])

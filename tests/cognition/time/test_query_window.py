@@ -459,3 +459,83 @@ def test_since_a_time_that_has_begun_contains_now(text: str, now: datetime) -> N
 def test_a_long_query_of_one_thing_is_read(unit: str) -> None:
     asked = time_asked((unit * 10_000)[:10_000], NOW)
     assert asked.window is None or asked.window.start < asked.window.end
+
+
+# -- the past ------------------------------------------------------------------------------------
+
+
+@each(
+    ("text", "kind", "words", "successor"),
+    [
+        ("Who was the CTO in February?", "then", "February", ""),
+        ("which version did the orders database have in 2023", "then", "2023", ""),
+        ("What was last year's budget?", "then", "last year", ""),
+        ("Where was the office until last summer?", "then", "until last summer", ""),
+        ("Who maintained billing two years ago?", "then", "two years ago", ""),
+        ("release notes of last week", "then", "last week", ""),
+        ("When were we allowed to release back in winter?", "then", "in winter", ""),
+        ("Who was the CTO before Omar?", "before", "before Omar", "Omar"),
+        ("Before Omar, who was the CTO?", "before", "Before Omar", "Omar"),
+        ("Who taught Jonah prior to Mr. Tanaka?", "before", "prior to Mr. Tanaka", "Mr. Tanaka"),
+        ("Where did CI run before we moved it?", "before", "before we moved it", "we moved it"),
+        ("Where did the band originally practise?", "first", "originally", ""),
+        ("What was the original limit?", "first", "original", ""),
+        ("How did we deploy back then?", "earlier", "back then", ""),
+        ("Where did Ada use to live?", "earlier", "did Ada use to", ""),
+        ("Which team used to own billing?", "earlier", "Which team used to", ""),
+        ("What was our office formerly called?", "earlier", "formerly", ""),
+        ("Who is the former CTO?", "earlier", "former", ""),
+        ("Who led QA when we still used Jenkins?", "earlier", "when we still", ""),
+        ("What was the rule before that?", "earlier", "before that", ""),
+        ("Where were we before?", "earlier", "before", ""),
+    ],
+)
+def test_a_question_about_the_past_says_which_time_it_means(
+    text: str, kind: str, words: str, successor: str
+) -> None:
+    past = time_asked(text, NOW).past
+    assert past is not None
+    assert (past.kind, past.words, past.successor) == (kind, words, successor)
+
+
+@each(
+    "text",
+    [
+        "Who is the CTO?",
+        "Who was the CTO?",
+        "What must I do before a deploy?",
+        "What do we check before we release?",
+        "checklist before release",
+        "Which ports are allowed before login?",
+        "Who is on vacation in February?",
+        "tea in July",
+        "What is planned for next year?",
+        "What did we decide this week?",
+        "What has changed since March 2025?",
+        "How do we configure beans in Spring?",
+        "What grows in spring?",
+        "Where is the original contract?",
+        "What is the original file called?",
+        "previous meeting notes",
+        "tool used to deploy",
+        "Which tool is used to deploy?",
+        "What is left from last week's retro?",
+        "Is the server still down?",
+        "Which alerts fire when the disk is still full?",
+        "How long until the release?",
+        "Until when is the shop open?",
+        "What was the latest decision in February?",
+        "in the past week",
+    ],
+)
+def test_any_other_question_is_not_about_the_past(text: str) -> None:
+    assert time_asked(text, NOW).past is None
+
+
+@LAW
+@given(text=texts, now=moments)
+def test_a_past_time_is_over_and_is_in_the_words_of_the_query(text: str, now: datetime) -> None:
+    asked = time_asked(text, now)
+    if asked.past is not None:
+        assert asked.past.words in text
+        assert asked.window is None or asked.window.end <= now

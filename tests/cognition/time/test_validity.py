@@ -70,6 +70,20 @@ TOLD = [
     ("Since the summer of 2023 Ada leads the data team.", "2023-06-01", None),
     ("Bob is acting manager from April 1 through June 30, 2026.", "2026-04-01", "2026-06-30"),
     ("Meetings are remote until the end of this month.", None, "2026-03-31"),
+    ("The sauna is closed until mid January.", None, "2027-01-20"),
+    ("The sauna is closed until mid-January.", None, "2027-01-20"),
+    ("The pool is closed until the beginning of June.", None, "2026-06-10"),
+    ("We use the trial licence until mid 2027.", None, "2027-08-31"),
+    ("The API requires a token since mid February.", "2026-02-10", None),
+    ("The road is closed from mid March to early May.", "2026-03-11", "2026-05-10"),
+    ("Discounts apply until the end of Q3.", None, "2026-09-30"),
+    ("Bob is on leave for the next two weeks.", None, "2026-03-25"),
+    ("For the next 10 days the lift is out of order.", None, "2026-03-21"),
+    ("The branch is frozen for the rest of the week.", None, "2026-03-15"),
+    ("Orders go through Lena until the end of November.", None, "2026-11-30"),
+    ("Starting in May the office is on Harbour Road.", "2026-05-01", None),
+    ("From January 2027 the rent is 1200 EUR.", "2027-01-01", None),
+    ("Tickets cost 20 EUR from May 2027.", "2027-05-01", None),
 ]
 
 # What happened.
@@ -158,6 +172,14 @@ OTHERWISE = [
     "The fair is from 5-9 May 2026.",
     "MCP version 2025-11-25 is supported.",
     "The data is from 2019 to 2021.",
+    "The roof is fine until it rains.",
+    "Ada is from Oslo.",
+    "The app runs on Windows until version 2023.",
+    "The lift is closed until further notice.",
+    "Logs are kept until deleted.",
+    "The door is open until the last person leaves.",
+    "The lift is out of order for two weeks.",
+    "The wine is from May 2024.",
 ]
 # More than one thing is said; only one of them ends.
 SEVERAL = [

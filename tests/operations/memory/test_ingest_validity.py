@@ -46,17 +46,51 @@ def test_what_says_since_when_it_is_true_was_not_true_before(world: World) -> No
         "Ada worked at IBM from 2019 to 2021.",
         "Ada works at IBM from 2019 to 2021.",
         "Ada was at IBM until 2020.",
-        "Starting Monday, Ada works at IBM.",
-        "From 5 May on, Ada is at IBM.",
     ],
 )
-def test_history_and_plans_are_found_now_and_later(world: World, content: str) -> None:
+def test_history_is_found_now_and_later(world: World, content: str) -> None:
     told = world.call("smart_ingest", content=content)
 
     assert "validityWords" not in told
     assert world.find("When is Ada at IBM?") == [content]
     world.clock.advance(days=400)
     assert world.find("When is Ada at IBM?") == [content]
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "begins"),
+    [
+        ("Starting Monday, Ada works at IBM.", "Starting Monday", "2026-03-02"),
+        ("From 5 May on, Ada is at IBM.", "From 5 May on", "2026-05-05"),
+        ("From January 2027 Ada works at IBM.", "From January 2027", "2027-01-01"),
+        ("Ada works at IBM from January 2027.", "from January 2027", "2027-01-01"),
+    ],
+)
+def test_a_plan_is_found_now_and_later_and_the_answer_says_when_it_begins(
+    world: World, content: str, words: str, begins: str
+) -> None:
+    told = world.call("smart_ingest", content=content)
+
+    assert (*window(told), told["validityWords"], told["beginsAt"][:10]) == (None, None, words, begins)
+    assert f"Begins {begins} 00:00 (“{words}”)" in render_ingested(SmartIngested.model_validate(told))
+    assert world.find("When is Ada at IBM?") == [content]
+    world.clock.advance(days=400)
+    assert world.find("When is Ada at IBM?") == [content]
+
+
+@pytest.mark.parametrize(
+    ("content", "last"),
+    [
+        ("The sauna is closed until mid January.", "2027-01-21"),
+        ("The lift is out of order for the next two weeks.", "2026-03-16"),
+        ("The road is closed from mid March to early May.", "2026-05-11"),
+        ("Orders go through Lena until the end of Q3.", "2026-10-01"),
+    ],
+)
+def test_a_part_of_a_month_and_a_time_from_now_on_are_ends(world: World, content: str, last: str) -> None:
+    told = world.call("smart_ingest", content=content)
+
+    assert window(told) == (None, last)
 
 
 def test_of_what_is_to_come_only_the_end_is_kept(world: World) -> None:

@@ -1,6 +1,7 @@
 """How words become arguments: standard input, files, lists, switches, and being asked."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -135,6 +136,30 @@ def test_standard_input_that_is_not_utf8_is_refused_and_nothing_is_stored(data_d
 def test_standard_input_is_given_to_one_argument_only(data_dir: str) -> None:
     refused = invoke(["ingest", "-", "--metadata", "-", "--data-dir", data_dir], stdin="{}")
     assert "both read from standard input" in error(refused)["message"]
+
+
+def test_null_takes_a_time_away(data_dir: str) -> None:
+    window = ["--valid-from", "2026-01-01", "--valid-until", "2030-12-31"]
+    stored = invoke(["ingest", "The lease runs.", *window, "--data-dir", data_dir])
+    memory_id = json.loads(stored.stdout)["nodeId"]
+
+    opened = invoke(["memory", "set-validity", memory_id, "--valid-from", "null", "--data-dir", data_dir])
+
+    assert opened.exit_code == 0
+    [held] = contents(data_dir)
+    assert "validFrom" not in held
+    assert held["validUntil"].startswith("2031-01-01")
+
+
+def test_a_list_says_that_a_memory_has_ended_only_when_it_has(data_dir: str) -> None:
+    for text, end in (("The lease runs.", "9999-01-01"), ("The sale is on.", "2001-01-01")):
+        invoke(["ingest", text, "--valid-until", end, "--data-dir", data_dir])
+
+    shown = invoke(["memory", "list", "--table", "--data-dir", data_dir]).stdout.splitlines()
+
+    facts = {text: facts for text, facts in pairwise(shown) if text.startswith("The ")}
+    assert "ended" not in facts["The lease runs."]
+    assert "ended 2001-01-0" in facts["The sale is on."]
 
 
 def test_lists_take_commas_and_repeats(data_dir: str) -> None:

@@ -23,6 +23,7 @@ from vestige.core.candidates import CandidatePool, Floats, Integers, Traits
 from vestige.core.models import Memory, Record
 
 IN_TIME = 0.1  # The gain of a memory that happened in the time asked for.
+VALID_THEN = 0.2  # The gain of a memory that was valid at the past time asked for; its loss if it was not.
 LATEST = 0.1
 LATEST_HALF_LIFE_DAYS = 30.0
 """The gain of the newest memory if the query asks for the latest, and its half-life in days. Nowhere else
@@ -44,10 +45,11 @@ SECONDS_PER_DAY = 86_400.0
 class StageInputs:
     """The inputs of the stages beside the pool: per candidate, or for the query as a whole.
 
-    `window` is the time asked for (seconds since 1970), `latest` whether the newest is wanted. `context` is
-    how well the caller's context fits a candidate's (0 to 1), `replaced_by` the index of the candidate that
-    superseded it and `newer` that of a later rival (-1 for none), `activation` what it receives through links
-    (0 to 1).
+    `window` is the time asked for (seconds since 1970), `latest` whether the newest is wanted, `then`
+    how well the validity of a candidate fits a past time (-1 to 1; None for a question about now). `context`
+    is how well the caller's context fits a candidate's (0 to 1), `replaced_by` the index of the candidate
+    that superseded it and `newer` that of a later rival (-1 for none; for a question about the past, of the
+    rival that was valid then), `activation` what it receives through links (0 to 1).
     """
 
     now: float
@@ -58,6 +60,7 @@ class StageInputs:
     replaced_by: Integers
     newer: Integers
     activation: Floats
+    then: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +92,7 @@ Stage = Callable[[Ranking, StageInputs], Ranking]
 
 
 def temporal(ranking: Ranking, given: StageInputs) -> Ranking:
-    """Favours memories from the time asked for, or the latest, if the query asks for that."""
+    """Favours memories from the time asked for, those valid then, or the latest, as the query asks."""
     happened = np.where(np.isnan(given.traits.happened), given.traits.created, given.traits.happened)
     gain = np.zeros(len(ranking.ids))
     if given.window is not None:
@@ -98,6 +101,8 @@ def temporal(ranking: Ranking, given: StageInputs) -> Ranking:
     if given.latest and len(happened):
         older_days = (happened.max() - happened) / SECONDS_PER_DAY
         gain += LATEST * np.exp2(-older_days / LATEST_HALF_LIFE_DAYS)
+    if given.then is not None:
+        gain += VALID_THEN * given.then
     return ranking.scored("temporal", ranking.scores * (1 + gain))
 
 

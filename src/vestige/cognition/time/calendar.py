@@ -31,6 +31,18 @@ class Period:
         """From the earlier of the two to the end of the later."""
         return Period(start=min(self.start, other.start), end=max(self.end, other.end))
 
+    def third(self, at: int) -> "Period":
+        """Its first, middle or last third (0 to 2): whole months of a quarter or a year, else whole days.
+        Less than a week is not divided."""
+        first, last = self.start, self.end
+        count = 12 * (last.year - first.year) + last.month - first.month
+        if count and count % 3 == 0 and first.day == last.day == 1:
+            return months(first.year, first.month, at * count // 3, count // 3)
+        size = timedelta(days=(last - first).days // 3)
+        if (last - first).days < 7:
+            return self
+        return Period(start=first + at * size, end=last if at == 2 else first + (at + 1) * size)
+
 
 def date_words(moment: datetime) -> str:
     """The day of a moment as a question names it: `Monday 8 May 2023`."""
@@ -70,6 +82,22 @@ def year(number: int) -> Period:
 def season(name: str, starting_in: int) -> Period:
     """A season by the year it starts in: the winter of 2025 ends in 2026."""
     return months(starting_in, SEASONS[name], count=3)
+
+
+def period_in_words(start: datetime, end: datetime) -> str:
+    """A period for people: `March 2026`, `2023`, `the time before 1 June 2026`."""
+    last = end - timedelta(microseconds=1)
+    if start == EARLIEST:
+        return f"the time before {_day(end)}"
+    if (start, end) == (_first_of(start.year, 1), _first_of(start.year + 1, 1)):
+        return str(start.year)
+    if (start, end) == (_first_of(start.year, start.month), _first_of(start.year, start.month + 1)):
+        return f"{MONTHS[start.month - 1]} {start.year}"
+    return _day(start) if start.date() == last.date() else f"{_day(start)} to {_day(last)}"
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
 
 
 def _first_of(year: int, month: int) -> datetime:

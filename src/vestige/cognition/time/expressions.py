@@ -349,9 +349,11 @@ class _Form:
 
 
 def _form(pattern: str, read: Reader, firm: Callable[[re.Match[str]], bool] = _always) -> _Form:
-    return _Form(pattern=re.compile(rf"(?<![\w.@/-]){pattern}", re.IGNORECASE), read=read, firm=firm)
+    return _Form(pattern=re.compile(rf"{_APART}{pattern}", re.IGNORECASE), read=read, firm=firm)
 
 
+# Not inside a word, a path or a number; `mid-January` is a time.
+_APART = r"(?:(?<![\w.@/-])|(?<=\bmid-)|(?<=\bearly-)|(?<=\blate-))"
 _WHICH = r"(?P<which>last|past|previous|this|current|next|coming)\s+"
 _OF_YEAR = rf"(?:,?\s+(?:of\s+)?{_YEAR})?"
 _FIRST_DAY = r"(?:(?P<first>[0-9]{1,2})(?:st|[nr]d|th)?\s*(?:-|–|to|and)\s*)?"

@@ -4,32 +4,49 @@ English. Ambiguous words (`may`, `next to`, `the last of us`, `in 10 minutes`) a
 costs little, because memories are found by their date words too, while a wrong one hides the answer. Without
 a year the latest such time that has begun is meant. The user's zone is not known, so parts of a day are the
 whole day.
+
+A question about a time that is over ("Who was the CTO in March?", "before Omar", "originally") asks for what
+was valid then; `TimeAsked.past` says which time it means.
 """
 
+import enum
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
+from math import inf
 from typing import Literal
 
+from vestige.cognition.text.analyser import query_terms, terms
 from vestige.cognition.time import calendar
-from vestige.cognition.time.calendar import EARLIEST, LATEST, Period
+from vestige.cognition.time.calendar import EARLIEST, LATEST, SEASONS, Period
 from vestige.cognition.time.expressions import COUNT, Basis, Expression, counted, expressions, moved
+from vestige.cognition.time.validity import in_past_tense, mentioned_validity
+from vestige.core.candidates import Floats
+from vestige.core.models import Memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
     """The time asked about, from `start` up to but without `end`, and its characters in the query.
 
-    `after` and `before` leave an end open: it is then LATEST or EARLIEST (time/calendar.py). `basis` says how
-    certain it is: `in July` leaves the year open.
+    `after` and `before` leave an end open: it is then LATEST or EARLIEST (time/calendar.py). `named` is the
+    start of the time that the words name: what was so until July ended in July or just before it. `basis`
+    says how certain it is: `in July` leaves the year open.
     """
 
     start: datetime
     end: datetime
+    named: datetime
     span: tuple[int, int]
     basis: Basis
+
+    def validity(self) -> tuple[float, float]:
+        """The seconds in which something must have been valid; without a start, its last moment counts."""
+        if self.start == EARLIEST:
+            return -inf, self.named.timestamp()
+        return self.start.timestamp(), self.end.timestamp()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +58,37 @@ class Anchor:
     span: tuple[int, int]
 
 
+class PastKind(enum.StrEnum):
+    """A past time that a query asks about: that of its window, the time before something (whose words it
+    names), the beginning, or any time that is over."""
+
+    THEN = "then"
+    BEFORE = "before"
+    FIRST = "first"
+    EARLIER = "earlier"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastAsked:
+    """The past time that a query asks about, the words that say so, and for `BEFORE` what came next."""
+
+    kind: PastKind
+    words: str
+    successor: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeAsked:
-    """The time in a query: a window, an anchor, or neither; never both. `latest`: it asks for the newest."""
+    """The time in a query: a window, an anchor, or neither; never both. `latest`: it asks for the newest.
+    A question about now, about what is to come, or about time in general has no `past`."""
 
     window: Window | None = None
     anchor: Anchor | None = None
     latest: bool = False
+    past: PastAsked | None = None
+
+
+NO_TIME = TimeAsked()
 
 
 _LATEST = re.compile(
@@ -58,10 +99,9 @@ _LATEST = re.compile(
 
 def time_asked(text: str, now: datetime) -> TimeAsked:
     """The time that a query asks about; `now` is in UTC."""
-    window = _window(text, now)
-    return TimeAsked(
-        window=window, anchor=None if window else _anchor(text), latest=bool(_LATEST.search(text))
-    )
+    window, latest = _window(text, now) or _season(text, now), bool(_LATEST.search(text))
+    past = None if latest else _past(text, window, now)
+    return TimeAsked(window=window, anchor=None if window else _anchor(text), latest=latest, past=past)
 
 
 # -- Windows of time in a query
@@ -86,7 +126,10 @@ def _window(text: str, now: datetime) -> Window | None:
         except (ValueError, OverflowError):
             continue
         if period.start < period.end:
-            return Window(start=period.start, end=period.end, span=phrase.span, basis=phrase.basis)
+            named = phrase.one.read(now, now.date()).start if period.start == EARLIEST else period.start
+            return Window(
+                start=period.start, end=period.end, named=named, span=phrase.span, basis=phrase.basis
+            )
     return None
 
 
@@ -232,3 +275,158 @@ def _is_event(words: Sequence[re.Match[str]]) -> bool:
     if len(said) < 2 or _NO_EVENTS.intersection(said[:2]):
         return False
     return said[0] in _DETERMINERS or any(word.endswith(_POSSESSIVE) for word in said)
+
+
+# -- The past: what was valid then
+
+_PRESENT = re.compile(
+    r"\b(?:is|are|am|do|does|will|shall|should|must|can|may|has|have)(?:n['’]t)?\b|"
+    r"\b(?:who|what|where|when|how|which|it|that)['’]s\b|['’](?:re|ll|ve)\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(r"\b(?:was|were|did|had)(?:n['’]t)?\b", re.IGNORECASE)
+# `The tool used to deploy` is in use; `we used to deploy` is over.
+_FORMER = re.compile(
+    r"\b(?:formerly|former|ex-[a-z]+|previously|back\s+then|in\s+those\s+days|in\s+the\s+old\s+days|"
+    r"in\s+the\s+past(?=\s*(?:[?.!,]|$))|did\b.{1,60}?\buse\s+to|"
+    r"(?:i|we|you|they|he|she|it|there|who|what|which\s+\w+)\s+used\s+to)\b|"
+    r"\b(?-i:[A-Z])\w+\s+used\s+to\b",
+    re.IGNORECASE,
+)
+_FIRST = re.compile(
+    r"\b(?:originally|initially|at\s+first|in\s+the\s+beginning|original|initial)\b", re.IGNORECASE
+)
+_MAYBE_FORMER = re.compile(
+    r"\b(?:previous|earlier|when\b.{1,40}?\bstill|at\s+th(?:e|at)\s+time|before\s+(?:that|then)|before(?=\s*[?.!]?\s*$))",
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(
+    r"\b(?:before|prior\s+to|until|till)\s+(?!(?:wh\w+|how|that|then|now|recently)\b)(?P<what>[^?!,;:()]+)",
+    re.IGNORECASE,
+)
+_IN_SEASON = re.compile(rf"\b(?i:in|during)\s+(?:the\s+)?(?P<season>{'|'.join(SEASONS)})\b")
+
+
+def _past(text: str, window: Window | None, now: datetime) -> PastAsked | None:
+    """The past time that a query asks about. The tense decides where the words leave it open: "What must be
+    done before a release?" asks about now."""
+    if window is not None:
+        # A month without a year may as well be the next one: "who is away in March", "tea in July".
+        told = _in_past_tense(text)
+        certain = window.basis is not Basis.GUESSED_YEAR and not _PRESENT.search(text)
+        if window.end > now or not (told or certain):
+            return None
+        return PastAsked(kind=PastKind.THEN, words=text[slice(*window.span)])
+    before = _BEFORE.search(text)
+    if before is not None and _in_past_tense(f"{text[: before.start()]} {text[before.end() :]}"):
+        what = before["what"].strip()
+        return PastAsked(kind=PastKind.BEFORE, words=before[0].strip(), successor=what)
+    for kind, said, certain in (
+        (PastKind.EARLIER, _FORMER.search(text), True),
+        (PastKind.FIRST, _FIRST.search(text), False),
+        (PastKind.EARLIER, _MAYBE_FORMER.search(text), False),
+    ):
+        if said is not None and (certain or _in_past_tense(text)):
+            return PastAsked(kind=kind, words=said[0])
+    return None
+
+
+def _in_past_tense(text: str) -> bool:
+    """Whether a question is in the past tense. "What is the file called?" is not."""
+    return bool(_PAST.search(text)) or (not _PRESENT.search(text) and in_past_tense(text))
+
+
+def _season(text: str, now: datetime) -> Window | None:
+    """The latest season that has begun, for a question about the past: "where were we in spring"."""
+    said = _IN_SEASON.search(text)
+    if said is None or not _in_past_tense(text):
+        return None
+    try:
+        seasons = [calendar.season(said["season"], now.year - years) for years in (0, 1)]
+    except (ValueError, OverflowError):
+        return None
+    begun = next(one for one in seasons if one.start <= now)
+    return Window(
+        start=begun.start, end=begun.end, named=begun.start, span=said.span(), basis=Basis.GUESSED_YEAR
+    )
+
+
+# -- Memories that were valid at a past time
+
+KNOWN_THEN = 0.5  # How well a memory that is valid now as well fits a time after it was stored.
+NAMED = 0.5  # The share of the words after `before` that a memory must contain to be what came next.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """When a memory was valid, in seconds; infinite where that is open.
+
+    `stated`: it is only said in its text. `told` is when it happened or was stored (None for a turn of a
+    thread), `lasts` whether it is a state rather than an event.
+    """
+
+    terms: frozenset[str]
+    begin: float
+    end: float
+    stated: bool
+    told: float | None
+    lasts: bool
+
+    def fit(self, begin: float, end: float, now: float) -> float:
+        """How well it fits the time asked about, -1 to 1. If that has no start, its last moment counts."""
+        if self.begin >= end or self.end <= begin:
+            return -KNOWN_THEN if self.stated else -1.0
+        if begin == -inf and self.end < end:
+            return 0.0
+        if self.end <= now:
+            return 1.0
+        known = self.begin > -inf or (self.lasts and self.told is not None and self.told < end)
+        return KNOWN_THEN if known else 0.0
+
+
+def stretch(memory: Memory) -> Stretch:
+    """When a memory was valid: in its window, or as its text says."""
+    begin, end = memory.valid_from, memory.valid_until
+    told = memory.occurred_at or memory.created_at
+    stated = memory.thread is None and begin is None and end is None
+    if stated:
+        begin, end = mentioned_validity(memory.content, told)
+    return Stretch(
+        terms=frozenset(terms(memory.content)),
+        begin=begin.timestamp() if begin else -inf,
+        end=end.timestamp() if end else inf,
+        stated=stated,
+        told=told.timestamp() if memory.thread is None else None,
+        lasts=memory.occurred_at is None,
+    )
+
+
+def successor(past: PastAsked, stretches: Mapping[int, Stretch], replacing: Collection[int]) -> int | None:
+    """The memory that has most of the words after `before`; of several one that replaced another, and the
+    earliest of those: a later one may name the one that it follows."""
+    wanted = frozenset(query_terms(past.successor))
+    shares = {
+        at: len(wanted & one.terms) / len(wanted)
+        for at, one in stretches.items()
+        if wanted and one.told is not None
+    }
+    found = max(shares, key=lambda at: (shares[at], at in replacing, -stretches[at].begin), default=None)
+    return found if found is not None and shares[found] >= NAMED else None
+
+
+def fits(
+    window: tuple[float, float] | None, now: float, stretches: Mapping[int, Stretch], following: int | None
+) -> dict[int, float]:
+    """How well each memory fits the past time asked about, -1 to 1; `following` is what came next."""
+    if following is not None:
+        after = stretches[following]
+        window = (-inf, after.told if after.begin == -inf and after.told is not None else after.begin)
+    if window is None:
+        return {at: float(one.end <= now) for at, one in stretches.items()}
+    return {at: -1.0 if at == following else one.fit(*window, now) for at, one in stretches.items()}
+
+
+def last_valid(past: PastAsked, chain: Mapping[int, Stretch], then: Floats) -> int:
+    """Of a chain of replacements the memory that fits best: the last of several, or the first as asked."""
+    sign = -1 if past.kind is PastKind.FIRST else 1
+    return max(chain, key=lambda at: (then[at], sign * chain[at].end, -at))

@@ -42,7 +42,7 @@ _LINKS = frozenset("be been being get gets remain remains stay stays keep keeps"
 _ADVERBS = frozenset("not also already now still never just currently again both all back".split())
 # What a thing does as long as a state lasts; not what happens once.
 _STANDING = words(_LISTS["standing"])
-_THIRD_PERSON = frozenset({"studies", "teaches", "carries"} | {f"{verb}s" for verb in _STANDING})
+_THIRD_PERSON = frozenset({"studies", "teaches", "carries", "goes"} | {f"{verb}s" for verb in _STANDING})
 _LASTED = words(_LISTS["lasted"])
 _PROLONGED = frozenset({"extended", "prolonged", "renewed"})
 _IRREGULAR = PAST_EVENTS - {"read", "hit"} | words(_LISTS["irregular"])
@@ -69,6 +69,12 @@ def assertion(sentence: str) -> Assertion | None:
     if verb.text not in ("has", "have"):
         return Assertion(verb_at=verb.start, perfect=False)
     return _having(words, verbs[0])
+
+
+def in_past_tense(text: str) -> bool:
+    """Whether a verb of the text is in the past tense."""
+    words = words_of(text)
+    return any(_is_past(words, at) for at in range(len(words)))
 
 
 def _having(words: Sequence[Word], at: int) -> Assertion | None:
@@ -165,6 +171,19 @@ def stated_validity(text: str, said_at: datetime) -> StatedValidity | None:
     return StatedValidity(valid_from=start, valid_until=end, words=words)
 
 
+def mentioned_validity(text: str, said_at: datetime) -> tuple[datetime | None, datetime | None]:
+    """The start and the end (exclusive) that a text mentions, also of what is over: "We were in Bergen until
+    2020". Open where it mentions none or several. It ranks a memory for a question about that time; it is
+    too uncertain to be its window."""
+    if len(text) > MAX_CHARS or not _HINT.search(text):
+        return None, None
+    try:
+        windows = [_window(phrase, said_at) for phrase in _phrases(text)]
+    except (ValueError, OverflowError):
+        return None, None
+    return windows[0] if len(windows) == 1 else (None, None)
+
+
 def reworded(memory: Memory, content: str) -> Memory:
     """The memory with another text. A window from its old words is removed."""
     said = stated_validity(memory.content, memory.occurred_at or memory.created_at)
@@ -241,7 +260,8 @@ def _is_meant(text: str, one: Expression) -> bool:
 # -- Phrases that limit a validity
 
 _HINT = re.compile(
-    r"\b(?:since|as of|as from|from|between|starting|beginning|effective|until|till?|through|thru)\b",
+    r"\b(?:since|as of|as from|from|between|starting|beginning|effective|until|till?|through|thru|"
+    r"for the (?:next|rest|remainder))\b",
     re.IGNORECASE,
 )
 # Code, markup, log lines, several lines.
@@ -254,7 +274,10 @@ _ASIDE = re.compile(
     r"`[^`]*`|\"[^\"]*\"|“[^”]*”|«[^»]*»|(?<!\w)'[^']*'(?!\w)|‘[^’]*’(?!\w)|\([^()]*\)|\w+://\S+"
 )
 
-_PART = r"(?:(?:the\s+)?(?:very\s+)?(?:start|beginning|middle|end)\s+of\s+|(?:early|mid|late)[\s-]+)?"
+_PART = (
+    r"(?:(?:the\s+)?(?:very\s+)?(?P<edge>start|beginning|middle|end)\s+of\s+|(?P<part>early|mid|late)[\s-]+)?"
+)
+_PARTS = {"early": 0, "start": 0, "beginning": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
 _LEAD = re.compile(
     r"\b(?:(?P<until>(?:up\s+)?(?:until|till?)|through|thru|up\s+to\s+and\s+including)|"
     r"(?P<since>since)|(?P<starting>(?:(?:effective|starting|beginning)(?:\s+(?:from|on|in|as\s+of))?|"
@@ -262,11 +285,15 @@ _LEAD = re.compile(
     rf"(?P<range>from|between))\s+{_PART}(?P<the>the\s+)?$",
     re.IGNORECASE,
 )
+# `For the next two weeks`: the time says itself that it begins now.
+_FOR = re.compile(r"\bfor\s+$", re.IGNORECASE)
+_NEXT = re.compile(r"(?:the\s+)?next\s+\S+\s", re.IGNORECASE)
 _NEAR_CHARS = 40
 _LINK = re.compile(rf"\s*(?:and|to|until|till?|through|thru|[-–])\s*{_PART}", re.IGNORECASE)
 _ONWARDS = re.compile(r"\s+(?:on(?:wards?)?|forwards?)\b(?!\s+(?:the|a|my|our)\b)", re.IGNORECASE)
 _END_OF_UNIT = re.compile(
-    r"\b(?:until|till?|through|thru)\s+(?:the\s+)?end\s+of\s+the\s+"
+    r"\b(?:(?:until|till?|through|thru)\s+(?:the\s+)?end\s+of\s+the|"
+    r"for\s+the\s+(?:rest|remainder)\s+of\s+th(?:e|is))\s+"
     r"(?P<unit>week|month|quarter|year)\b(?!\s+of)",
     re.IGNORECASE,
 )
@@ -274,24 +301,36 @@ _END_OF_UNIT = re.compile(
 _DAYS = re.compile(r"(?<![\d-])\d{1,2}(?:st|[nr]d|th)?\s*(?:-|–|to|and)\s*\d{1,2}(?![\d-])", re.IGNORECASE)
 _VALID = re.compile(r"\b(?:valid|available|binding|in\s+(?:effect|force)|appl(?:y|ies))\s+$", re.IGNORECASE)
 
-Kind = Literal["until", "since", "starting", "range"]
+Kind = Literal["until", "since", "starting", "range", "planned"]
 _KINDS: tuple[Kind, ...] = ("until", "since", "starting", "range")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LeadPhrase:
-    """The times after lead words of a kind (two in a range), and their span."""
+    """The times after lead words of a kind (two in a range), the third of each that is meant, their span."""
 
     kind: Kind
     times: tuple[_Time, ...]
+    parts: tuple[int | None, ...]
     start: int
     end: int
+
+    def of(self, at: int, period: Period) -> Period:
+        """The part of a period that the words name: the last third of it for `late` and `the end of`."""
+        part = self.parts[at]
+        return period if part is None else period.third(part)
 
 
 def _phrases(text: str) -> list[_LeadPhrase]:
     """The phrases of a start or an end, from left to right."""
     found = [
-        _LeadPhrase(kind="until", times=_times(f"this {match['unit']}"), start=match.start(), end=match.end())
+        _LeadPhrase(
+            kind="until",
+            times=_times(f"this {match['unit']}"),
+            parts=(None,),
+            start=match.start(),
+            end=match.end(),
+        )
         for match in _END_OF_UNIT.finditer(text)
     ]
     times = _times(text)
@@ -300,6 +339,12 @@ def _phrases(text: str) -> list[_LeadPhrase]:
         if time.one.start < taken or not time.is_meant:
             continue
         near = max(taken, time.one.start - _NEAR_CHARS)
+        if (span := _FOR.search(text, near, time.one.start)) and _NEXT.match(time.written):
+            taken = time.one.end
+            found.append(
+                _LeadPhrase(kind="until", times=(time,), parts=(None,), start=span.start(), end=taken)
+            )
+            continue
         lead = _LEAD.search(text, near, time.one.start)
         # `Since the March release` is since that release.
         named = lead is not None and lead["the"] and not time.is_of
@@ -314,17 +359,39 @@ def _phrase(text: str, lead: re.Match[str], time: _Time, following: _Time | None
     kind = next(kind for kind in _KINDS if lead[kind])
     end = time.one.end
     if kind == "range":
-        if following is not None and _LINK.fullmatch(text, end, following.one.start):
-            return _LeadPhrase(kind=kind, times=(time, following), start=lead.start(), end=following.one.end)
+        if following is not None and (link := _LINK.fullmatch(text, end, following.one.start)):
+            return _LeadPhrase(
+                kind=kind,
+                times=(time, following),
+                parts=(_third(lead), _third(link)),
+                start=lead.start(),
+                end=following.one.end,
+            )
         if not _DAYS.search(time.written):
             kind = "starting"
     onwards = _ONWARDS.match(text, end)
-    # `The notes from March` are of then; `from March on`, `from March we …` and `valid from March` begin.
+    # `The notes from March` are of then; `from March on`, `from March we …` and `valid from March` begin, and
+    # so does what is `from May 2027` before that.
     if lead["range"] and kind == "starting":
         before = text[: lead.start()]
-        if not (onwards or _leads(before) or _VALID.search(before)) or lead["range"].casefold() != "from":
+        if lead["range"].casefold() != "from":
             return None
-    return _LeadPhrase(kind=kind, times=(time,), start=lead.start(), end=onwards.end() if onwards else end)
+        if not (onwards or _leads(before) or _VALID.search(before)):
+            if time.one.basis is not Basis.CALENDAR:
+                return None
+            kind = "planned"
+    return _LeadPhrase(
+        kind=kind,
+        times=(time,),
+        parts=(_third(lead),),
+        start=lead.start(),
+        end=onwards.end() if onwards else end,
+    )
+
+
+def _third(lead: re.Match[str]) -> int | None:
+    """The third that the words before a time name: 0 for `early`, 1 for `mid`, 2 for `late`."""
+    return _PARTS.get((lead["edge"] or lead["part"] or "").casefold())
 
 
 def _leads(before: str) -> bool:
@@ -374,17 +441,22 @@ def _window(phrase: _LeadPhrase, said_at: datetime) -> tuple[datetime | None, da
     first, last = phrase.times[0], phrase.times[-1]
     match phrase.kind:
         case "until":
-            return None, first.coming(said_at).end
+            return None, phrase.of(0, first.coming(said_at)).end
         case "starting":
-            return first.nearest(said_at).start, None
+            return phrase.of(0, first.nearest(said_at)).start, None
+        case "planned":
+            start = phrase.of(0, first.past(said_at)).start
+            if start <= said_at:
+                raise ValueError("`from` with a past time says where something comes from")
+            return start, None
         case "since":
-            start = first.past(said_at).start
+            start = phrase.of(0, first.past(said_at)).start
             if start > said_at:
                 raise ValueError("`since` needs a past time")
             return start, None
         case "range":
-            if first.recurs and last.recurs:
+            if first.recurs and last.recurs and phrase.parts == (None, None):
                 raise ValueError("a recurring range is not a validity window")
             end = last.coming(said_at)
             begin = first.coming(said_at) if first.is_weekday else first.one.read(said_at, end.start.date())
-            return begin.start, end.end
+            return phrase.of(0, begin).start, phrase.of(-1, end).end

@@ -82,7 +82,8 @@ class Ingested:
     """What became of a draft.
 
     - `memory_id` is the memory in `scope` that now holds the text, `valid_from` and `valid_until` its
-      validity, and `validity_words` the words of the text that state it.
+      validity, and `validity_words` the words of the text that state it. `begins_at` is a time to come at
+      which it begins, by these words: the memory is found before that.
     - `importance` stays None if it was not judged.
     - `rival_preview` is the beginning of the memory that the decision is about, as it was before; None if
       that memory is suppressed or archived.
@@ -98,6 +99,7 @@ class Ingested:
     suppressed: bool = False
     rival_preview: str | None = None
     validity_words: str | None = None
+    begins_at: datetime | None = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -202,7 +202,8 @@ def result_of(batch: IngestBatch, draft: Draft, decided: Decided, memory_id: str
     kept = batch.known[memory_id].memory
     hidden = rival is not None and (rival.suppression_count > 0 or rival.archived_at is not None)
     stated = draft.stated.by(batch.now) if draft.stated else None
-    window = (kept.valid_from, kept.valid_until)
+    is_stated = stated and (stated.valid_from, stated.valid_until) == (kept.valid_from, kept.valid_until)
+    begins = _begins(draft, batch.now)
     return Ingested(
         memory_id=memory_id,
         scope=kept.scope,
@@ -213,7 +214,8 @@ def result_of(batch: IngestBatch, draft: Draft, decided: Decided, memory_id: str
         suppressed=kept.suppression_count > 0,
         rival_preview=preview(rival.content) if rival and not hidden else None,
         importance=decided.importance.channels.composite if decided.importance else None,
-        validity_words=stated.words if stated and (stated.valid_from, stated.valid_until) == window else None,
+        validity_words=draft.stated.words if draft.stated and (begins or is_stated) else None,
+        begins_at=begins,
     )
 
 
@@ -297,8 +299,13 @@ def _known_from(memory: Memory, new: Memory) -> datetime:
 
 def _is_not_current(draft: Draft, now: datetime) -> bool:
     """Whether a text is not valid yet, or no longer: it ends nothing that is valid now."""
+    return _begins(draft, now) is not None or not draft.memory.valid_at(now)
+
+
+def _begins(draft: Draft, now: datetime) -> datetime | None:
+    """The time to come at which a text says that it begins."""
     start = draft.stated.valid_from if draft.stated else None
-    return (start is not None and start > now) or not draft.memory.valid_at(now)
+    return start if start is not None and start > now else None
 
 
 def _begin_of(memory: Memory, otherwise: datetime) -> datetime:

@@ -17,6 +17,7 @@ from vestige.cognition.ranking.stages import (
     stages_without,
 )
 from vestige.cognition.text.analyser import searchable
+from vestige.cognition.time.query_window import NO_TIME, TimeAsked, time_asked
 from vestige.core.candidates import CandidatePool
 from vestige.core.errors import EmbedderError
 from vestige.core.events import EventScope, SearchPerformed, scopes_of
@@ -35,7 +36,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallQuery:
-    """A search: its text, the filter, and the most hits. `context` is the caller's present context."""
+    """A search: its text, the filter, and the most hits. `context` is the caller's present context.
+
+    With `asks_time`, a past time that the text asks about replaces `where.valid_at`.
+    """
 
     text: str
     where: Filter
@@ -45,6 +49,7 @@ class RecallQuery:
     min_similarity: float = -1.0
     min_confidence: float = 0.0
     explain: bool = False
+    asks_time: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +63,7 @@ class Recalled:
     - `reinstated` is the context of the best hit, if the query states one or asks for explanations.
     - `overtaken` counts the hits that the stage `competition` moved behind a rival.
     - `unread`: more memories were reworded since `known_at` than a search reads.
+    - `time` is the time that the query asks about, without `past` if the caller gave the time of validity.
     """
 
     hits: tuple[Hit, ...]
@@ -69,6 +75,7 @@ class Recalled:
     semantic: bool
     why_not: str | None
     unread: bool
+    time: TimeAsked = NO_TIME
     seconds: float = 0.0
 
 
@@ -76,13 +83,18 @@ def recall(call: Call, query: RecallQuery) -> Recalled:
     """Find the memories that answer a query best. It only reads: `record_shown` leaves the trace."""
     started = call.engine.monotonic()
     asked = analyse(query.text)
+    time = time_asked(query.text, call.engine.now())
+    if query.asks_time and time.past is not None:
+        query = replace(query, where=replace(query.where, valid_at=None))
+    elif query.where.valid_at is not None:
+        time = replace(time, past=None)
     gathered = gather_as_known(call, asked, query.where, query.mode.depth, least_cosine=query.min_similarity)
     call.check()
     ranked = _rank(call, query, asked, gathered)
-    ranked = _run_stages(call, query, ranked)
+    ranked = _run_stages(call, query, time, ranked)
     hits = _hits(call, query, ranked)
     answer = _answer(call, query, asked, gathered, ranked, hits)
-    return replace(answer, seconds=call.engine.monotonic() - started)
+    return replace(answer, time=time, seconds=call.engine.monotonic() - started)
 
 
 def _rank(call: Call, query: RecallQuery, asked: Asked, gathered: Gathered) -> Ranked:
@@ -116,11 +128,11 @@ def rerank(
     return ranking.scored("reranking", reranked(ranking.scores, order, judged))
 
 
-def _run_stages(call: Call, query: RecallQuery, ranked: Ranked) -> Ranked:
+def _run_stages(call: Call, query: RecallQuery, time: TimeAsked, ranked: Ranked) -> Ranked:
     """Run the stages of the mechanisms that are switched on: time, context, competition, activation …"""
     pool, ranking, depth = ranked.pool, ranked.ranking, query.mode.depth
     fit = context_match(call, query.context, pool.ids, query.where.known_at)
-    inputs, links = load_stage_inputs(call, query.text, query.where, fit, pool, ranking, depth)
+    inputs, links = load_stage_inputs(call, time, query.where, fit, pool, ranking, depth)
     off = [name for name, on in call.engine.settings.mechanisms if not on]
     return replace(ranked, ranking=rank(ranking, inputs, stages_without(off)), links=links)
 

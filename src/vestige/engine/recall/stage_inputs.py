@@ -4,7 +4,7 @@ Spreading activation and context memory are computed here, because both read the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -22,11 +22,19 @@ from vestige.cognition.ranking.stages import (
     is_statement,
     newer_rivals,
 )
-from vestige.cognition.time.query_window import Anchor, time_asked
+from vestige.cognition.time.query_window import (
+    Anchor,
+    PastAsked,
+    TimeAsked,
+    fits,
+    last_valid,
+    stretch,
+    successor,
+)
 from vestige.core.candidates import CandidatePool, Floats, Integers
 from vestige.core.models import Edge, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.recall.as_known import as_known, gather_as_known
+from vestige.engine.recall.as_known import as_known, gather_as_known, known_records
 from vestige.engine.recall.candidates import Depth
 
 SEEDS = 10
@@ -50,13 +58,18 @@ NO_LINKS = LinkedFinds(beyond={}, quota=0, inside=())
 
 
 def load_stage_inputs(
-    call: Call, text: str, where: Filter, context: Floats, pool: CandidatePool, ranking: Ranking, depth: Depth
+    call: Call,
+    asked_time: TimeAsked,
+    where: Filter,
+    context: Floats,
+    pool: CandidatePool,
+    ranking: Ranking,
+    depth: Depth,
 ) -> tuple[StageInputs, LinkedFinds]:
     now = call.engine.now()
     active, lent = _activated(call, ranking, depth, where.known_at)
     here = {memory_id: at for at, memory_id in enumerate(pool.ids)}
     inside = edges_known_at(call.engine.store.edges(pool.ids, access=call.access, among=True), where.known_at)
-    asked_time = time_asked(text, now)
     window = None
     if asked_time.window is not None:
         window = (asked_time.window.start.timestamp(), asked_time.window.end.timestamp())
@@ -69,15 +82,20 @@ def load_stage_inputs(
         latest=asked_time.latest,
         context=context,
         replaced_by=_replaced_by(inside, here),
-        newer=_newer(call, pool, ranking) if window is None else np.full(len(pool.ids), -1),
+        newer=np.full(len(pool.ids), -1),
         activation=_activation(lent, here),
     )
+    if asked_time.past is not None:
+        then = asked_time.window.validity() if asked_time.window is not None else window
+        inputs = _as_of_then(call, asked_time.past, then, inputs, pool, ranking, where)
+    elif window is None:
+        inputs = replace(inputs, newer=_newer(call, pool, ranking))
     beyond = {memory_id: one for memory_id, one in active.items() if memory_id not in here}
     return inputs, LinkedFinds(beyond=beyond, quota=depth.associations, inside=inside)
 
 
 def _newer(call: Call, pool: CandidatePool, ranking: Ranking) -> Integers:
-    """The rivals that were stated later, among plain statements."""
+    """The rivals that were stated later, among plain statements. One that begins later is behind: a plan."""
     newer = newer_rivals(pool, ranking.scores)
     older = np.flatnonzero(newer >= 0)
     if not len(older):
@@ -85,9 +103,14 @@ def _newer(call: Call, pool: CandidatePool, ranking: Ranking) -> Integers:
     ids = [pool.ids[at] for at in np.union1d(older, newer[older])]
     records = call.engine.store.get_many(ids, access=call.access)
     plain = {one.memory.id for one in records if is_statement(one.memory.content)}
-    for at in older:
-        if not {pool.ids[at], pool.ids[newer[at]]} <= plain:
+    now = call.engine.now().timestamp()
+    plans = {one.memory.id for one in records if stretch(one.memory).begin > now}
+    for at in older.tolist():
+        later = int(newer[at])
+        if not {pool.ids[at], pool.ids[later]} <= plain:
             newer[at] = -1
+        elif pool.ids[later] in plans and pool.ids[at] not in plans:
+            newer[at], newer[later] = -1, at
     return newer
 
 
@@ -172,6 +195,64 @@ def _anchor_window(call: Call, anchor: Anchor, where: Filter, depth: Depth) -> t
     at = float(traits.happened[best[0]])
     at = float(traits.created[best[0]]) if np.isnan(at) else at
     return (-np.inf, at) if anchor.relation == "before" else (at, np.inf)
+
+
+# -- A question about the past: what was valid then comes first
+
+LOOKED_BACK_AT = 30  # The number of best candidates whose validity is compared with the time asked about.
+OF_NEXT = 0.4
+"""The share of the score of what came next that a memory needs to be what came before it."""
+
+
+def _as_of_then(
+    call: Call,
+    past: PastAsked,
+    window: tuple[float, float] | None,
+    inputs: StageInputs,
+    pool: CandidatePool,
+    ranking: Ranking,
+    where: Filter,
+) -> StageInputs:
+    """The inputs for a question about the past (`window` if it says when). In a chain of replacements the
+    memory that was valid then comes first, instead of the one that is valid now."""
+    chains = _chains(inputs.replaced_by)
+    best = ranking.best(LOOKED_BACK_AT)
+    looked_at = [
+        *best,
+        *sorted({at for chain in chains if not chain.isdisjoint(best) for at in chain} - {*best}),
+    ]
+    known = {one.memory.id: one for one in known_records(call, [pool.ids[at] for at in looked_at], where)}
+    stretches = {at: stretch(known[pool.ids[at]].memory) for at in looked_at if pool.ids[at] in known}
+    replacing = frozenset(inputs.replaced_by.tolist())
+    following = successor(past, stretches, replacing)
+    then = np.zeros(len(pool.ids))
+    for at, fit in fits(window, inputs.now, stretches, following).items():
+        then[at] = fit
+    newer, replaced_by = inputs.newer.copy(), inputs.replaced_by.copy()
+    if following is not None:
+        before = [
+            at for at in best if then[at] > 0 and ranking.scores[at] >= OF_NEXT * ranking.scores[following]
+        ]
+        newer[following] = before[0] if before else -1
+    for chain in chains:
+        members = [at for at in sorted(chain) if at in stretches]
+        if members and then[winner := last_valid(past, {at: stretches[at] for at in members}, then)] > 0:
+            replaced_by[members] = -1
+            newer[[at for at in members if at != winner]] = winner
+            newer[winner] = -1
+    return replace(inputs, then=then, newer=newer, replaced_by=replaced_by)
+
+
+def _chains(replaced_by: Integers) -> list[set[int]]:
+    """The candidates that replaced one another."""
+    chains: dict[int, set[int]] = {}
+    for at in np.flatnonzero(replaced_by >= 0).tolist():
+        chain, last = {at}, at
+        while replaced_by[last] >= 0 and int(replaced_by[last]) not in chain:
+            last = int(replaced_by[last])
+            chain.add(last)
+        chains.setdefault(last, set()).update(chain)
+    return list(chains.values())
 
 
 # -- Context memory: matching a memory's context with the present one, and reinstating it

@@ -73,7 +73,11 @@ class IngestArguments(Item):
 
 
 class IngestedView(Wire):
-    """The gate's decision about one text."""
+    """The gate's decision about one text.
+
+    `validity_words` are the words of the text that state its validity. `begins_at` is a time to come at which
+    it begins, by these words: it ends nothing that is valid now, and is found before that time too.
+    """
 
     index: int | None = None
     status: str = "saved"
@@ -95,6 +99,7 @@ class IngestedView(Wire):
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     validity_words: str | None = None
+    begins_at: datetime | None = None
 
 
 class SmartIngested(IngestedView):
@@ -138,7 +143,11 @@ def _truth(result: IngestedView) -> str:
     start = f" from {day(result.valid_from)}" if result.valid_from else ""
     end = f" until {day(result.valid_until)}" if result.valid_until else ""
     words = f" (“{result.validity_words}”)" if result.validity_words else ""
-    return f"\nValid{start}{end}{words}." if start or end else ""
+    valid = f"\nValid{start}{end}{words}." if start or end else ""
+    begins = (
+        f"\nBegins {day(result.begins_at)}{words}; it is found before that too." if result.begins_at else ""
+    )
+    return valid + begins
 
 
 @registry.operation(
@@ -275,6 +284,7 @@ def _decision_fields(result: Ingested) -> dict[str, Any]:  # fields of IngestedV
         "valid_from": result.valid_from,
         "valid_until": result.valid_until,
         "validity_words": result.validity_words,
+        "begins_at": result.begins_at,
         **_others(decision),
     }
 

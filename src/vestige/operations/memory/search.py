@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from vestige.cognition.ranking.stages import Context
-from vestige.cognition.time.query_window import time_asked
 from vestige.core.models import Filter
 from vestige.engine.context import Call
 from vestige.engine.recall.candidates import Mode
@@ -94,9 +93,10 @@ class SearchArguments(FilterArguments):
 def search(call: Call, asked: SearchArguments) -> Found:
     """Find memories by meaning and by words, best first.
 
-    Searches what is true now, unless `as_of` or `include_expired` is given, and only the current scope
-    (`scope` in the answer): pass scope "/" to search everything. Write a question or key words; quote text
-    that must occur literally. `confidence` is the certainty of the answer; if nothing is good enough,
+    Searches what is true now, unless `as_of` or `include_expired` is given or the query asks about a past
+    time ("who was the CTO in March"; `note` says how it was read), and only the current scope (`scope` in the
+    answer): pass scope "/" to search everything. Write a question or key words; quote text that must occur
+    literally. `confidence` is the certainty of the answer; if nothing is good enough,
     `abstained` is true and there are no results. `missing` lists what you asked about (names, versions, days,
     ids, quoted text) that no memory mentions: the results are then about something else. With `context_…`
     arguments, memories from a similar context rank a little higher; then, and with `explain`,
@@ -116,6 +116,7 @@ def search(call: Call, asked: SearchArguments) -> Found:
         mode=mode,
         context=asked.context(),
         explain=asked.explain,
+        asks_time=asked.as_of is None and asked.known_at is None and not asked.include_expired,
         min_similarity=-1.0 if asked.min_similarity is None else asked.min_similarity,
         min_confidence=mode.depth.confidence if asked.min_confidence is None else asked.min_confidence,
     )
@@ -132,7 +133,6 @@ def search(call: Call, asked: SearchArguments) -> Found:
         among=asked.in_words(call),
         wider=widening(call, scope, "search"),
         missing=recalled.missing,
-        time=time_asked(asked.query, now).window if asked.explain else None,
     )
     if asked.token_budget is not None:
         smaller = (one for hit in hits[:1] for one in shorter(hit, level, now))

@@ -6,15 +6,15 @@ from datetime import datetime
 from vestige.cognition.evidence.trust import trust
 from vestige.cognition.graph.spread import Activation
 from vestige.cognition.text.analyser import searchable
-from vestige.cognition.time.calendar import EARLIEST, LATEST
+from vestige.cognition.time.calendar import EARLIEST, LATEST, period_in_words
 from vestige.cognition.time.expressions import Basis
-from vestige.cognition.time.query_window import Window
+from vestige.cognition.time.query_window import PastAsked, PastKind, Window
 from vestige.core.events import preview
 from vestige.engine.recall.hits import Hit
 from vestige.engine.recall.recall import Recalled, RecallQuery
 from vestige.engine.recall.stage_inputs import Reinstated
 from vestige.operations.registry.arguments import DetailLevel, Wire
-from vestige.operations.shared.memory_view import MemoryView, view_fields
+from vestige.operations.shared.memory_view import MemoryView, no_longer_valid, view_fields
 from vestige.operations.shared.text import clip, count, day, percent
 
 MATCHED_CHARS = 1_000
@@ -157,7 +157,6 @@ def found(
     among: str,
     wider: str | None = None,
     missing: Sequence[str] = (),
-    time: Window | None = None,
 ) -> Found:
     """The whole answer; `among` describes the filters, `wider` is a hint on searching more scopes."""
     results = [
@@ -177,7 +176,7 @@ def found(
         results=results,
         rejected=rejected or None,
         missing=list(missing) or None,
-        time=_time(query.text, time),
+        time=_time(query.text, recalled.time.window) if query.explain or recalled.time.past else None,
         context_reinstatement=_reinstatement(recalled.reinstated),
         competition_suppressed=recalled.overtaken or None,
         note=" ".join(notes) or None,
@@ -194,6 +193,8 @@ def _notes(query: RecallQuery, recalled: Recalled, among: str, wider: str | None
         yield f"Searched by words only. {recalled.why_not}"
     if recalled.unread:
         yield UNREAD
+    if recalled.time.past is not None:
+        yield _past_in_words(recalled.time.past, recalled.time.window)
     if recalled.rejected:
         yield (
             f"Nothing good enough was found (confidence {recalled.confidence:.2f}, required "
@@ -206,6 +207,20 @@ def _notes(query: RecallQuery, recalled: Recalled, among: str, wider: str | None
         yield f"No memory {among} matches." if among else "No memory matches."
     if wider and not recalled.hits:
         yield wider
+
+
+def _past_in_words(past: PastAsked, window: Window | None) -> str:
+    """How a past time in the query was read."""
+    match past.kind:
+        case PastKind.THEN:
+            then = f"as of {period_in_words(window.start, window.end)}" if window else "as of then"
+        case PastKind.BEFORE:
+            then = f"as of the time before {past.successor}"
+        case PastKind.FIRST:
+            then = "as of the beginning"
+        case PastKind.EARLIER:
+            then = "about an earlier time"
+    return f'Read {then}, from the question ("{past.words}"): memories that have ended since are included.'
 
 
 def _time(text: str, window: Window | None) -> TimeView | None:
@@ -372,6 +387,7 @@ def _lines(hit: HitView, place: int) -> list[str]:
         f"contradicts {', '.join(hit.contradicts)}" if hit.contradicts else None,
         f"via {hit.association.via}" if hit.association else None,
         "shortened" if hit.shortened else None,
+        no_longer_valid(hit),
         day(hit.provenance.at),
         hit.source,
         ", ".join(hit.tags),

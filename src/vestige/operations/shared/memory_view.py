@@ -31,6 +31,7 @@ _OF_STRENGTH = ("reps", "lapses", "last_accessed", "times_retrieved", "times_use
 class MemoryView(Wire):
     """A memory; fields that the detail level leaves out are absent.
 
+    `ended` is true if it is no longer valid: `valid_until` is over, because of its own end or a replacement.
     If `content_length` is present, `content` is an excerpt of a text with that many characters: `memory` with
     the action `get` returns all of it.
     """
@@ -55,6 +56,7 @@ class MemoryView(Wire):
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     superseded_by: str | None = None
+    ended: bool | None = None
     pinned: bool | None = None
     suppression_count: int | None = None
     suppressed_at: datetime | None = None
@@ -98,6 +100,7 @@ def view_fields(record: Record, now: datetime, level: DetailLevel) -> dict[str, 
         "node_type": memory.node_type,
         "tags": list(memory.tags),
         "retention_strength": round(retention_of(strength, now), 4),
+        "ended": (memory.valid_until is not None and memory.valid_until <= now) or None,
     }
     if level == "brief":
         return shown
@@ -150,7 +153,7 @@ def memory_lines(memories: list[MemoryView]) -> str:
             day(memory.created_at),
             percent(memory.retention_strength),
             memory.node_type,
-            "superseded" if memory.superseded_by else "ended" if memory.valid_until else None,
+            "superseded" if memory.superseded_by else no_longer_valid(memory),
             "pinned" if memory.pinned else None,
             memory.source,
             ", ".join(memory.tags),
@@ -158,6 +161,11 @@ def memory_lines(memories: list[MemoryView]) -> str:
         lines.append(clip(memory.content or "(text left out)", 78))
         lines.append(f"  {memory.id}  " + " · ".join(fact for fact in facts if fact))
     return "\n".join(lines)
+
+
+def no_longer_valid(memory: MemoryView) -> str | None:
+    """That a memory has ended, and when; None for one that is valid or begins later."""
+    return f"ended {day(memory.valid_until) or ''}".rstrip() if memory.ended else None
 
 
 def memory_card(memory: MemoryView) -> str:
