@@ -21,10 +21,12 @@ FADING_SHARE = 0.2
 PIN_VOTES = 2.0
 PROVENANCE_VOTES = 0.5
 MOST_CORROBORATIONS = 3
+MOST_SURE = 0.99
+"""The highest value of an estimate: of trust, of a confidence, of the similarity of different texts."""
 
 
 def trust(record: Record, now: datetime, *, corroborations: int = 0) -> float:
-    """The trust in a memory at this moment, between 0 and 1."""
+    """The trust in a memory at this moment, from 0 to MOST_SURE."""
     memory, strength = record.memory, record.strength
     # A lowered level is all that a vote against leaves behind, until a review restores it.
     votes_against = (1.0 - strength.retrieval) / DEMOTE_STEP
@@ -34,7 +36,7 @@ def trust(record: Record, now: datetime, *, corroborations: int = 0) -> float:
     level = (1.0 + speaking_for) / (2.0 + speaking_for + against)
     replaced = memory.superseded_by is not None and not memory.valid_at(now)
     faded = 1.0 - retention_of(strength, now)
-    return level * (1.0 - FADING_SHARE * faded) * (REPLACED_SHARE if replaced else 1.0)
+    return min(MOST_SURE, level * (1.0 - FADING_SHARE * faded) * (REPLACED_SHARE if replaced else 1.0))
 
 
 def _vouched(memory: Memory) -> float:

@@ -210,13 +210,15 @@ class ExhibitView(Wire):
 
 
 class ContradictionView(Wire):
-    """Two contradicting memories, and how they differ."""
+    """Two contradicting memories, and how they differ. `settled_by` is `trust` if one is trusted clearly
+    more."""
 
     stronger: ExhibitView
     weaker: ExhibitView
     newer: str
     kind: str
     detail: str
+    settled_by: str | None = None
     # As the clients of the reference system read it.
     topic_overlap: Annotated[float, Field(alias="topic_overlap")]
 
