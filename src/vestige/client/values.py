@@ -99,7 +99,8 @@ class ConnectionsStepView(TypedDict):
     source: str; target: str; type: str; weight: float; direction: Literal["outgoing", "incoming"]
 
 class PathView(TypedDict):
-    """A path: ids in order, and the links between them. `confidence` is the geometric mean of the weights."""
+    """A path: ids in order, and the links between them. `confidence` is the product of the weights, less a
+    tenth for each further hop."""
     path: list[str]; steps: list[ConnectionsStepView]; confidence: float; totalHops: int
 
 class Chain(TypedDict):

@@ -18,6 +18,8 @@ from vestige.core.errors import InvalidInput, TooLarge
 
 # -- Checks of values before they are stored; errors state the problem and what to do
 
+MOST_SURE = 0.99
+"""The highest value of a judgement about meaning: of trust, confidence, the similarity of different texts."""
 MAX_CONTENT_BYTES = 1_000_000
 MAX_LABEL_CHARS = 1_000
 MAX_LABEL_BYTES = 2_000

@@ -19,10 +19,9 @@ from vestige.cognition.evidence.evidence import (
     status_of,
     weighed,
 )
-from vestige.cognition.evidence.trust import MOST_SURE
 from vestige.cognition.fsrs.strength import after, encode
 from vestige.cognition.gate.relation import conflict_between
-from vestige.core.models import Evidence, Memory, Record, Revision
+from vestige.core.models import MOST_SURE, Evidence, Memory, Record, Revision
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 NOW = AT + timedelta(days=30)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations, pairwise
 
-from vestige.cognition.evidence.trust import MOST_SURE, origin, trust
+from vestige.cognition.evidence.trust import origin, trust
 from vestige.cognition.gate import relation
 from vestige.cognition.gate.relation import Clash
 from vestige.cognition.text.likeness import Words, is_alike
-from vestige.core.models import Memory, Record, Revision
+from vestige.core.models import MOST_SURE, Memory, Record, Revision
 
 BELONGING = 0.6  # The share of the primary's relevance from which a memory belongs to the evidence.
 DISTRUSTED = 0.35  # Below this trust a memory's correction of another is ignored.

@@ -13,7 +13,7 @@ middle.
 from datetime import datetime
 
 from vestige.cognition.fsrs.strength import DEMOTE_STEP, retention_of
-from vestige.core.models import Memory, Record
+from vestige.core.models import MOST_SURE, Memory, Record
 
 REPLACED_SHARE = 0.5
 FADING_SHARE = 0.2
@@ -21,8 +21,6 @@ FADING_SHARE = 0.2
 PIN_VOTES = 2.0
 PROVENANCE_VOTES = 0.5
 MOST_CORROBORATIONS = 3
-MOST_SURE = 0.99
-"""The highest value of an estimate: of trust, of a confidence, of the similarity of different texts."""
 
 
 def trust(record: Record, now: datetime, *, corroborations: int = 0) -> float:

@@ -17,7 +17,7 @@ from vestige.operations.reasoning.reference_view import quoted
 from vestige.operations.registry.arguments import MemoryId, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.memory_view import EdgeView, edge_view
-from vestige.operations.shared.text import clip, count, percent, table
+from vestige.operations.shared.text import clip, count, estimate, percent, table
 
 PREVIEW_CHARS = 120
 EXAMPLE_PART = "01890000-0000-7000-8000-0000000000d3"
@@ -60,7 +60,8 @@ class ConnectionsStepView(EdgeView):
 
 
 class PathView(Wire):
-    """A path: ids in order, and the links between them. `confidence` is the geometric mean of the weights."""
+    """A path: ids in order, and the links between them. `confidence` is the product of the weights, less a
+    tenth for each further hop."""
 
     path: list[str]
     steps: list[ConnectionsStepView]
@@ -234,7 +235,7 @@ def connections_bridges(call: Call, from_: From, to: To, limit: Limit = 10) -> B
     return BridgesFound(
         bridges=[
             BridgeView(
-                memory=_connected(one.record, now), paths=one.paths, confidence=round(one.confidence, 4)
+                memory=_connected(one.record, now), paths=one.paths, confidence=estimate(one.confidence)
             )
             for one in explore.between(call, from_, to, limit)
         ]
@@ -301,7 +302,7 @@ def _path(path: Path) -> PathView:
         for edge, start in zip(path.edges, path.ids[:-1], strict=True)
     ]
     return PathView(
-        path=list(path.ids), steps=steps, confidence=round(path.confidence, 4), total_hops=len(steps)
+        path=list(path.ids), steps=steps, confidence=estimate(path.confidence), total_hops=len(steps)
     )
 
 

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from vestige.cognition.evidence.duplicates import MOST_MEMBERS
 from vestige.cognition.fsrs.strength import retention_of
+from vestige.cognition.text.analyser import fingerprint
 from vestige.core.models import Filter, Record
 from vestige.engine.context import Call, require_scope
 from vestige.engine.memory import merge
@@ -17,7 +18,7 @@ from vestige.operations.registry.arguments import Arguments, MemoryId, ScopeBelo
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.memory_view import MemoryView, memory_card, view
-from vestige.operations.shared.text import clip, count, day, fields, percent
+from vestige.operations.shared.text import clip, count, day, estimate, fields, percent
 
 PREVIEW_CHARS = 120
 EXAMPLE_PARTS = ["01890000-0000-7000-8000-0000000000d1", "01890000-0000-7000-8000-0000000000d2"]
@@ -216,14 +217,15 @@ def duplicates(call: Call, asked: DuplicatesArguments) -> Duplicates:
 
 def _cluster_view(cluster: DuplicateCluster, now: datetime) -> ClusterView:
     ids = sorted(record.memory.id for record in cluster.records)
+    marks = [fingerprint(record.memory.content) for record in cluster.records]  # one: identical texts
     return ClusterView(
         cluster_id=blake2b("\0".join(ids).encode(), digest_size=6).hexdigest(),
         size=len(ids),
         members=[
-            _duplicate_view(record, similarity, now)
-            for record, similarity in zip(cluster.records, cluster.similarities, strict=True)
+            _duplicate_view(record, similarity if mark == marks[0] else estimate(similarity), now)
+            for record, similarity, mark in zip(cluster.records, cluster.similarities, marks, strict=True)
         ],
-        merge_score=round(cluster.score, 4),
+        merge_score=round(cluster.score, 4) if len(set(marks)) == 1 else estimate(cluster.score),
         suggested_action="review" if cluster.objections else "merge",
         reasons=list(cluster.objections) or None,
     )

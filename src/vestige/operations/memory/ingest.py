@@ -27,7 +27,7 @@ from vestige.operations.registry.arguments import (
 )
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.secrets import Secrets
-from vestige.operations.shared.text import count, day, table
+from vestige.operations.shared.text import count, day, estimate, table
 
 MAX_BATCH = 500
 
@@ -252,7 +252,9 @@ def _answer(results: Sequence[Ingested], batch: bool) -> SmartIngested | BatchIn
 
 def _decision_fields(result: Ingested) -> dict[str, Any]:  # fields of IngestedView, which checks them
     decision = result.decision
-    similarity = None if decision.similarity is None else round(decision.similarity, 4)
+    similarity = decision.similarity
+    if similarity is not None and not (isinstance(decision, Reinforce) and decision.identical):
+        similarity = estimate(similarity)
     return {
         "decision": type(decision).__name__.lower(),
         "node_id": result.memory_id,

@@ -15,7 +15,7 @@ from vestige.engine.recall.recall import Recalled, RecallQuery
 from vestige.engine.recall.stage_inputs import Reinstated
 from vestige.operations.registry.arguments import DetailLevel, Wire
 from vestige.operations.shared.memory_view import MemoryView, view_fields
-from vestige.operations.shared.text import clip, count, day, percent
+from vestige.operations.shared.text import clip, count, day, estimate, percent
 
 MATCHED_CHARS = 1_000
 LONG_CHARS = 500
@@ -172,7 +172,7 @@ def found(
         detail_level=level,
         scope=scope,
         total=len(results),
-        confidence=round(recalled.confidence, 4),
+        confidence=estimate(recalled.confidence),
         abstained=bool(recalled.rejected),
         results=results,
         rejected=rejected or None,
@@ -196,7 +196,7 @@ def _notes(query: RecallQuery, recalled: Recalled, among: str, wider: str | None
         yield UNREAD
     if recalled.rejected:
         yield (
-            f"Nothing good enough was found (confidence {recalled.confidence:.2f}, required "
+            f"Nothing good enough was found (confidence {estimate(recalled.confidence):.2f}, required "
             f"{query.min_confidence:.2f}); `rejected` is the best one. Rephrase the query, or set "
             "min_confidence to 0 to see everything."
         )
@@ -252,7 +252,7 @@ def hit_view(
             source=memory.source,
             author=memory.author,
             at=memory.occurred_at or memory.created_at,
-            trust=round(trust(hit.record, now), 4),
+            trust=estimate(trust(hit.record, now)),
         ),
         duplicates=len(hit.duplicates) or None,
         duplicate_ids=list(hit.duplicates) or None,

@@ -18,7 +18,7 @@ from vestige.engine.ingest.importance import DIGITS, assess
 from vestige.operations.registry.arguments import Arguments, Names, Scope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
-from vestige.operations.shared.text import count, fields
+from vestige.operations.shared.text import count, estimate, fields
 
 WORTH_SAVING = 0.6
 
@@ -169,7 +169,7 @@ def _summary(channels: Channels) -> str:
 def _explained(judged: Judgement) -> Explanations:
     signs = ", ".join(f"“{sign}”" for sign in judged.affect.signs)
     return Explanations(
-        novelty=f"The most similar memory here has a similarity of {judged.nearest:.2f}."
+        novelty=f"The most similar memory here has a similarity of {estimate(judged.nearest):.2f}."
         if judged.nearest
         else "No similar memory is known here.",
         arousal=f"Indicated by {signs}." if signs else "No emotional word or sign.",

@@ -13,7 +13,7 @@ from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, RunRecord, run_recor
 from vestige.operations.registry.arguments import Arguments, InheritedScope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
-from vestige.operations.shared.text import count, day, percent, table
+from vestige.operations.shared.text import count, day, estimate, percent, table
 
 EXAMPLE_INSIGHT = "00000000000000000000000000000000"
 
@@ -41,6 +41,7 @@ def insight_view(held: KeptInsight) -> InsightView:
         insight_type=held.kind,
         insight=held.text,
         source_memories=list(held.sources),
+        confidence=estimate(held.confidence),
         novelty_score=held.novelty,
         generated_at=held.at,
     )

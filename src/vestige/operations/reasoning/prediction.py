@@ -12,7 +12,7 @@ from vestige.engine.reactions.predict import CurrentWork, LikelyQuery, Predictio
 from vestige.operations.registry.arguments import Arguments, InheritedScope, Names, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
-from vestige.operations.shared.text import percent
+from vestige.operations.shared.text import estimate, percent
 
 PREVIEW_CHARS = 200
 
@@ -129,12 +129,12 @@ def _view(one: Prediction) -> PredictionView:
         memory,
         memory_id=memory.id,
         preview=preview(memory.content, PREVIEW_CHARS),
-        confidence=round(one.confidence, 4),
+        confidence=estimate(one.confidence),
         reasons=list(one.reasons),
     )
 
 
 def _query(one: LikelyQuery) -> LikelyQueryView:
     return LikelyQueryView(
-        query=" ".join(one.words), memory_ids=list(one.memory_ids), confidence=round(one.confidence, 4)
+        query=" ".join(one.words), memory_ids=list(one.memory_ids), confidence=estimate(one.confidence)
     )

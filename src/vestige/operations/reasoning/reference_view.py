@@ -22,7 +22,7 @@ from vestige.operations.shared.memory_view import (
     ExhibitView,
     exhibit_fields,
 )
-from vestige.operations.shared.text import clip, count, day, percent
+from vestige.operations.shared.text import clip, count, day, estimate, percent
 
 # -- Findings in words: every memory is quoted as data with its id
 
@@ -191,7 +191,7 @@ def referenced(query: str, scope: str, reference: Reference) -> Referenced:
         query=query,
         intent=reference.intent,
         status=reference.status,
-        confidence=round(findings.confidence, 4),
+        confidence=estimate(findings.confidence),
         abstained=findings.primary is None,
         reasoning=reasoning(query, reference),
         guidance=guidance(reference),
@@ -237,7 +237,7 @@ def _recommended(reference: Reference) -> Recommended | None:
     return Recommended(
         answer_preview=clip(memory.content, ANSWER_CHARS),
         memory_id=memory.id,
-        trust_score=round(trusted, 4),
+        trust_score=estimate(trusted),
         date=stated_at(memory),
         source=memory.source,
         author=memory.author,

@@ -10,7 +10,7 @@ from vestige.cognition.fsrs.strength import accessibility, retention_of, retriev
 from vestige.cognition.gate.relation import stated_at
 from vestige.core.models import Edge, Memory, Record
 from vestige.operations.registry.arguments import DetailLevel, Wire
-from vestige.operations.shared.text import clip, day, fields, percent
+from vestige.operations.shared.text import clip, day, estimate, fields, percent
 
 SUMMARY_CHARS = 4_000
 """Longer texts are cut unless the detail level is `full`, so that one memory cannot fill an answer."""
@@ -228,7 +228,7 @@ def exhibit_fields(memory: Memory, trusted: float) -> dict[str, Any]:  # Any: as
     return {
         "id": memory.id,
         "preview": clip(memory.content, PREVIEW_CHARS),
-        "trust": round(trusted, 4),
+        "trust": estimate(trusted),
         "date": stated_at(memory),
         "source": memory.source,
         "author": memory.author,
