@@ -11,7 +11,7 @@ from itertools import combinations
 
 from vestige.cognition.english.words import Word, words_of
 from vestige.cognition.gate.conflict import StatementConflict, find_conflict
-from vestige.cognition.gate.paraphrase import could_restate
+from vestige.cognition.gate.paraphrase import could_restate, limits
 from vestige.cognition.text.analyser import STOP_WORDS, overlap, terms
 from vestige.cognition.text.form import Form, features, name_hash, speaker_and_words
 from vestige.cognition.text.likeness import Words, is_alike
@@ -117,6 +117,20 @@ def supports(one: Memory, other: Memory) -> bool:
     if find_conflict(newer.content, older.content) is not None or not _comparable(newer, older):
         return False
     return _in_order(ours, theirs) or could_restate(newer.content, older.content, 1.0)
+
+
+def repeats(one: str, other: str) -> bool:
+    """Whether a sentence says nothing that another one does not say: it has no content word of its own, and
+    nothing limits, counts or denies otherwise."""
+    ours, theirs = words_of(one), words_of(other)
+    content = {word.key: word for word in ours if word.is_content}
+    if len(content) < LEAST_SAID:
+        return False
+    if not all(any(had.says(word) for had in theirs) for word in content.values()):
+        return False
+    if one.rstrip().endswith("?") != other.rstrip().endswith("?") or limits(ours) != limits(theirs):
+        return False
+    return could_restate(one, other, 1.0) and find_conflict(one, other) is find_conflict(other, one) is None
 
 
 def clash_between(
