@@ -29,7 +29,7 @@ JUDGED = 20  # … and the number of such pairs that are judged, most alike firs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clash:
-    """Two memories, by index, and how they differ. `conflict` is None if only a link says so (`marked`).
+    """Two memories, by index, and how they differ. Without a `conflict` only a link says so (`marked`).
 
     `contradicts`: both cannot be true. `takes_over`: the newer one replaces the older one, because it says
     that it corrects it or reports a later state.
