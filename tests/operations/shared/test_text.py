@@ -2,7 +2,8 @@
 
 import pytest
 
-from vestige.operations.shared.text import count, estimate, percent
+from vestige.core.models import estimate
+from vestige.operations.shared.text import count, percent
 
 
 @pytest.mark.parametrize(

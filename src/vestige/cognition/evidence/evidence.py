@@ -13,7 +13,8 @@ from itertools import combinations, pairwise
 from vestige.cognition.evidence.trust import origin, trust
 from vestige.cognition.gate import relation
 from vestige.cognition.gate.relation import Clash
-from vestige.cognition.text.likeness import Words, is_alike
+from vestige.cognition.text.analyser import is_alike
+from vestige.cognition.text.likeness import Words
 from vestige.core.models import MOST_SURE, Memory, Record, Revision
 
 BELONGING = 0.6  # The share of the primary's relevance from which a memory belongs to the evidence.

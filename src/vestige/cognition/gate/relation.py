@@ -12,9 +12,9 @@ from itertools import combinations
 from vestige.cognition.english.words import Word, words_of
 from vestige.cognition.gate.conflict import StatementConflict, find_conflict
 from vestige.cognition.gate.paraphrase import could_restate, limits
-from vestige.cognition.text.analyser import STOP_WORDS, overlap, terms
+from vestige.cognition.text.analyser import STOP_WORDS, is_alike, overlap, terms
 from vestige.cognition.text.form import Form, features, name_hash, speaker_and_words
-from vestige.cognition.text.likeness import Words, is_alike
+from vestige.cognition.text.likeness import Words
 from vestige.core.models import Memory
 
 CONTAINED = 0.75

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from vestige.cognition.fsrs.strength import retention_of
 from vestige.cognition.graph.paths import Path
-from vestige.core.models import Edge, Record
+from vestige.core.models import Edge, Record, estimate
 from vestige.engine.context import Call
 from vestige.engine.memory import link
 from vestige.engine.recall import explore
@@ -17,7 +17,7 @@ from vestige.operations.reasoning.reference_view import quoted
 from vestige.operations.registry.arguments import MemoryId, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.memory_view import EdgeView, edge_view
-from vestige.operations.shared.text import clip, count, estimate, percent, table
+from vestige.operations.shared.text import clip, count, percent, table
 
 PREVIEW_CHARS = 120
 EXAMPLE_PART = "01890000-0000-7000-8000-0000000000d3"

@@ -9,7 +9,7 @@ from pydantic import Field
 from vestige.cognition.evidence.duplicates import MOST_MEMBERS
 from vestige.cognition.fsrs.strength import retention_of
 from vestige.cognition.text.analyser import fingerprint
-from vestige.core.models import Filter, Record
+from vestige.core.models import Filter, Record, estimate
 from vestige.engine.context import Call, require_scope
 from vestige.engine.memory import merge
 from vestige.engine.memory.duplicates import DuplicateCluster, find_duplicates
@@ -18,7 +18,7 @@ from vestige.operations.registry.arguments import Arguments, MemoryId, ScopeBelo
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.memory_view import MemoryView, memory_card, view
-from vestige.operations.shared.text import clip, count, day, estimate, fields, percent
+from vestige.operations.shared.text import clip, count, day, fields, percent
 
 PREVIEW_CHARS = 120
 EXAMPLE_PARTS = ["01890000-0000-7000-8000-0000000000d1", "01890000-0000-7000-8000-0000000000d2"]

@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 
 from vestige.cognition.gate.decide import Create, Decision, Merge, Reinforce, Supersede, Update, rival_of
 from vestige.core.errors import InvalidInput
-from vestige.core.models import EVERYTHING
+from vestige.core.models import EVERYTHING, estimate
 from vestige.engine.context import Call
 from vestige.engine.ingest.batch import Ingested, NewText
 from vestige.engine.ingest.ingest import Idempotency, Replayed, ingest
@@ -27,7 +27,7 @@ from vestige.operations.registry.arguments import (
 )
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.secrets import Secrets
-from vestige.operations.shared.text import count, day, estimate, table
+from vestige.operations.shared.text import count, day, table
 
 MAX_BATCH = 500
 

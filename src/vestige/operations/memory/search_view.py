@@ -10,12 +10,13 @@ from vestige.cognition.time.calendar import EARLIEST, LATEST
 from vestige.cognition.time.expressions import Basis
 from vestige.cognition.time.query_window import Window
 from vestige.core.events import preview
+from vestige.core.models import estimate
 from vestige.engine.recall.hits import Hit
 from vestige.engine.recall.recall import Recalled, RecallQuery
 from vestige.engine.recall.stage_inputs import Reinstated
 from vestige.operations.registry.arguments import DetailLevel, Wire
 from vestige.operations.shared.memory_view import MemoryView, view_fields
-from vestige.operations.shared.text import clip, count, day, estimate, percent
+from vestige.operations.shared.text import clip, count, day, percent
 
 MATCHED_CHARS = 1_000
 LONG_CHARS = 500

@@ -12,13 +12,13 @@ from vestige.cognition.prediction.importance import (
     priority,
 )
 from vestige.core.errors import InvalidInput
-from vestige.core.models import Filter, normal_scope
+from vestige.core.models import Filter, estimate, normal_scope
 from vestige.engine.context import Call
 from vestige.engine.ingest.importance import DIGITS, assess
 from vestige.operations.registry.arguments import Arguments, Names, Scope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
-from vestige.operations.shared.text import count, estimate, fields
+from vestige.operations.shared.text import count, fields
 
 WORTH_SAVING = 0.6
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from vestige.core.models import estimate
 from vestige.engine.context import Call
 from vestige.engine.sleep.insights import KeptInsight, insights
 from vestige.engine.sleep.insights import dismiss as dismiss_insight
@@ -13,7 +14,7 @@ from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, RunRecord, run_recor
 from vestige.operations.registry.arguments import Arguments, InheritedScope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
-from vestige.operations.shared.text import count, day, estimate, percent, table
+from vestige.operations.shared.text import count, day, percent, table
 
 EXAMPLE_INSIGHT = "00000000000000000000000000000000"
 

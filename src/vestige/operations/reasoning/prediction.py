@@ -6,13 +6,13 @@ from pydantic import Field
 
 from vestige.cognition.prediction.forecast import SUGGESTED
 from vestige.core.events import preview
-from vestige.core.models import Filter
+from vestige.core.models import Filter, estimate
 from vestige.engine.context import Call
 from vestige.engine.reactions.predict import CurrentWork, LikelyQuery, Prediction, predict
 from vestige.operations.registry.arguments import Arguments, InheritedScope, Names, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
-from vestige.operations.shared.text import estimate, percent
+from vestige.operations.shared.text import percent
 
 PREVIEW_CHARS = 200
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from vestige.cognition.evidence.evidence import AnswerStatus, Exhibit, Findings, Role, settled_by
 from vestige.cognition.gate.relation import stated_at
 from vestige.cognition.query.analyse import Intent
-from vestige.core.models import Memory
+from vestige.core.models import Memory, estimate
 from vestige.engine.recall.recall import Recalled
 from vestige.engine.recall.reference import Reference
 from vestige.operations.memory.budget import tokens_of
@@ -22,7 +22,7 @@ from vestige.operations.shared.memory_view import (
     ExhibitView,
     exhibit_fields,
 )
-from vestige.operations.shared.text import clip, count, day, estimate, percent
+from vestige.operations.shared.text import clip, count, day, percent
 
 # -- Findings in words: every memory is quoted as data with its id
 

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from vestige.cognition.fsrs.strength import accessibility, retention_of, retrieval_of, state
 from vestige.cognition.gate.relation import stated_at
-from vestige.core.models import Edge, Memory, Record
+from vestige.core.models import Edge, Memory, Record, estimate
 from vestige.operations.registry.arguments import DetailLevel, Wire
-from vestige.operations.shared.text import clip, day, estimate, fields, percent
+from vestige.operations.shared.text import clip, day, fields, percent
 
 SUMMARY_CHARS = 4_000
 """Longer texts are cut unless the detail level is `full`, so that one memory cannot fill an answer."""

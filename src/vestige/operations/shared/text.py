@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from vestige.core.events import preview
-from vestige.core.models import MOST_SURE
 
 CELL_CHARS = 72
 
@@ -32,11 +31,6 @@ def fields(pairs: Iterable[tuple[str, object]]) -> str:
 def clip(text: str, limit: int = CELL_CHARS) -> str:
     """The text on one line, cut to `limit` characters."""
     return preview(text, limit)
-
-
-def estimate(value: float) -> float:
-    """A judgement between 0 and 1 as answers show it: rounded, and never certain."""
-    return min(MOST_SURE, round(value, 4))
 
 
 def percent(share: float | None) -> str:
