@@ -105,7 +105,8 @@ class ConnectionsStepView(TypedDict):
     source: str; target: str; type: str; weight: float; direction: Literal["outgoing", "incoming"]
 
 class PathView(TypedDict):
-    """A path: ids in order, and the links between them. `confidence` is the geometric mean of the weights."""
+    """A path: ids in order, and the links between them. `confidence` is the product of the weights, less a
+    tenth for each further hop."""
     path: list[str]; steps: list[ConnectionsStepView]; confidence: float; totalHops: int
 
 class Chain(TypedDict):
@@ -240,8 +241,10 @@ class ExhibitView(TypedDict):
     id: str; preview: str; trust: float; date: str; source: NotRequired[str]; author: NotRequired[str]
 
 class ContradictionView(TypedDict):
-    """Two contradicting memories, and how they differ."""
-    stronger: ExhibitView; weaker: ExhibitView; newer: str; kind: str; detail: str; topic_overlap: float
+    """Two contradicting memories, and how they differ. `settled_by` is `trust` if one is trusted clearly
+    more."""
+    stronger: ExhibitView; weaker: ExhibitView; newer: str; kind: str; detail: str
+    settledBy: NotRequired[str]; topic_overlap: float
 
 class SettledView(ContradictionView):
     """A contradiction and how to settle it."""
@@ -623,10 +626,14 @@ class ReferencedStepView(TypedDict):
     date: str; id: str; preview: str; change: str
 
 class Referenced(TypedDict):
-    """What memories say together about a question. `missing` lists what no memory mentions."""
+    """What memories say together about a question.
+
+    `confirmed_by` is the evidence for the answer beside the search, without which `confidence` is at most .9.
+    `missing` lists what no memory mentions."""
     query: str; intent: str; status: str; confidence: float; abstained: bool; reasoning: str; guidance: str
     scope: str; memoriesAnalyzed: int; activationExpanded: int; recommended: NotRequired[Recommended]
-    evidence: list[EvidenceView]; contradictions: list[ContradictionView]; superseded: list[SupersededView]
+    confirmedBy: NotRequired[list[str]]; evidence: list[EvidenceView]
+    contradictions: list[ContradictionView]; superseded: list[SupersededView]
     evolution: list[ReferencedStepView]; relatedInsights: list[InsightView]; missing: NotRequired[list[str]]
     note: NotRequired[str]; tokenBudget: NotRequired[int]; tokensUsed: NotRequired[int]
 

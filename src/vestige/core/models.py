@@ -16,6 +16,15 @@ import orjson
 
 from vestige.core.errors import InvalidInput, TooLarge
 
+MOST_SURE = 0.99
+"""The highest value of a judgement about meaning: of trust, confidence, the similarity of different texts."""
+
+
+def estimate(value: float) -> float:
+    """A judgement between 0 and 1 as answers show it: rounded, and never certain."""
+    return min(MOST_SURE, round(value, 4))
+
+
 # -- Checks of values before they are stored; errors state the problem and what to do
 
 MAX_CONTENT_BYTES = 1_000_000

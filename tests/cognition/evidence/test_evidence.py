@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from vestige.cognition.evidence.evidence import (
+    UNCONFIRMED,
     AnswerStatus,
     Exhibit,
     Findings,
@@ -14,12 +15,13 @@ from vestige.cognition.evidence.evidence import (
     evolution,
     exhibit,
     judge,
+    settled_by,
     status_of,
     weighed,
 )
 from vestige.cognition.fsrs.strength import after, encode
 from vestige.cognition.gate.relation import conflict_between
-from vestige.core.models import Evidence, Memory, Record, Revision
+from vestige.core.models import MOST_SURE, Evidence, Memory, Record, Revision
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 NOW = AT + timedelta(days=30)
@@ -61,8 +63,58 @@ def test_of_two_that_contradict_each_other_the_trusted_one_answers_and_both_are_
     assert findings.roles == {1: Role.PRIMARY, 0: Role.CONTRADICTING}
     [(stronger, weaker, clash)] = findings.contradictions
     assert (stronger, weaker) == (1, 0)
-    assert (clash.newer, clash.older, clash.conflict.kind) == (0, 1, "value")
+    assert (clash.newer, clash.older, clash.kind) == (0, 1, "value")
+    assert settled_by(findings.trusts[stronger], findings.trusts[weaker]) == "trust"
+    assert status_of(findings) is AnswerStatus.PARTIAL_EVIDENCE
+    assert findings.confidence < 0.6
+
+
+def test_a_contradiction_without_a_clear_margin_of_trust_is_not_settled() -> None:
+    findings = found(
+        told("The proxy listens on port 8080.", day=2, relevance=0.9, votes=-1),
+        told("The proxy listens on port 9090.", day=1, relevance=0.85, source="wiki"),
+        sure=0.99,
+    )
+
     assert status_of(findings) is AnswerStatus.CONTRADICTIONS_FOUND
+    assert findings.confirmed_by == ()
+
+
+def test_marked_memories_contradict_each_other_whatever_they_say() -> None:
+    answer = told("Packages are installed with yarn.", relevance=0.9)
+    other = told("The registry moved to another building.", relevance=0.2)
+
+    [alone, marked] = [judge((answer, other), 0.99, NOW, marks) for marks in ((), {frozenset((0, 1))})]
+
+    assert status_of(alone) is AnswerStatus.RESOLVED
+    assert status_of(marked) is AnswerStatus.CONTRADICTIONS_FOUND
+    assert marked.roles == {0: Role.PRIMARY, 1: Role.CONTRADICTING}
+    assert [clash.kind for _, _, clash in marked.contradictions] == ["marked"]
+    assert marked.confidence < 0.6 < alone.confidence
+
+
+def test_what_contradicts_a_supporting_memory_contradicts_the_answer() -> None:
+    findings = judge(
+        (
+            told("Harbour deploys on Tuesday.", relevance=0.9),
+            told("All Harbour deploys happen on Tuesday.", relevance=0.9),
+            told("The release train stands still this week.", relevance=0.1),
+        ),
+        0.9,
+        NOW,
+        {frozenset((1, 2))},
+    )
+
+    assert findings.roles[2] is Role.CONTRADICTING
+    assert findings.confidence < 0.6
+
+
+def test_more_than_nine_tenths_needs_evidence_and_nothing_is_certain() -> None:
+    alone = found(told("The proxy listens on port 8080."), sure=1.0)
+    pinned = found(told("The proxy listens on port 8080.", pinned=True), sure=1.0)
+
+    assert (alone.confidence, alone.confirmed_by) == (UNCONFIRMED, ())
+    assert (pinned.confidence, pinned.confirmed_by) == (MOST_SURE, ("it is pinned",))
 
 
 def test_between_equally_trusted_ones_the_later_is_the_stronger() -> None:

@@ -2,13 +2,21 @@
 
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from string import ascii_lowercase
 from typing import Any
 
 import pytest
 
 from testbed.failures import each
-from vestige.cognition.gate.relation import COMPARED, JUDGED, contradictions_among, supports
-from vestige.cognition.text.analyser import terms
+from vestige.cognition.gate.relation import (
+    COMPARED,
+    JUDGED,
+    LONG_CHARS,
+    clash_between,
+    contradictions_among,
+    statement_words,
+    supports,
+)
 from vestige.core.models import Memory
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -20,7 +28,8 @@ def told(content: str, **facts: Any) -> Memory:
 
 
 def against(*memories: Memory) -> list[tuple[int, int]]:
-    return list(contradictions_among(memories, [frozenset(terms(one.content)) for one in memories]))
+    clashes = contradictions_among(memories, [statement_words(one) for one in memories])
+    return [(min(one.newer, one.older), max(one.newer, one.older)) for one in clashes]
 
 
 @pytest.mark.parametrize(
@@ -78,16 +87,36 @@ def test_what_was_true_at_different_times_is_no_contradiction() -> None:
     assert against(old, told("The API limit is 60 requests.")) == [(0, 1)]
 
 
-def test_turns_long_texts_and_what_ranks_low_are_not_compared() -> None:
+def test_long_texts_and_what_ranks_low_are_not_compared_by_their_words() -> None:
     low, high = "The API limit is 30 requests.", "The API limit is 60 requests."
-    filler = "so it was said and written down " * 20
-    others = [told(f"Some{letter} other thing{letter}.") for letter in "abcdefghi"]
+    filler = "so it was said and written down " * (LONG_CHARS // 30)
+    others = [told(f"Some{letter} other thing{letter}.") for letter in ascii_lowercase[: COMPARED - 1]]
 
-    assert against(told(low, thread="t"), told(high, thread="t")) == []
-    assert against(told(f"Ada: I think {low}"), told(f"Ada: I think {high}")) == []
+    assert against(told(low, thread="t"), told(high, thread="t")) == [(0, 1)]
     assert against(told(f"{low} {filler}"), told(f"{high} {filler}")) == []
-    assert len(others) == COMPARED - 1
     assert against(told(low), *others, told(high)) == []
+
+
+def test_what_is_marked_contradicts_whatever_its_words_and_rank() -> None:
+    memories = [told(f"Note {letter}.") for letter in ascii_lowercase]
+    words = [statement_words(one) for one in memories]
+
+    [clash] = contradictions_among(memories, words, {frozenset((3, 25))})
+
+    assert (clash.newer, clash.older, clash.marked, clash.kind) == (25, 3, True, "marked")
+    assert clash.detail == "marked as contradicting"
+    assert not clash.takes_over
+
+
+def test_a_marked_correction_in_words_takes_over() -> None:
+    older = told("Deploys of the harbour happen each Tuesday at noon.")
+    newer = told("Correction: deploys of the harbour moved to Thursday morning, said Bo.")
+    pair = [older, newer]
+
+    clash = clash_between(pair, [statement_words(one) for one in pair], 0, 1, marked=True)
+
+    assert clash is not None
+    assert (clash.contradicts, clash.takes_over) == (True, True)
 
 
 def test_so_many_pairs_are_judged_at_most() -> None:

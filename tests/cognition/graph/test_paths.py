@@ -27,7 +27,7 @@ def test_a_way_is_found_against_the_direction_of_its_links() -> None:
     [path] = best_paths([edge("b", "a", 0.9), edge("b", "c", 0.4)], "a", "c", most=5)
 
     assert path.ids == ("a", "b", "c")
-    assert path.confidence == pytest.approx((0.9 * 0.4) ** 0.5)
+    assert path.confidence == pytest.approx(0.9 * 0.4 * HOP_KEEPS)
 
 
 def test_two_strong_links_beat_one_weak_link() -> None:
@@ -81,6 +81,8 @@ def test_the_best_way_is_the_best_of_all(weights: dict[tuple[str, str], float]) 
     # Weights multiplied in another order differ in the last digit.
     scores = [score(path.ids) for path in found]
     assert scores == pytest.approx(sorted(scores, reverse=True))
+    shown = [path.confidence for path in found]
+    assert shown == pytest.approx(sorted(shown, reverse=True))
     assert all(len(set(path.ids)) == len(path.ids) for path in found)
     if found:
         assert score(found[0].ids) == pytest.approx(best)
@@ -94,4 +96,4 @@ def test_bridges_are_what_most_ways_lead_through() -> None:
     found = bridges([path("abe", 0.9), path("acbe", 0.5), path("ade", 0.7)])
 
     assert [(name, count) for name, count, _ in found] == [("b", 2), ("d", 1), ("c", 1)]
-    assert found[0][2] == pytest.approx(0.9)
+    assert found[0][2] == pytest.approx(0.9 * 0.9 * HOP_KEEPS)

@@ -2,8 +2,8 @@
 
 import random
 
-from vestige.cognition.text.analyser import overlap, terms
-from vestige.cognition.text.likeness import NEIGHBOURS, alike_pairs, is_alike
+from vestige.cognition.text.analyser import is_alike, overlap, terms
+from vestige.cognition.text.likeness import NEIGHBOURS, alike_pairs
 
 
 def words(text: str) -> frozenset[str]:

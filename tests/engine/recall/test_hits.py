@@ -127,9 +127,13 @@ def test_contradicting_hits_stand_side_by_side_and_name_each_other(world: World)
     assert set(marks.values()) == {None}
 
 
-def test_only_a_contradiction_that_is_shown_is_named(world: World) -> None:
+def test_a_marked_contradiction_is_named_even_if_it_is_not_among_the_results(world: World) -> None:
     allowed, forbidden = remember_all(world, [ALWAYS, "Cake is forbidden."])
     link(world, forbidden, allowed, "contradicts")
+    [hit] = search(world, ALWAYS, limit=1)["results"]
+    assert hit["contradicts"] == [forbidden]
+
+    world.call("memory", action="set_validity", id=forbidden, valid_until="2026-03-01T00:00:00Z")
 
     assert "contradicts" not in search(world, ALWAYS, limit=1)["results"][0]
 

@@ -9,6 +9,7 @@ from testbed.world import World
 from vestige.core.events import ConnectionDiscovered
 from vestige.core.models import Access
 from vestige.engine.context import Call
+from vestige.operations.memory.connections import Chain, render_chain
 from vestige.operations.registry.groups import registry
 
 PEOPLE = ("Ada", "Bo", "Cleo", "Dan", "Eve")
@@ -143,7 +144,7 @@ def test_a_chain_names_every_memory_and_link_on_the_way(world: World, people: di
 
     answer = explore(world, "chain", people["A"], to=people["C"])
 
-    assert (answer["pathsFound"], answer["totalHops"], answer["confidence"]) == (1, 2, 0.6)
+    assert (answer["pathsFound"], answer["totalHops"], answer["confidence"]) == (1, 2, 0.324)
     [path] = answer["paths"]
     assert path["path"] == [people["A"], people["B"], people["C"]]
     assert [(step["type"], step["weight"], step["direction"]) for step in path["steps"]] == [
@@ -161,6 +162,28 @@ def test_the_best_ways_come_first_and_a_limit_is_kept(world: World, people: dict
 
     assert chain(world, people["A"], people["E"]) == ["ABE", "ACE", "ADE", "AE"]
     assert chain(world, people["A"], people["E"], limit=2) == ["ABE", "ACE"]
+
+
+def test_chains_are_ordered_by_the_confidence_they_show(world: World, people: dict[str, str]) -> None:
+    link(world, people["A"], people["E"], weight=0.5)
+    for one, other in pairwise("ABCDE"):
+        link(world, people[one], people[other], weight=0.85)
+
+    answer = explore(world, "chain", people["A"], to=people["E"])
+
+    shown = [path["confidence"] for path in answer["paths"]]
+    assert len(shown) == 2
+    assert shown == sorted(shown, reverse=True)
+    assert answer["confidence"] == shown[0]
+
+
+def test_a_link_of_full_weight_is_not_certain(world: World, people: dict[str, str]) -> None:
+    link(world, people["A"], people["B"], weight=1.0)
+
+    answer = explore(world, "chain", people["A"], to=people["B"])
+
+    assert answer["confidence"] == answer["paths"][0]["confidence"] == 0.99
+    assert "confidence 99 %" in render_chain(Chain.model_validate(answer))
 
 
 def test_bridges_are_what_lies_between(world: World, people: dict[str, str]) -> None:

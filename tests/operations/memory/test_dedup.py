@@ -71,7 +71,8 @@ def test_a_plan_shows_what_would_be_done_and_does_nothing(world: World, three: t
 
     planned = plan(world, *three)
 
-    assert planned["content"] == f"{LONG}\n\n{OTHER}"
+    assert planned["content"] == LONG
+    assert planned["phrasings"] == [OTHER]
     assert planned["tags"] == ["backup", "db"]
     assert planned["validFrom"] == "2026-03-03T09:00:00Z"
     assert [(part["id"], part["endsAt"]) for part in planned["parts"]] == [
@@ -86,7 +87,7 @@ def test_a_merge_takes_the_place_of_its_parts(world: World, three: tuple[str, st
     merged = merge(world, *three)
 
     node = world.get(merged)
-    assert (node["content"], node["source"], node.get("author")) == (f"{LONG}\n\n{OTHER}", "wiki", None)
+    assert (node["content"], node["source"], node.get("author")) == (LONG, "wiki", None)
     assert node["metadata"] == {"merged_from": [three[1], three[0], three[2]]}
     for part in map(world.get, three):
         assert (part["supersededBy"], part["validUntil"]) == (merged, node["validFrom"])
@@ -96,6 +97,66 @@ def test_a_merge_takes_the_place_of_its_parts(world: World, three: tuple[str, st
     }
     assert world.find("harbour database backup") == [node["content"]]
     assert world.call("find_duplicates")["totalClusters"] == 0
+
+
+def test_a_merge_writes_one_text_that_says_nothing_twice_and_is_undone_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    texts = (
+        "Deploys of Harbour happen on Tuesday. Bo watches the deploys.",
+        "On Tuesday deploys of Harbour happen.",
+        "Bo watches the deploys from Lisbon. Cake follows each release.",
+    )
+    clock = HandClock()
+    with open_world(tmp_path / "data", clock=clock) as world:
+        ids = [keep(world, text) for text in texts]
+        before = state(world, *ids)
+        merged = merge(world, *ids)
+        node = world.get(merged)
+        sentences = node["content"].replace("\n\n", " ")
+        assert sentences.count("Tuesday") == sentences.count("watches") == 1
+        assert "from Lisbon" in sentences
+        assert "Cake follows each release." in sentences
+        assert len(node["phrasings"]) == 2
+        assert world.find("Which day do deploys of Harbour happen?", limit=1) == [node["content"]]
+    with open_world(tmp_path / "data", clock=clock) as world:
+        undo(world, merged)
+        assert state(world, *ids) == before
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "Harbour deploys on Tuesday except in summer.",
+        "Harbour deploys on Tuesday and Thursday at 10:15.",
+        "Harbour was named after a pub.",
+        "Does Harbour deploy on Tuesday?",
+        "Some Harbour deploys on Tuesday succeed.",
+    ],
+)
+def test_a_sentence_that_says_something_else_stays_in_the_merged_text(world: World, other: str) -> None:
+    one = keep(world, "All Harbour deploys on Tuesday succeed. Harbour deploys on Tuesday.")
+    planned = plan(world, one, keep(world, other))
+
+    assert other in planned["content"]
+    assert "All Harbour deploys on Tuesday succeed." in planned["content"]
+
+
+def test_what_is_marked_as_contradicting_is_not_merged_and_what_contradicts_a_part_contradicts_the_merge(
+    world: World,
+) -> None:
+    one, two, against = keep(world, SHORT), keep(world, OTHER), keep(world, "Nobody looks after the harbour.")
+    world.call("memory", action="link", id=one, target=two, type="contradicts")
+    assert "marked as contradicting" in world.refused("dedup", action="plan", ids=[one, two])["message"]
+    [cluster] = world.call("find_duplicates")["clusters"]
+    assert cluster["suggestedAction"] == "review"
+    world.call("memory", action="unlink", id=one, target=two)
+    world.call("memory", action="link", id=against, target=two, type="contradicts")
+
+    merged = merge(world, one, two)
+
+    [clash] = world.call("contradictions")["contradictions"]
+    assert {clash["stronger"]["id"], clash["weaker"]["id"]} == {merged, against}
 
 
 def test_at_any_time_either_the_parts_hold_or_what_they_became(
@@ -152,7 +213,7 @@ def test_a_merge_of_a_merge_is_undone_from_the_last_on(world: World, three: tupl
     middle = state(world, inner)
     outer = merge(world, inner, other)
     assert world.get(outer)["metadata"] == {"merged_from": [inner, other]}
-    assert world.get(outer)["content"] == f"{LONG}\n\n{OTHER}"
+    assert world.get(outer)["content"] == LONG
 
     refused = world.refused("dedup", action="undo", id=inner)
     assert outer in refused["message"]

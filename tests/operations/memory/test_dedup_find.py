@@ -57,6 +57,16 @@ def test_a_scan_is_the_same_question(world: World) -> None:
     assert world.call("dedup", action="scan", limit=3) == world.call("find_duplicates", limit=3)
 
 
+def test_only_identical_texts_are_certain_to_be_the_same(world: World) -> None:
+    keep(world, "Ada pairs with Bo on Monday.")
+    keep(world, "On Monday Ada pairs with Bo.")
+
+    [cluster] = world.call("find_duplicates", similarity_threshold=0.9)["clusters"]
+
+    assert [member["similarityToAnchor"] for member in cluster["members"]] == [1.0, 0.99]
+    assert cluster["mergeScore"] == 0.99
+
+
 def test_nothing_is_changed_by_looking(world: World) -> None:
     one = keep(world, TEA)
     keep(world, TEA_TOO)

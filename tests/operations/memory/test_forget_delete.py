@@ -47,7 +47,7 @@ def test_deleting_a_part_tells_which_merges_still_hold_its_words(
 
     assert answer["stillIn"] == [nested["inner"], nested["outer"]]
     assert f"still in {nested['inner']}, {nested['outer']}" in answer["message"]
-    assert world.find(QUERY) == [f"{LONG}\n\n{OTHER}"]
+    assert world.find(QUERY) == [LONG]
 
 
 def test_a_part_is_deleted_with_its_merges_and_the_other_parts_live_again(

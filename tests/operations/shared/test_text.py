@@ -2,7 +2,8 @@
 
 import pytest
 
-from vestige.operations.shared.text import count
+from vestige.core.models import estimate
+from vestige.operations.shared.text import count, percent
 
 
 @pytest.mark.parametrize(
@@ -18,3 +19,13 @@ from vestige.operations.shared.text import count
 )
 def test_a_noun_is_in_the_plural_where_it_belongs(number: int, noun: str, told: str) -> None:
     assert count(number, noun) == told
+
+
+@pytest.mark.parametrize("value", [0.99, 0.994, 0.99996, 1.0])
+def test_an_estimate_is_never_certain(value: float) -> None:
+    assert estimate(value) == 0.99
+    assert percent(estimate(value)) == "99 %"
+
+
+def test_an_estimate_below_is_rounded_only() -> None:
+    assert estimate(0.123456) == 0.1235

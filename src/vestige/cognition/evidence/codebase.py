@@ -11,7 +11,7 @@ from datetime import datetime
 
 from vestige.cognition.fsrs.strength import retention_of
 from vestige.cognition.text.analyser import fingerprint
-from vestige.core.models import ROOT_SCOPE, Memory, Record
+from vestige.core.models import MOST_SURE, ROOT_SCOPE, Memory, Record
 
 PATTERN, DECISION = "pattern", "decision"
 TAG = "codebase"
@@ -124,6 +124,8 @@ def shared_patterns(
     for name, notes in by_name.items():
         where = tuple(dict.fromkeys(filter(None, (codebase_of(note.memory) for note in notes))))
         likeness = max((alike[note.memory.id] for note in notes if note.memory.id in alike), default=None)
+        if likeness is not None:
+            likeness = min(MOST_SURE, likeness)
         similarity = 1.0 if name in names else likeness
         if where and (similarity is not None or len(where) > 1):
             found.append(Shared(record=notes[0], codebases=where, similarity=similarity))

@@ -11,8 +11,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.cognition.evidence.evidence import LONG_CHARS
-from vestige.cognition.gate.relation import comes_after, conflict_between
+from vestige.cognition.gate.relation import LONG_CHARS, comes_after, conflict_between
 from vestige.cognition.text.analyser import fingerprint, overlap
 from vestige.cognition.text.likeness import Words
 from vestige.core.models import Memory

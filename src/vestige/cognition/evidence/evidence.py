@@ -5,23 +5,24 @@ about something else never becomes the answer.
 """
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations, pairwise
 
 from vestige.cognition.evidence.trust import origin, trust
 from vestige.cognition.gate import relation
-from vestige.cognition.gate.conflict import StatementConflict
-from vestige.cognition.text.analyser import overlap, terms
-from vestige.cognition.text.likeness import Words, is_alike
-from vestige.core.models import Memory, Record, Revision
+from vestige.cognition.gate.relation import Clash
+from vestige.cognition.text.analyser import is_alike
+from vestige.cognition.text.likeness import Words
+from vestige.core.models import MOST_SURE, Memory, Record, Revision
 
-LONG_CHARS = 2_000  # A longer text makes too many statements for a conflict between two of them to be found.
 BELONGING = 0.6  # The share of the primary's relevance from which a memory belongs to the evidence.
 DISTRUSTED = 0.35  # Below this trust a memory's correction of another is ignored.
 DOUBT_LEFT = 0.85  # The factor by which each independent source that says the same reduces the doubt.
 RESOLVED = 0.7  # The confidence from which a question counts as answered.
+UNCONFIRMED = 0.9  # The most confidence in an answer that nothing confirms beside the search.
+CLEAR_MARGIN = 0.35  # The difference in trust that settles a contradiction.
 
 
 class Role(enum.StrEnum):
@@ -45,26 +46,18 @@ class AnswerStatus(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exhibit:
-    """A memory as evidence: its search score, and whether it was true at the time asked about."""
+    """A memory as evidence: its search score, whether the search found it by itself and not over a link, and
+    whether it was true at the time asked about."""
 
     record: Record
     relevance: float
+    found: bool
     current: bool
     words: Words
 
     @property
     def memory(self) -> Memory:
         return self.record.memory
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clash:
-    """Two memories, by index, and what they differ in."""
-
-    newer: int
-    older: int
-    conflict: StatementConflict
-    overlap: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +72,8 @@ class Superseded:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
     """The result of weighing the evidence. Exhibits are named by index; `roles` are those of relevant ones.
-    `contradictions` are between statements that both still hold, the stronger one first."""
+    `contradictions` are between statements that both still hold, the stronger one first. `confirmed_by` is
+    the evidence for the primary one, in words."""
 
     primary: int | None
     roles: dict[int, Role]
@@ -87,14 +81,20 @@ class Findings:
     superseded: tuple[Superseded, ...]
     contradictions: tuple[tuple[int, int, Clash], ...]
     corroborations: int
+    confirmed_by: tuple[str, ...]
     confidence: float
 
 
-def exhibit(record: Record, relevance: float, moment: datetime) -> Exhibit:
+def exhibit(record: Record, relevance: float, moment: datetime, *, found: bool = True) -> Exhibit:
     """A record as evidence on what was true at `moment`."""
     memory = record.memory
-    words = frozenset(terms(memory.content)) if len(memory.content) <= LONG_CHARS else frozenset()
-    return Exhibit(record=record, relevance=relevance, current=memory.valid_at(moment), words=words)
+    return Exhibit(
+        record=record,
+        relevance=relevance,
+        found=found,
+        current=memory.valid_at(moment),
+        words=relation.statement_words(memory),
+    )
 
 
 def weight(memory: Memory, trusted: float) -> tuple[float, datetime, str]:
@@ -102,9 +102,17 @@ def weight(memory: Memory, trusted: float) -> tuple[float, datetime, str]:
     return round(trusted, 2), relation.stated_at(memory), memory.id
 
 
-def judge(exhibits: Sequence[Exhibit], sure: float, moment: datetime) -> Findings:
-    """Weigh the evidence. `sure` is the confidence of the search that the answer is there."""
-    clashes, agreeing = _compared(exhibits)
+def settled_by(one: float, other: float) -> str | None:
+    """What settles a contradiction between memories with this trust: a clear margin, or None."""
+    return "trust" if abs(one - other) >= CLEAR_MARGIN else None
+
+
+def judge(
+    exhibits: Sequence[Exhibit], sure: float, moment: datetime, marks: Collection[frozenset[int]] = ()
+) -> Findings:
+    """Weigh the evidence. `sure` is the confidence of the search that the answer is there; `marks` are pairs
+    of exhibits that links mark as contradicting."""
+    clashes, agreeing = _compared(exhibits, marks)
     trusts = tuple(
         trust(one.record, moment, corroborations=len(_origins(exhibits, at, agreeing)))
         for at, one in enumerate(exhibits)
@@ -114,61 +122,93 @@ def judge(exhibits: Sequence[Exhibit], sure: float, moment: datetime) -> Finding
     standing = [
         clash
         for clash in clashes
-        if relation.is_contradiction(clash.conflict) and clash.newer not in over and clash.older not in over
+        if clash.contradicts and clash.newer not in over and clash.older not in over
     ]
     primary = _primary(exhibits, superseded, standing, trusts)
     roles = _roles(exhibits, primary, over, standing, agreeing)
     rivals = [trusts[at] for at, role in roles.items() if role is Role.CONTRADICTING]
     corroborations = 0 if primary is None else len(_origins(exhibits, primary, agreeing))
     believed = 0.0 if primary is None else trusts[primary]
+    opposed = max(rivals, default=0.0)
+    confirmed = _confirmed_by(exhibits, primary, corroborations, superseded)
+    if opposed and believed > opposed and settled_by(believed, opposed):
+        confirmed.append("it is trusted clearly more than what contradicts it")
+    confidence = weighed(sure, corroborations, believed, opposed)
     return Findings(
         primary=primary,
         roles=roles,
         trusts=trusts,
         superseded=tuple(one for one in superseded if one.older in roles),
         contradictions=tuple(
-            (*_by_strength(exhibits, trusts, clash), clash)
-            for clash in standing
-            if clash.newer in roles and clash.older in roles
+            (*_by_strength(exhibits, trusts, clash), clash) for clash in standing if _belongs(clash, roles)
         ),
         corroborations=corroborations,
-        confidence=weighed(sure, corroborations, believed, max(rivals, default=0.0)),
+        confirmed_by=tuple(confirmed),
+        confidence=confidence if confirmed else min(UNCONFIRMED, confidence),
     )
+
+
+def _belongs(clash: Clash, roles: Mapping[int, Role]) -> bool:
+    """Whether a contradiction is about the evidence: between two memories of it, or marked at one of them."""
+    return (clash.newer in roles) + (clash.older in roles) >= (1 if clash.marked else 2)
+
+
+def _confirmed_by(
+    exhibits: Sequence[Exhibit], primary: int | None, corroborations: int, superseded: Sequence[Superseded]
+) -> list[str]:
+    """The evidence for the primary answer beside the search, in words."""
+    if primary is None:
+        return []
+    record = exhibits[primary].record
+    found = []
+    if corroborations:
+        found.append(f"{corroborations} other source{'s say' if corroborations > 1 else ' says'} the same")
+    for one in superseded:
+        if one.by == primary:
+            verb = "corrects" if exhibits[one.older].current else "replaced"
+            found.append(f"it {verb} [{exhibits[one.older].memory.id}]")
+    if record.memory.pinned:
+        found.append("it is pinned")
+    if useful := record.strength.times_useful:
+        found.append(f"it was rated useful {useful} time{'s' if useful > 1 else ''}")
+    return found
 
 
 def weighed(sure: float, corroborations: int, believed: float, opposed: float) -> float:
     """The confidence: every independent source that says the same removes some of the doubt, and
-    contradicting memories take their share by trust. 0 without an answer."""
+    contradicting memories take their share by trust. 0 without an answer, and never certain."""
     if not believed:
         return 0.0
     raised = 1.0 - (1.0 - sure) * DOUBT_LEFT**corroborations
-    return raised * believed / (believed + opposed) if opposed else raised
+    return min(MOST_SURE, raised * believed / (believed + opposed) if opposed else raised)
 
 
 def status_of(findings: Findings) -> AnswerStatus:
     """How well findings with at least one exhibit answer the question."""
     if findings.primary is None:
         return AnswerStatus.NO_EVIDENCE
-    if findings.contradictions:
+    trusts = findings.trusts
+    if not all(settled_by(trusts[one], trusts[other]) for one, other, _ in findings.contradictions):
         return AnswerStatus.CONTRADICTIONS_FOUND
     return AnswerStatus.RESOLVED if findings.confidence >= RESOLVED else AnswerStatus.PARTIAL_EVIDENCE
 
 
-def _compared(exhibits: Sequence[Exhibit]) -> tuple[list[Clash], set[frozenset[int]]]:
+def _compared(
+    exhibits: Sequence[Exhibit], marks: Collection[frozenset[int]]
+) -> tuple[list[Clash], set[frozenset[int]]]:
     """The clashes between any two exhibits, and the pairs that say the same."""
     clashes: list[Clash] = []
     agreeing: set[frozenset[int]] = set()
+    memories, words = [one.memory for one in exhibits], [one.words for one in exhibits]
     for one, other in combinations(range(len(exhibits)), 2):
-        left, right = exhibits[one], exhibits[other]
-        if not is_alike(left.words, right.words):
+        pair = frozenset((one, other))
+        if pair not in marks and not is_alike(words[one], words[other]):
             continue
-        newer, older = (one, other) if relation.comes_after(left.memory, right.memory) else (other, one)
-        conflict = relation.conflict_between(exhibits[newer].memory, exhibits[older].memory)
-        if conflict is not None:
-            share = overlap(left.words, right.words)
-            clashes.append(Clash(newer=newer, older=older, conflict=conflict, overlap=share))
-        elif relation.supports(exhibits[newer].memory, exhibits[older].memory):
-            agreeing.add(frozenset((one, other)))
+        clash = relation.clash_between(memories, words, one, other, marked=pair in marks)
+        if clash is not None:
+            clashes.append(clash)
+        elif relation.supports(memories[one], memories[other]):
+            agreeing.add(pair)
     return clashes, agreeing
 
 
@@ -190,7 +230,7 @@ def _superseded(
 ) -> tuple[Superseded, ...]:
     """The memories that are no longer true: by their record, or because a newer trusted one says so."""
     index = {one.memory.id: at for at, one in enumerate(exhibits)}
-    details = {(clash.older, clash.newer): clash.conflict.detail for clash in clashes}
+    details = {(clash.older, clash.newer): clash.detail for clash in clashes}
     found: dict[int, Superseded] = {}
     for at, one in enumerate(exhibits):
         if not one.current:
@@ -199,8 +239,8 @@ def _superseded(
             found[at] = Superseded(older=at, by=by, detail=detail)
     for clash in clashes:
         believed = exhibits[clash.newer].current and trusts[clash.newer] >= DISTRUSTED
-        if relation.takes_over(clash.conflict) and believed and clash.older not in found:
-            found[clash.older] = Superseded(older=clash.older, by=clash.newer, detail=clash.conflict.detail)
+        if clash.takes_over and believed and clash.older not in found:
+            found[clash.older] = Superseded(older=clash.older, by=clash.newer, detail=clash.detail)
     return tuple(found[at] for at in sorted(found))
 
 
@@ -227,11 +267,19 @@ def _primary(
 def _strongest(
     exhibits: Sequence[Exhibit], at: int, standing: Sequence[Clash], trusts: Sequence[float]
 ) -> int:
-    """The strongest of a memory and those that contradict it, if they are relevant."""
+    """The strongest of a memory and those that contradict it, if they are relevant. What only links lead to
+    must also say something about the same in its words."""
     enough = BELONGING * exhibits[at].relevance
     opposed = (clash for clash in standing if at in (clash.newer, clash.older))
-    rivals = (clash.older if clash.newer == at else clash.newer for clash in opposed)
-    contenders = [at, *(rival for rival in rivals if exhibits[rival].relevance >= enough)]
+    rivals = ((clash.older if clash.newer == at else clash.newer, clash.conflict) for clash in opposed)
+    contenders = [
+        at,
+        *(
+            rival
+            for rival, conflict in rivals
+            if exhibits[rival].relevance >= enough and (exhibits[rival].found or conflict is not None)
+        ),
+    ]
     return max(contenders, key=lambda one: weight(exhibits[one].memory, trusts[one]))
 
 
@@ -249,9 +297,9 @@ def _roles(
     agreeing: set[frozenset[int]],
 ) -> dict[int, Role]:
     """The roles of relevant memories, in the order of `Role`."""
-    opposed = {
-        at for clash in standing for at in (clash.newer, clash.older) if primary in (clash.newer, clash.older)
-    }
+    # What contradicts a memory that says the same as the primary one contradicts that too.
+    side = {primary} | {at for pair in agreeing if primary in pair for at in pair}
+    opposed = {at for clash in standing for at in _against(clash, side)}
     top = max((one.relevance for one in exhibits), default=0.0)
     enough = BELONGING * (top if primary is None else exhibits[primary].relevance)
     roles: dict[int, Role] = {}
@@ -265,6 +313,12 @@ def _roles(
             roles[at] = Role.SUPERSEDED if at in over else Role.SUPPORTING if same else Role.RELATED
     order = list(Role)
     return dict(sorted(roles.items(), key=lambda item: order.index(item[1])))
+
+
+def _against(clash: Clash, side: Collection[int | None]) -> list[int]:
+    """The end of a clash that is not on a side, if the other one is."""
+    ends = (clash.newer, clash.older)
+    return [at for at in ends if at not in side] if any(at in side for at in ends) else []
 
 
 # -- How something came to be as it is: every text it has had, in the order of time, with what changed

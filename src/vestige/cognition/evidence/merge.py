@@ -1,17 +1,19 @@
-"""Merging memories: one text that leaves out nothing any of them says."""
+"""Merging memories: one text that leaves out nothing any of them says, and says nothing twice."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from itertools import combinations
 from typing import Any
 
 from vestige.cognition.evidence.duplicates import apart, comparable, unfit
-from vestige.cognition.gate.relation import stated_at
+from vestige.cognition.gate.relation import repeats, stated_at
 from vestige.cognition.text.analyser import fingerprint
 from vestige.core.models import Memory
 
+Restates = Callable[[str, str], bool]
+"""Whether a sentence says nothing that another one does not say."""
 MERGED_FROM = "merged_from"  # The metadata key for the ids of a merged memory's parts.
 
 _BLOCK = re.compile(r"\n[^\S\n]*\n\s*")
@@ -46,10 +48,10 @@ def in_order(parts: Iterable[Memory]) -> list[Memory]:
     return [lead, *(one for one in by_time if one is not lead)]
 
 
-def join(parts: Sequence[Memory], *, memory_id: str, now: datetime) -> Memory:
+def join(parts: Sequence[Memory], *, memory_id: str, now: datetime, restates: Restates = repeats) -> Memory:
     """The merged memory of its parts (`in_order`). It is valid from when the latest part begins, so at any
-    time either the parts are true or it is."""
-    lead, content = parts[0], joined_text([part.content for part in parts])
+    time either the parts are true or it is. `restates` says whether a sentence says no more than another."""
+    lead, (content, reworded) = parts[0], joined_text([part.content for part in parts], restates)
     latest = max(parts, key=lambda one: (since(one), one.created_at, one.id))
     return Memory(
         id=memory_id,
@@ -66,7 +68,7 @@ def join(parts: Sequence[Memory], *, memory_id: str, now: datetime) -> Memory:
         occurred_at=next((part.occurred_at for part in parts if part.occurred_at), None),
         valid_from=since(latest),
         valid_until=lead.valid_until,
-        phrasings=_phrasings(content, parts),
+        phrasings=_phrasings(content, parts, reworded),
         domains=_united(part.domains for part in parts),
         domain_scores=_highest(parts),
         metadata=_metadata(parts),
@@ -86,21 +88,54 @@ def plan_id(parts: Sequence[Memory], merged: Memory) -> str:
     return blake2b(repr(facts).encode(), digest_size=12).hexdigest()
 
 
-def joined_text(texts: Sequence[str]) -> str:
-    """The first text, and from each other one, as a paragraph, what no text before it has word for word."""
-    said = {fingerprint(unit) for block in _blocks(texts[0]) for unit in block}
+def joined_text(texts: Sequence[str], restates: Restates = repeats) -> tuple[str, tuple[str, ...]]:
+    """One text of several, and the sentences that it leaves out because it says them in other words.
+
+    It is the first text, and from each other one, as a paragraph, what no text before it says. A sentence
+    that says all of an earlier one and more takes its place.
+    """
     kept = [texts[0]]
-    seen = {fingerprint(texts[0])}
+    said = _sentences_of(texts[0])
+    known = {fingerprint(unit) for block in _blocks(texts[0]) for unit in block} | {fingerprint(texts[0])}
+    reworded: list[str] = []
     for text in texts[1:]:
-        if fingerprint(text) in seen:
+        if fingerprint(text) in known:
             continue
-        seen.add(fingerprint(text))
         blocks = _blocks(text)
-        new = [[unit for unit in block if fingerprint(unit) not in said] for block in blocks]
-        said.update(fingerprint(unit) for block in new for unit in block)
+        new = [[unit for unit in block if fingerprint(unit) not in known] for block in blocks]
+        known.update((fingerprint(text), *(fingerprint(unit) for block in new for unit in block)))
+        fresh = [
+            [unit for unit in block if not _is_said(unit, said, kept, reworded, restates)] for block in new
+        ]
+        said += [unit for block in fresh for unit in block if "\n" not in unit]
         # Untouched where nothing is left out of it.
-        kept.append(text if new == blocks else "\n\n".join(" ".join(block) for block in new if block))
-    return "\n\n".join(text for text in kept if text)
+        kept.append(text if fresh == blocks else "\n\n".join(" ".join(block) for block in fresh if block))
+    return "\n\n".join(text for text in kept if text), tuple(reworded)
+
+
+def _is_said(unit: str, said: list[str], kept: list[str], reworded: list[str], restates: Restates) -> bool:
+    """Whether what a sentence says is in the kept texts, or is now, because it took the place of another."""
+    if "\n" in unit:
+        return False
+    if any(restates(unit, other) for other in said):
+        reworded.append(unit)
+        return True
+    shorter = next((other for other in said if repeats(other, unit)), None)
+    if shorter is None:
+        return False
+    kept[:] = [text.replace(shorter, unit, 1) for text in kept]
+    said[said.index(shorter)] = unit
+    reworded.append(shorter)
+    return True
+
+
+def sentences_to_compare(texts: Iterable[str]) -> list[str]:
+    """The sentences of some texts, each once: what `joined_text` compares by meaning."""
+    return list(dict.fromkeys(unit for text in texts for unit in _sentences_of(text)))
+
+
+def _sentences_of(text: str) -> list[str]:
+    return [unit for block in _blocks(text) for unit in block if "\n" not in unit]
 
 
 def _blocks(text: str) -> list[list[str]]:
@@ -130,12 +165,11 @@ def _common(values: Sequence[str | None]) -> str | None:
     return values[0] if len(set(values)) == 1 else None
 
 
-def _phrasings(content: str, parts: Sequence[Memory]) -> tuple[str, ...]:
-    """The other wordings of all parts, each once."""
+def _phrasings(content: str, parts: Sequence[Memory], reworded: Sequence[str]) -> tuple[str, ...]:
+    """The other wordings of all parts, and what the merged text says in other words, each once."""
     found = {fingerprint(content): content}
-    for part in parts:
-        for wording in part.phrasings:
-            found.setdefault(fingerprint(wording), wording)
+    for wording in (*(wording for part in parts for wording in part.phrasings), *reworded):
+        found.setdefault(fingerprint(wording), wording)
     return tuple(found.values())[1:]
 
 

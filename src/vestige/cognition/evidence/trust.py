@@ -13,7 +13,7 @@ middle.
 from datetime import datetime
 
 from vestige.cognition.fsrs.strength import DEMOTE_STEP, retention_of
-from vestige.core.models import Memory, Record
+from vestige.core.models import MOST_SURE, Memory, Record
 
 REPLACED_SHARE = 0.5
 FADING_SHARE = 0.2
@@ -24,7 +24,7 @@ MOST_CORROBORATIONS = 3
 
 
 def trust(record: Record, now: datetime, *, corroborations: int = 0) -> float:
-    """The trust in a memory at this moment, between 0 and 1."""
+    """The trust in a memory at this moment, from 0 to MOST_SURE."""
     memory, strength = record.memory, record.strength
     # A lowered level is all that a vote against leaves behind, until a review restores it.
     votes_against = (1.0 - strength.retrieval) / DEMOTE_STEP
@@ -34,7 +34,7 @@ def trust(record: Record, now: datetime, *, corroborations: int = 0) -> float:
     level = (1.0 + speaking_for) / (2.0 + speaking_for + against)
     replaced = memory.superseded_by is not None and not memory.valid_at(now)
     faded = 1.0 - retention_of(strength, now)
-    return level * (1.0 - FADING_SHARE * faded) * (REPLACED_SHARE if replaced else 1.0)
+    return min(MOST_SURE, level * (1.0 - FADING_SHARE * faded) * (REPLACED_SHARE if replaced else 1.0))
 
 
 def _vouched(memory: Memory) -> float:

@@ -196,6 +196,16 @@ def _conditions(words: Sequence[Word]) -> set[str]:
     return found | {"also"} if as_well else found
 
 
+def limits(words: Sequence[Word]) -> set[str]:
+    """What limits or widens a statement: conditions, and words that say of how many it is true."""
+    return _conditions(words) | {_SHARES[word.text] for word in words if word.text in _SHARES}
+
+
+def says_all(words: Sequence[Word], others: Sequence[Word], likeness: Likeness) -> bool:
+    """Whether every content word of a text has a counterpart in the other."""
+    return all(like >= ALIKE for _, like in unmatched(words, others, likeness))
+
+
 def _swapped(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
     """Whether two words have changed places: "Ada manages Bob", "Bob manages Ada". In the passive they have
     not ("Bob is managed by Ada"), nor around a bare "is"."""

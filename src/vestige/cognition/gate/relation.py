@@ -4,25 +4,68 @@ Conflicts are detected by the gate (`gate/conflict.py`). This module adds the sp
 of each memory.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
 
 from vestige.cognition.english.words import Word, words_of
 from vestige.cognition.gate.conflict import StatementConflict, find_conflict
-from vestige.cognition.gate.paraphrase import could_restate
-from vestige.cognition.text.analyser import STOP_WORDS, overlap
-from vestige.cognition.text.form import Form, features, is_threaded, name_hash, speaker_and_words
+from vestige.cognition.gate.paraphrase import could_restate, limits
+from vestige.cognition.text.analyser import STOP_WORDS, is_alike, overlap, terms
+from vestige.cognition.text.form import Form, features, name_hash, speaker_and_words
 from vestige.cognition.text.likeness import Words
 from vestige.core.models import Memory
 
 CONTAINED = 0.75
 """The share of the shorter text's content words that the longer one has if it says the same and more …"""
 LEAST_SAID = 2  # … and their least number.
-SHORT_CHARS = 500  # A longer text is not compared with the other hits of an answer.
-COMPARED = 10  # The number of best hits of an answer that are compared by their words …
-ALIKE = 0.5  # … two with this share of common content words (Jaccard) may differ in one value only …
-JUDGED = 5  # … and the number of such pairs that are judged, most alike first, at half a millisecond each.
+LONG_CHARS = 2_000  # A longer text makes too many statements for a conflict between two of them to be found.
+FEW_APART = 3  # Of two statements that contradict each other, one has at most this many words of its own …
+ALIKE = 0.5  # … or they share this part of their content words (Jaccard).
+COMPARED = 20  # The number of best hits of an answer that are compared by their words …
+JUDGED = 20  # … and the number of such pairs that are judged, most alike first, at half a millisecond each.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clash:
+    """Two memories, by index, and how they differ. Without a `conflict` only a link says so (`marked`).
+
+    `contradicts`: both cannot be true. `takes_over`: the newer one replaces the older one, because it says
+    that it corrects it or reports a later state.
+    """
+
+    newer: int
+    older: int
+    conflict: StatementConflict | None
+    marked: bool
+    contradicts: bool
+    overlap: float
+
+    @property
+    def kind(self) -> str:
+        return "marked" if self.conflict is None else self.conflict.kind
+
+    @property
+    def detail(self) -> str:
+        return "marked as contradicting" if self.conflict is None else self.conflict.detail
+
+    @property
+    def corrects(self) -> bool:
+        """Whether the newer one says that it corrects the older one."""
+        return self.conflict is not None and self.conflict.corrects
+
+    @property
+    def takes_over(self) -> bool:
+        if self.conflict is None:
+            return False
+        sure = self.conflict.exact or self.marked  # a mark says that both are about the same thing
+        return (sure and self.corrects) or (self.conflict.exact and self.conflict.kind == "state")
+
+
+def statement_words(memory: Memory) -> Words:
+    """The terms by which a memory is compared with others; none if it is too long for a statement."""
+    return frozenset(terms(memory.content)) if len(memory.content) <= LONG_CHARS else frozenset()
 
 
 def stated_at(memory: Memory) -> datetime:
@@ -36,13 +79,14 @@ def comes_after(one: Memory, other: Memory) -> bool:
     return (stated_at(one), one.created_at, one.id) > (stated_at(other), other.created_at, other.id)
 
 
-def conflict_between(newer: Memory, older: Memory) -> StatementConflict | None:
-    """The conflict between two statements about the same thing, or None.
+def conflict_between(newer: Memory, older: Memory, *, close: bool = False) -> StatementConflict | None:
+    """The conflict between two statements about the same thing, or None. `close`: it is known that both are
+    about the same thing.
 
     A question states nothing, statements of two people about themselves are about two people, and in a
     conversation nearly everything reports a later state.
     """
-    conflict = find_conflict(newer.content, older.content)
+    conflict = find_conflict(newer.content, older.content, close=close)
     if conflict is None or not _comparable(newer, older):
         return None
     if conflict.kind == "state" and Form.TURN in (features(newer).form, features(older).form):
@@ -60,18 +104,13 @@ def is_contradiction(conflict: StatementConflict) -> bool:
     return conflict.exact and conflict.kind != "state"
 
 
-def takes_over(conflict: StatementConflict) -> bool:
-    """Whether the newer of two statements with this conflict replaces the older one: it says that it corrects
-    it, or it reports a later state."""
-    return conflict.exact and (conflict.corrects or conflict.kind == "state")
-
-
-def supports(newer: Memory, older: Memory) -> bool:
+def supports(one: Memory, other: Memory) -> bool:
     """Whether two memories say the same, or one of them says it and more; being about the same is not enough.
 
     The longer one has nearly all content words of the shorter one, its names and numbers without exception,
     and none of them has changed places.
     """
+    newer, older = (one, other) if comes_after(one, other) else (other, one)
     ours, theirs = words_of(newer.content), words_of(older.content)
     if not _contained(*sorted((ours, theirs), key=lambda words: sum(word.is_content for word in words))):
         return False
@@ -80,32 +119,82 @@ def supports(newer: Memory, older: Memory) -> bool:
     return _in_order(ours, theirs) or could_restate(newer.content, older.content, 1.0)
 
 
-def contradictions_among(memories: Sequence[Memory], words: Sequence[Words]) -> Iterator[tuple[int, int]]:
-    """Pairs, by index, of the best hits of an answer that cannot both be true; `words` are their terms. Turns
-    of a conversation and long texts are left out, and so are statements that were true at different times."""
-    short = [
-        at
-        for at, memory in enumerate(memories[:COMPARED])
-        if len(memory.content) <= SHORT_CHARS and not is_threaded(memory)
-    ]
-    content = {at: words[at] - STOP_WORDS for at in short}
-    alike = {pair: overlap(content[pair[0]], content[pair[1]]) for pair in combinations(short, 2)}
-    near = sorted((pair for pair in alike if alike[pair] >= ALIKE), key=lambda pair: (-alike[pair], pair))
-    for one, other in near[:JUDGED]:
-        if _contradict(memories[one], memories[other]):
-            yield one, other
+def repeats(one: str, other: str) -> bool:
+    """Whether a sentence says nothing that another one does not say: it has no content word of its own, and
+    nothing limits, counts or denies otherwise."""
+    ours, theirs = words_of(one), words_of(other)
+    content = {word.key: word for word in ours if word.is_content}
+    if len(content) < LEAST_SAID:
+        return False
+    if not all(any(had.says(word) for had in theirs) for word in content.values()):
+        return False
+    if one.rstrip().endswith("?") != other.rstrip().endswith("?") or limits(ours) != limits(theirs):
+        return False
+    return could_restate(one, other, 1.0) and find_conflict(one, other) is find_conflict(other, one) is None
 
 
-def _contradict(one: Memory, other: Memory) -> bool:
-    newer, older = (one, other) if comes_after(one, other) else (other, one)
-    conflict = conflict_between(newer, older)
-    return (
-        conflict is not None
-        and is_contradiction(conflict)
-        and Form.TURN not in (features(one).form, features(other).form)
-        and not _ends_before(one, other)
-        and not _ends_before(other, one)
+def clash_between(
+    memories: Sequence[Memory], words: Sequence[Words], one: int, other: int, *, marked: bool
+) -> Clash | None:
+    """How two memories, by index, clash; None if they do not. `words` are their terms.
+
+    The one decision about contradictions, for every tool. `marked`: a link says that they contradict each
+    other, whatever their words. Both are taken to be true at one time.
+    """
+    newer, older = (one, other) if comes_after(memories[one], memories[other]) else (other, one)
+    conflict = conflict_between(memories[newer], memories[older], close=marked)
+    if conflict is None and not marked:
+        return None
+    stated = conflict is not None and is_contradiction(conflict)
+    stated = stated and _could_contradict(words[one], words[other])
+    return Clash(
+        newer=newer,
+        older=older,
+        conflict=conflict,
+        marked=marked,
+        contradicts=marked or stated,
+        overlap=overlap(words[one], words[other]),
     )
+
+
+def contradictions_among(
+    memories: Sequence[Memory],
+    words: Sequence[Words],
+    marks: Collection[frozenset[int]] = (),
+    *,
+    compared: int = COMPARED,
+    at_one_time: bool = False,
+) -> Iterator[Clash]:
+    """The hits of an answer that cannot both be true: the pairs that are marked, and among the best hits
+    (`compared`) those whose words say so. Unless all are known to be true at one time, a pair of which one
+    ended before the other began contradicts nothing."""
+    near = {
+        (one, other): overlap(words[one], words[other])
+        for one, other in combinations(range(min(len(memories), compared, COMPARED)), 2)
+        if frozenset((one, other)) not in marks and _could_contradict(words[one], words[other])
+    }
+    likely = sorted(near, key=lambda pair: (-near[pair], pair))[:JUDGED]
+    marked = sorted((min(pair), max(pair)) for pair in marks)
+    for at, (one, other) in enumerate((*marked, *likely)):
+        clash = clash_between(memories, words, one, other, marked=at < len(marked))
+        if clash is not None and clash.contradicts and (at_one_time or not _apart(memories, clash)):
+            yield clash
+
+
+def _could_contradict(one: Words, other: Words) -> bool:
+    """Whether the words of two texts allow it: a contradiction differs in little else. Checked before the
+    texts, at a hundredth of the cost."""
+    if not is_alike(one, other):
+        return False
+    ours, theirs = one - STOP_WORDS, other - STOP_WORDS
+    apart = min(len(ours - theirs), len(theirs - ours))
+    return apart <= FEW_APART or overlap(ours, theirs) >= ALIKE
+
+
+def _apart(memories: Sequence[Memory], clash: Clash) -> bool:
+    """Whether one of two memories ended before the other began."""
+    newer, older = memories[clash.newer], memories[clash.older]
+    return _ends_before(newer, older) or _ends_before(older, newer)
 
 
 def _ends_before(one: Memory, other: Memory) -> bool:

@@ -28,8 +28,8 @@ class Path:
 
     @property
     def confidence(self) -> float:
-        """The geometric mean of the links' weights."""
-        return float(prod(_weight(edge) for edge in self.edges) ** (1 / len(self.edges)))
+        """The product of the links' weights, less the cost of each further hop: what paths are ranked by."""
+        return float(prod(_weight(edge) for edge in self.edges) * HOP_KEEPS ** (len(self.edges) - 1))
 
 
 Neighbours = Mapping[str, Sequence[tuple[str, Edge]]]

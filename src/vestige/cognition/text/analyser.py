@@ -127,6 +127,17 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one & other else 0.0
 
 
+LEAST_COMMON = 2
+LEAST_SHARE = 0.4
+"""What two texts about the same thing share: this number of words, and this share of the shorter one's."""
+
+
+def is_alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two texts share enough words to be about the same thing."""
+    common = len(one & other)
+    return common >= LEAST_COMMON and common >= LEAST_SHARE * min(len(one), len(other))
+
+
 def searchable(memory: Memory) -> str:
     """The text a memory is found by: its content and its other phrasings. Vectors are made from it."""
     return "\n".join((memory.content, *memory.phrasings))

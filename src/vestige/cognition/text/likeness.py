@@ -9,23 +9,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 
-from vestige.cognition.text.analyser import overlap
+from vestige.cognition.text.analyser import is_alike, overlap
 
 Words = frozenset[str]
 
-LEAST_COMMON = 2
-LEAST_SHARE = 0.4
-"""What two texts must share: this number of words, and this share of the shorter one's."""
 NEIGHBOURS = 5  # The number of most similar texts that each text is paired with.
 POSTINGS = 300  # The limit of occurrences of its words that each text follows, from the rarest word on …
 MOST_OF_FIRST = 2_000  # … and of the first word, the latest ones, however common it is.
 CHECKED = 50  # The number of candidates found that way that are compared word by word.
-
-
-def is_alike(one: Words, other: Words) -> bool:
-    """Whether two texts share enough words to be about the same thing."""
-    common = len(one & other)
-    return common >= LEAST_COMMON and common >= LEAST_SHARE * min(len(one), len(other))
 
 
 def alike_pairs(texts: Sequence[Words]) -> Iterator[list[tuple[int, int]]]:

@@ -27,6 +27,7 @@ from vestige.cognition.text.analyser import fingerprint, terms
 from vestige.cognition.text.likeness import alike_pairs
 from vestige.core.models import Filter, Record
 from vestige.engine.context import Call
+from vestige.engine.memory.merge import marked_apart
 
 MOST_MEMORIES = 50_000
 """In a larger scope, only the latest memories are compared."""
@@ -180,6 +181,7 @@ def _cluster(survey: _DuplicateSurvey, group: Sequence[int], score: float) -> Du
     ordered = [places[memory.id] for memory in in_order(survey.records[at].memory for at in group)]
     memories = [survey.records[at].memory for at in ordered]
     objections = [reason for pair in combinations(memories, 2) if (reason := apart(*pair))]
+    objections += marked_apart(survey.call, [survey.records[at] for at in ordered])
     if len(group) > MOST_TO_MERGE:
         objections.append(f"the cluster has {len(group)} memories: look at each")
     return DuplicateCluster(

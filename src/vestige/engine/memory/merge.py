@@ -1,16 +1,32 @@
 """Merging memories at a user's request, and undoing it. Nothing is deleted: the parts end and keep their
 history."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from vestige.cognition.evidence.merge import MERGED_FROM, in_order, join, plan_id, refusals, unchecked
-from vestige.cognition.graph.kinds import MERGES
-from vestige.core.errors import Conflict, InvalidInput, ModelMismatch, NotFound
+from vestige.cognition.english.words import words_of
+from vestige.cognition.evidence.merge import (
+    MERGED_FROM,
+    Restates,
+    in_order,
+    join,
+    plan_id,
+    refusals,
+    sentences_to_compare,
+    unchecked,
+)
+from vestige.cognition.gate.conflict import find_conflict
+from vestige.cognition.gate.paraphrase import restates, says_all, word_likeness
+from vestige.cognition.gate.relation import repeats
+from vestige.cognition.graph.kinds import CONTRADICTS, MERGES
+from vestige.core.errors import Conflict, EmbedderError, InvalidInput, ModelMismatch, NotFound
 from vestige.core.events import Event
-from vestige.core.models import Edge, Evidence, Memory, Record, Revision
+from vestige.core.models import Edge, Evidence, Filter, Memory, Record, Revision
+from vestige.embed.protocol import Encoded
 from vestige.engine.context import Call, inaccessible_ids
-from vestige.engine.embedding import vectors_for
+from vestige.engine.embedding import embedder_or_none, vectors_for
+from vestige.engine.recall.hits import marked_pairs
 from vestige.engine.revise import (
     TEXT_FIELDS,
     changed_fields,
@@ -23,10 +39,14 @@ from vestige.engine.revise import (
 )
 from vestige.store.contract.changes import Add, Change, Link, RecordEvidence, Revise
 
+logger = logging.getLogger(__name__)
+
 MERGED, UNMERGED, UNDONE = "merged", "unmerged", "merge undone"
 """The reasons of revisions: of a part that is merged, of a part that is revived, of the merged memory
 then."""
 
+MOST_SENTENCES = 200
+"""The most sentences of a merge that the model compares: a second or two."""
 STATED_FIELDS = TEXT_FIELDS | {"valid_from", "valid_until"}
 """The fields that hold what a memory says, and when that is valid: not its labels."""
 
@@ -56,20 +76,73 @@ def plan(call: Call, memory_ids: Sequence[str]) -> MergePlan:
     records = _load_all(call, memory_ids)
     parts = in_order(record.memory for record in records.values())
     now = call.engine.now()
-    reasons = refusals(parts, now)
+    reasons = refusals(parts, now) or marked_apart(call, tuple(records.values()))
     if reasons:
         raise InvalidInput(
             f"These memories cannot be merged: {'; '.join(reasons)}.",
             hint="Leave those memories out, or resolve the reasons first.",
             details={"reasons": reasons},
         )
-    merged = join(parts, memory_id=call.engine.new_id(), now=now)
+    restates = _restates(call, [part.content for part in parts])
+    merged = join(parts, memory_id=call.engine.new_id(), now=now, restates=restates)
     return MergePlan(
         plan_id=plan_id(parts, merged),
         parts=tuple(records[part.id] for part in parts),
         merged=merged,
         unchecked=unchecked(parts),
     )
+
+
+def marked_apart(call: Call, records: Sequence[Record]) -> list[str]:
+    """Why these must not be merged: a link marks two of them as contradicting."""
+    edges = call.engine.store.edges([one.memory.id for one in records], access=call.access, among=True)
+    marked = marked_pairs(call, records, edges, Filter())
+    named = sorted(tuple(sorted(pair)) for pair in marked.pairs)
+    return [f"{one} is marked as contradicting {other}" for one, other in named]
+
+
+def _inherited_marks(call: Call, parts: Sequence[Record], merged: Memory) -> list[Edge]:
+    """The marks of the parts as links of the merged memory: what contradicts a part contradicts it."""
+    edges = call.engine.store.edges([one.memory.id for one in parts], access=call.access)
+    against = marked_pairs(call, parts, edges, Filter(valid_at=merged.created_at)).beyond
+    return [
+        Edge(source_id=merged.id, target_id=one.memory.id, kind=CONTRADICTS, created_at=merged.created_at)
+        for one in against
+    ]
+
+
+def _restates(call: Call, texts: Sequence[str]) -> Restates:
+    """Whether one sentence of these texts repeats another: by its words, or else, with a model, by the
+    likeness of the words of both."""
+    sentences = sentences_to_compare(dict.fromkeys(texts))
+    encoded = _encoded(call, sentences) if 1 < len(sentences) <= MOST_SENTENCES else {}
+
+    def restating(one: str, other: str) -> bool:
+        if repeats(one, other):
+            return True
+        if not encoded or find_conflict(one, other) or find_conflict(other, one):
+            return False
+        left, right = encoded[one].tokens, encoded[other].tokens
+        if left is None or right is None:
+            return False
+        ours, theirs = words_of(one), words_of(other)
+        likeness = word_likeness(ours, left.spans, left.states, theirs, right.spans, right.states)
+        similarity = float(encoded[one].vector @ encoded[other].vector)
+        return says_all(ours, theirs, likeness) and restates(one, other, similarity, likeness)
+
+    return restating
+
+
+def _encoded(call: Call, texts: Sequence[str]) -> dict[str, Encoded]:
+    """The texts with their vectors and token states; empty without a model that works."""
+    embedder = embedder_or_none(call.engine)
+    if embedder is None:
+        return {}
+    try:
+        return dict(zip(texts, embedder.encode_documents(texts), strict=True))
+    except EmbedderError as exc:
+        logger.warning("The model failed; sentences are compared by words only: %s", exc.message)
+        return {}
 
 
 def _load_all(call: Call, memory_ids: Sequence[str]) -> dict[str, Record]:
@@ -90,12 +163,13 @@ def apply(call: Call, memory_ids: Sequence[str], planned: str) -> Record:
     ends = [replace(part, valid_until=merged.valid_from, superseded_by=merged.id) for part in parts]
     ended = [next_revision(part, now) for part in ends]
     edges = [Edge(source_id=merged.id, target_id=part.id, kind=MERGES, created_at=now) for part in parts]
+    marks = _inherited_marks(call, ready.parts, merged)
     changes: list[Change] = [Add(memory=merged, embedded=made[0] if made else None)]
     # One reinforcement for each further part, as if the same text had come again.
     again = RecordEvidence(memory_id=merged.id, evidence=Evidence.REINFORCED, at=now)
     changes += [again] * (len(parts) - 1)
     changes += [Revise(memory=part, reason=MERGED) for part in ended]
-    changes += [Link(edge=edge) for edge in edges]
+    changes += [Link(edge=edge) for edge in (*edges, *marks)]
     call.check()
     try:
         call.engine.store.commit(changes, access=call.access)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vestige.cognition.fsrs.strength import retention_of
-from vestige.cognition.gate.relation import contradictions_among
+from vestige.cognition.gate.relation import contradictions_among, statement_words
 from vestige.cognition.graph.kinds import CONTRADICTS, SUPERSEDES
 from vestige.cognition.graph.spread import Activation
 from vestige.cognition.ranking.dedupe import ComparedText, fold_duplicates, spread_out
@@ -15,7 +15,7 @@ from vestige.cognition.ranking.stages import Ranking, joining
 from vestige.cognition.text.analyser import fingerprint, terms
 from vestige.cognition.text.form import Form, features, is_threaded
 from vestige.core.candidates import CandidatePool
-from vestige.core.models import Filter, Memory, Record
+from vestige.core.models import Edge, Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import known_records
 from vestige.engine.recall.stage_inputs import NO_LINKS, LinkedFinds, edges_known_at
@@ -45,7 +45,7 @@ class Hit:
       `by_words`, `by_meaning` and `by_literal` name the arms that did.
     - `signals` are the parts of its relevance, `stages` its score and rank after each stage.
     - `start` and `end` delimit the piece of its text with the best cosine.
-    - `duplicates` say the same, `contradicts` the opposite.
+    - `duplicates` say the same, `contradicts` the opposite, among the hits or marked as such.
     - `association` is the link that brought it in, if no arm found it.
     """
 
@@ -83,7 +83,7 @@ def best_hits(call: Call, where: Filter, limit: int, ranked: Ranked) -> tuple[Hi
     groups = _groups(call, where, ranked, best, joining)
     if len(groups) < limit and len(best) < len(ranked.pool.ids):  # many are duplicates
         groups = _groups(call, where, ranked, ranked.ranking.best(), joining)
-    return _mark_contradictions(call, groups[:limit], ranked.links, where.known_at)
+    return _mark_contradictions(call, groups[:limit], where)
 
 
 def _groups(
@@ -176,32 +176,78 @@ def _mark(memory: Memory) -> str | None:
     return None if is_threaded(memory) else fingerprint(memory.content)
 
 
-def _mark_contradictions(
-    call: Call, hits: Sequence[Hit], links: LinkedFinds, known_at: datetime | None
-) -> tuple[Hit, ...]:
-    """The hits in the order they are shown, each with the hits that contradict it."""
-    leader = {held: at for at, hit in enumerate(hits) for held in (hit.record.memory.id, *hit.duplicates)}
-    edges = links.inside
-    if any(hit.association is not None for hit in hits):  # a linked hit was not a candidate
-        among = call.engine.store.edges(sorted(leader), access=call.access, among=True)
-        edges = edges_known_at(among, known_at)
-    pairs = {
-        (edge.kind, leader[one], leader[two])
+def _mark_contradictions(call: Call, hits: Sequence[Hit], where: Filter) -> tuple[Hit, ...]:
+    """The hits in the order they are shown, each with what contradicts it: other hits, and memories beyond
+    them that are marked as contradicting."""
+    leader = {held: hit.record.memory.id for hit in hits for held in (hit.record.memory.id, *hit.duplicates)}
+    edges = edges_known_at(call.engine.store.edges(sorted(leader), access=call.access), where.known_at)
+    edges = [
+        replace(
+            edge,
+            source_id=leader.get(edge.source_id, edge.source_id),
+            target_id=leader.get(edge.target_id, edge.target_id),
+        )
         for edge in edges
-        if edge.source_id in leader and edge.target_id in leader
-        for one, two in ((edge.source_id, edge.target_id), (edge.target_id, edge.source_id))
+    ]
+    marked = marked_pairs(call, [hit.record for hit in hits], edges, where)
+    memories = [*(hit.record.memory for hit in hits), *(record.memory for record in marked.beyond)]
+    words = [statement_words(memory) for memory in memories]
+    against = contradictions_among(
+        memories, words, marked.places(memories), compared=len(hits), at_one_time=where.valid_at is not None
+    )
+    opposed = {frozenset((memories[one.newer].id, memories[one.older].id)) for one in against}
+    places = {memory.id: at for at, memory in enumerate(memories[: len(hits)])}
+    followed = {frozenset((edge.source_id, edge.target_id)) for edge in edges if edge.kind == SUPERSEDES}
+    rivals = {frozenset(places[one] for one in pair) for pair in opposed | followed if pair <= places.keys()}
+    shown = spread_out([_compared_text(hit.record.memory) for hit in hits], rivals)
+    return tuple(replace(hits[at], contradicts=_opposed(memories[at].id, opposed)) for at in shown)
+
+
+def _opposed(memory_id: str, pairs: Collection[frozenset[str]]) -> tuple[str, ...]:
+    return tuple(sorted(other for pair in pairs if memory_id in pair for other in pair - {memory_id}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedPairs:
+    """Pairs of memories, by id, that links mark as contradicting; `beyond` are those that were not given."""
+
+    pairs: frozenset[frozenset[str]]
+    beyond: tuple[Record, ...]
+
+    def places(self, memories: Sequence[Memory]) -> set[frozenset[int]]:
+        """The pairs as indices of these memories."""
+        at = {memory.id: place for place, memory in enumerate(memories)}
+        return {frozenset(at[one] for one in pair) for pair in self.pairs if pair <= at.keys()}
+
+
+def marked_pairs(call: Call, records: Sequence[Record], edges: Sequence[Edge], where: Filter) -> MarkedPairs:
+    """The pairs that these edges mark as contradicting, of these records with each other and with memories
+    beyond them that pass the filter. A mark counts until it is removed or one of the texts changes."""
+    marks = [edge for edge in edges if edge.kind == CONTRADICTS and edge.source_id != edge.target_id]
+    given = {record.memory.id: record for record in records}
+    missing = {end for edge in marks for end in (edge.source_id, edge.target_id)} - given.keys()
+    beyond = {one.memory.id: one for one in known_records(call, sorted(missing), where)} if missing else {}
+    known = given | beyond
+    pairs = {
+        frozenset((edge.source_id, edge.target_id))
+        for edge in marks
+        if {edge.source_id, edge.target_id} <= known.keys()
+        and _unchanged(call, known[edge.source_id].memory, edge.created_at)
+        and _unchanged(call, known[edge.target_id].memory, edge.created_at)
     }
-    worded = [_compared_text(hit.record.memory) for hit in hits]
-    against = contradictions_among([hit.record.memory for hit in hits], [one.terms for one in worded])
-    pairs |= {(CONTRADICTS, *ends) for one, two in against for ends in ((one, two), (two, one))}
-    marked = [replace(hit, contradicts=_opposed(hits, pairs, at)) for at, hit in enumerate(hits)]
-    rivals = {frozenset((one, two)) for kind, one, two in pairs if kind in (CONTRADICTS, SUPERSEDES)}
-    return tuple(marked[at] for at in spread_out(worded, rivals))
+    used = {end for pair in pairs for end in pair}
+    return MarkedPairs(
+        pairs=frozenset(pairs), beyond=tuple(beyond[end] for end in sorted(used & beyond.keys()))
+    )
 
 
-def _opposed(hits: Sequence[Hit], pairs: Collection[tuple[str, int, int]], at: int) -> tuple[str, ...]:
-    others = [other for kind, one, other in pairs if kind == CONTRADICTS and one == at and other != at]
-    return tuple(sorted(hits[other].record.memory.id for other in others))
+def _unchanged(call: Call, memory: Memory, since: datetime) -> bool:
+    """Whether a memory has the text that it had at a time."""
+    if memory.updated_at <= since or memory.revision == 1:
+        return True
+    history = call.engine.store.history(memory.id, access=call.access)
+    texts = [one.memory.content for one in history if one.memory.updated_at <= since]
+    return not texts or texts[-1] == memory.content
 
 
 def _compared_text(memory: Memory) -> ComparedText:

@@ -22,7 +22,7 @@ from vestige.core.models import Edge, Filter, Revision
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import known_records
 from vestige.engine.recall.candidates import Mode
-from vestige.engine.recall.hits import Hit
+from vestige.engine.recall.hits import Hit, MarkedPairs, marked_pairs
 from vestige.engine.recall.recall import Recalled, RecallQuery, recall
 from vestige.engine.recall.stage_inputs import MOST_EDGES, edges_known_at
 from vestige.engine.sleep.insights import KeptInsight, insights_into
@@ -36,6 +36,8 @@ NEIGHBOURS = 3
 CHAIN = 8
 """The most steps back through memories that were replaced."""
 INSIGHTS = 5
+UNFOUND_SHARE = 0.5
+"""The share of a hit's score for a memory that was not found but is marked as contradicting it."""
 LINEAGE = frozenset({SUPERSEDES, MERGES})
 """Links from a memory to those it has replaced."""
 
@@ -65,9 +67,14 @@ def refer(call: Call, query: RecallQuery, moment: datetime) -> Reference:
     past = _past(call, query, moment) if intent is Intent.TIMELINE or not hits else []
     before = _predecessors(call, query.where, [*hits, *past])
     known = {hit.record.memory.id: hit for hit in (*hits, *past, *before)}
-    exhibits = tuple(exhibit(hit.record, hit.score, moment) for hit in known.values())
+    against, marked = _marked(call, query.where, list(known.values()))
+    known |= {hit.record.memory.id: hit for hit in against}
+    exhibits = tuple(
+        exhibit(hit.record, hit.score, moment, found=hit.association is None) for hit in known.values()
+    )
     call.check()
-    findings = judge(exhibits, recalled.confidence, moment)
+    marks = marked.places([one.memory for one in exhibits])
+    findings = judge(exhibits, recalled.confidence, moment, marks)
     status, everywhere = status_of(findings), _all_times(query.where)
     if status is AnswerStatus.NO_EVIDENCE and not call.engine.store.count(everywhere, access=call.access):
         status = AnswerStatus.NO_MEMORIES
@@ -120,6 +127,24 @@ def _linked(call: Call, where: Filter, hits: Sequence[Hit]) -> tuple[Hit, ...]:
 def _edges(call: Call, where: Filter, memory_ids: Sequence[str]) -> Sequence[Edge]:
     edges = call.engine.store.edges(memory_ids, access=call.access, heaviest=MOST_EDGES)
     return edges_known_at(edges, where.known_at)
+
+
+def _marked(call: Call, where: Filter, hits: Sequence[Hit]) -> tuple[list[Hit], MarkedPairs]:
+    """The pairs that are marked as contradicting, and the memories of them that were not found. Those have
+    half the score of the hit, too little for an answer that the search did not find."""
+    scores = {hit.record.memory.id: hit.score for hit in hits}
+    edges = call.engine.store.edges(sorted(scores), access=call.access)
+    records = [hit.record for hit in hits]
+    marked = marked_pairs(call, records, edges_known_at(edges, where.known_at), where)
+    found = [
+        Hit(
+            record=record,
+            score=UNFOUND_SHARE
+            * max(scores.get(one, 0.0) for pair in marked.pairs if record.memory.id in pair for one in pair),
+        )
+        for record in marked.beyond
+    ]
+    return found, marked
 
 
 def _predecessors(call: Call, where: Filter, hits: Sequence[Hit]) -> list[Hit]:

@@ -47,14 +47,13 @@ MOST_ACTIVE = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedFinds:
-    """What links lead to: memories beyond the pool, how many of them may join, and links inside the pool."""
+    """What links lead to: memories beyond the pool, and how many of them may join."""
 
     beyond: Mapping[str, Activation]
     quota: int
-    inside: Sequence[Edge]
 
 
-NO_LINKS = LinkedFinds(beyond={}, quota=0, inside=())
+NO_LINKS = LinkedFinds(beyond={}, quota=0)
 
 
 def load_stage_inputs(
@@ -91,7 +90,7 @@ def load_stage_inputs(
     elif window is None:
         inputs = replace(inputs, newer=_newer(call, pool, ranking))
     beyond = {memory_id: one for memory_id, one in active.items() if memory_id not in here}
-    return inputs, LinkedFinds(beyond=beyond, quota=depth.associations, inside=inside)
+    return inputs, LinkedFinds(beyond=beyond, quota=depth.associations)
 
 
 def _newer(call: Call, pool: CandidatePool, ranking: Ranking) -> Integers:

@@ -24,9 +24,8 @@ from vestige.cognition.dreams.replay import (
     propose,
     stronger,
 )
-from vestige.cognition.evidence.evidence import LONG_CHARS
 from vestige.cognition.gate.conflict import StatementConflict
-from vestige.cognition.gate.relation import comes_after, conflict_between, is_contradiction
+from vestige.cognition.gate.relation import LONG_CHARS, comes_after, conflict_between, is_contradiction
 from vestige.cognition.text.analyser import text_hash
 from vestige.cognition.text.form import Form, features, is_threaded
 from vestige.cognition.text.vocabulary import Vocabulary, named_in, vocabulary_of

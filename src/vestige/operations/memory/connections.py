@@ -7,7 +7,7 @@ from pydantic import Field
 
 from vestige.cognition.fsrs.strength import retention_of
 from vestige.cognition.graph.paths import Path
-from vestige.core.models import Edge, Record
+from vestige.core.models import Edge, Record, estimate
 from vestige.engine.context import Call
 from vestige.engine.memory import link
 from vestige.engine.recall import explore
@@ -60,7 +60,8 @@ class ConnectionsStepView(EdgeView):
 
 
 class PathView(Wire):
-    """A path: ids in order, and the links between them. `confidence` is the geometric mean of the weights."""
+    """A path: ids in order, and the links between them. `confidence` is the product of the weights, less a
+    tenth for each further hop."""
 
     path: list[str]
     steps: list[ConnectionsStepView]
@@ -234,7 +235,7 @@ def connections_bridges(call: Call, from_: From, to: To, limit: Limit = 10) -> B
     return BridgesFound(
         bridges=[
             BridgeView(
-                memory=_connected(one.record, now), paths=one.paths, confidence=round(one.confidence, 4)
+                memory=_connected(one.record, now), paths=one.paths, confidence=estimate(one.confidence)
             )
             for one in explore.between(call, from_, to, limit)
         ]
@@ -301,7 +302,7 @@ def _path(path: Path) -> PathView:
         for edge, start in zip(path.edges, path.ids[:-1], strict=True)
     ]
     return PathView(
-        path=list(path.ids), steps=steps, confidence=round(path.confidence, 4), total_hops=len(steps)
+        path=list(path.ids), steps=steps, confidence=estimate(path.confidence), total_hops=len(steps)
     )
 
 

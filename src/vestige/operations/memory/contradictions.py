@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from vestige.cognition.evidence.evidence import weight
+from vestige.cognition.evidence.evidence import settled_by, weight
 from vestige.core.models import Filter
 from vestige.engine.context import Call, require_scope
 from vestige.engine.memory.contradictions import Contradiction, contradictions
@@ -115,9 +115,10 @@ def _view(one: Contradiction) -> SettledView:
         stronger=ExhibitView(**exhibit_fields(*stronger)),
         weaker=ExhibitView(**exhibit_fields(*weaker)),
         newer=one.newer.memory.id,
-        kind=one.kind,
-        detail=one.detail,
-        topic_overlap=round(one.overlap, 4),
+        kind=one.clash.kind,
+        detail=one.clash.detail,
+        settled_by=settled_by(one.newer_trust, one.older_trust),
+        topic_overlap=round(one.clash.overlap, 4),
         settle=_settle(one, stronger[0].id, weaker[0].id),
     )
 
@@ -127,7 +128,7 @@ def _settle(one: Contradiction, stronger: str, weaker: str) -> str:
     if one.older.memory.pinned:
         return f"{one.older.memory.id} is pinned: check whether it is still true, and unpin it if not."
     newer, older = one.newer.memory.id, one.older.memory.id
-    if one.corrects or stronger == newer:
+    if one.clash.corrects or stronger == newer:
         return (
             f"If {newer} is right, end the older one: memory set_validity id={older} with valid_until; if "
             f"the older one was never true: memory demote id={older}."

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from vestige.cognition.evidence.duplicates import MOST_MEMBERS
 from vestige.cognition.fsrs.strength import retention_of
-from vestige.core.models import Filter, Record
+from vestige.cognition.text.analyser import fingerprint
+from vestige.core.models import Filter, Record, estimate
 from vestige.engine.context import Call, require_scope
 from vestige.engine.memory import merge
 from vestige.engine.memory.duplicates import DuplicateCluster, find_duplicates
@@ -216,14 +217,15 @@ def duplicates(call: Call, asked: DuplicatesArguments) -> Duplicates:
 
 def _cluster_view(cluster: DuplicateCluster, now: datetime) -> ClusterView:
     ids = sorted(record.memory.id for record in cluster.records)
+    marks = [fingerprint(record.memory.content) for record in cluster.records]  # one: identical texts
     return ClusterView(
         cluster_id=blake2b("\0".join(ids).encode(), digest_size=6).hexdigest(),
         size=len(ids),
         members=[
-            _duplicate_view(record, similarity, now)
-            for record, similarity in zip(cluster.records, cluster.similarities, strict=True)
+            _duplicate_view(record, similarity if mark == marks[0] else estimate(similarity), now)
+            for record, similarity, mark in zip(cluster.records, cluster.similarities, marks, strict=True)
         ],
-        merge_score=round(cluster.score, 4),
+        merge_score=round(cluster.score, 4) if len(set(marks)) == 1 else estimate(cluster.score),
         suggested_action="review" if cluster.objections else "merge",
         reasons=list(cluster.objections) or None,
     )

@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 
 from vestige.cognition.gate.decide import Create, Decision, Merge, Reinforce, Supersede, Update, rival_of
 from vestige.core.errors import InvalidInput
-from vestige.core.models import EVERYTHING
+from vestige.core.models import EVERYTHING, estimate
 from vestige.engine.context import Call
 from vestige.engine.embedding import other_model_warning
 from vestige.engine.ingest.batch import Ingested, NewText
@@ -266,7 +266,9 @@ def _answer(call: Call, results: Sequence[Ingested], batch: bool) -> SmartIngest
 
 def _decision_fields(result: Ingested) -> dict[str, Any]:  # fields of IngestedView, which checks them
     decision = result.decision
-    similarity = None if decision.similarity is None else round(decision.similarity, 4)
+    similarity = decision.similarity
+    if similarity is not None and not (isinstance(decision, Reinforce) and decision.identical):
+        similarity = estimate(similarity)
     return {
         "decision": type(decision).__name__.lower(),
         "node_id": result.memory_id,

@@ -10,6 +10,7 @@ from vestige.cognition.time.calendar import EARLIEST, LATEST, period_in_words
 from vestige.cognition.time.expressions import Basis
 from vestige.cognition.time.query_window import PastAsked, PastKind, Window
 from vestige.core.events import preview
+from vestige.core.models import estimate
 from vestige.engine.recall.hits import Hit
 from vestige.engine.recall.recall import Recalled, RecallQuery
 from vestige.engine.recall.stage_inputs import Reinstated
@@ -171,7 +172,7 @@ def found(
         detail_level=level,
         scope=scope,
         total=len(results),
-        confidence=round(recalled.confidence, 4),
+        confidence=estimate(recalled.confidence),
         abstained=bool(recalled.rejected),
         results=results,
         rejected=rejected or None,
@@ -197,7 +198,7 @@ def _notes(query: RecallQuery, recalled: Recalled, among: str, wider: str | None
         yield _past_in_words(recalled.time.past, recalled.time.window)
     if recalled.rejected:
         yield (
-            f"Nothing good enough was found (confidence {recalled.confidence:.2f}, required "
+            f"Nothing good enough was found (confidence {estimate(recalled.confidence):.2f}, required "
             f"{query.min_confidence:.2f}); `rejected` is the best one. Rephrase the query, or set "
             "min_confidence to 0 to see everything."
         )
@@ -267,7 +268,7 @@ def hit_view(
             source=memory.source,
             author=memory.author,
             at=memory.occurred_at or memory.created_at,
-            trust=round(trust(hit.record, now), 4),
+            trust=estimate(trust(hit.record, now)),
         ),
         duplicates=len(hit.duplicates) or None,
         duplicate_ids=list(hit.duplicates) or None,

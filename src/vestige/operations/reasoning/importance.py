@@ -12,7 +12,7 @@ from vestige.cognition.prediction.importance import (
     priority,
 )
 from vestige.core.errors import InvalidInput
-from vestige.core.models import Filter, normal_scope
+from vestige.core.models import Filter, estimate, normal_scope
 from vestige.engine.context import Call
 from vestige.engine.ingest.importance import DIGITS, assess
 from vestige.operations.registry.arguments import Arguments, Names, Scope, Wire
@@ -169,7 +169,7 @@ def _summary(channels: Channels) -> str:
 def _explained(judged: Judgement) -> Explanations:
     signs = ", ".join(f"“{sign}”" for sign in judged.affect.signs)
     return Explanations(
-        novelty=f"The most similar memory here has a similarity of {judged.nearest:.2f}."
+        novelty=f"The most similar memory here has a similarity of {estimate(judged.nearest):.2f}."
         if judged.nearest
         else "No similar memory is known here.",
         arousal=f"Indicated by {signs}." if signs else "No emotional word or sign.",

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from vestige.core.models import estimate
 from vestige.engine.context import Call
 from vestige.engine.sleep.insights import KeptInsight, insights
 from vestige.engine.sleep.insights import dismiss as dismiss_insight
@@ -41,6 +42,7 @@ def insight_view(held: KeptInsight) -> InsightView:
         insight_type=held.kind,
         insight=held.text,
         source_memories=list(held.sources),
+        confidence=estimate(held.confidence),
         novelty_score=held.novelty,
         generated_at=held.at,
     )

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from vestige.cognition.prediction.forecast import SUGGESTED
 from vestige.core.events import preview
-from vestige.core.models import Filter
+from vestige.core.models import Filter, estimate
 from vestige.engine.context import Call
 from vestige.engine.reactions.predict import CurrentWork, LikelyQuery, Prediction, predict
 from vestige.operations.registry.arguments import Arguments, InheritedScope, Names, Wire
@@ -129,12 +129,12 @@ def _view(one: Prediction) -> PredictionView:
         memory,
         memory_id=memory.id,
         preview=preview(memory.content, PREVIEW_CHARS),
-        confidence=round(one.confidence, 4),
+        confidence=estimate(one.confidence),
         reasons=list(one.reasons),
     )
 
 
 def _query(one: LikelyQuery) -> LikelyQueryView:
     return LikelyQueryView(
-        query=" ".join(one.words), memory_ids=list(one.memory_ids), confidence=round(one.confidence, 4)
+        query=" ".join(one.words), memory_ids=list(one.memory_ids), confidence=estimate(one.confidence)
     )

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from vestige.cognition.evidence.evidence import AnswerStatus, Exhibit, Findings, Role
+from vestige.cognition.evidence.evidence import AnswerStatus, Exhibit, Findings, Role, settled_by
 from vestige.cognition.gate.relation import stated_at
 from vestige.cognition.query.analyse import Intent
-from vestige.core.models import Memory
+from vestige.core.models import Memory, estimate
 from vestige.engine.recall.recall import Recalled
 from vestige.engine.recall.reference import Reference
 from vestige.operations.memory.budget import tokens_of
@@ -74,11 +74,13 @@ def reasoning(query: str, reference: Reference) -> str:
     lines += _listed("SUPPORTED BY", exhibits, findings, Role.SUPPORTING, SUPPORTING_SHOWN)
     lines += _listed("RELATED", exhibits, findings, Role.RELATED, RELATED_SHOWN)
     for stronger, weaker, clash in findings.contradictions[:CONTRADICTING_SHOWN]:
-        about = f"{clash.conflict.kind}: {clash.conflict.detail}"
+        about = f"{clash.kind}: {clash.detail}"
         sides = f"{_cited(exhibits, findings, stronger)} against {_cited(exhibits, findings, weaker)}"
         lines.append(f"CONTRADICTION ({about}): {sides}")
-    if findings.corroborations:
-        lines.append(f"Confirmed by {count(findings.corroborations, 'other source')}.")
+    if findings.confirmed_by:
+        lines.append(f"CONFIRMED BY: {'; '.join(findings.confirmed_by)}.")
+    elif findings.primary is not None:
+        lines.append("CONFIRMED BY: nothing beside the search.")
     if findings.primary is None:
         lines.append("No current memory answers this.")
     lines.append(f"OVERALL CONFIDENCE: {percent(findings.confidence)}")
@@ -152,7 +154,11 @@ class ReferencedStepView(Wire):
 
 
 class Referenced(Wire):
-    """What memories say together about a question. `missing` lists what no memory mentions."""
+    """What memories say together about a question.
+
+    `confirmed_by` is the evidence for the answer beside the search, without which `confidence` is at most .9.
+    `missing` lists what no memory mentions.
+    """
 
     query: str
     intent: str
@@ -165,6 +171,7 @@ class Referenced(Wire):
     memories_analyzed: int
     activation_expanded: int
     recommended: Recommended | None = None
+    confirmed_by: list[str] | None = None
     evidence: list[EvidenceView]
     contradictions: list[ContradictionView]
     superseded: list[SupersededView]
@@ -184,7 +191,7 @@ def referenced(query: str, scope: str, reference: Reference) -> Referenced:
         query=query,
         intent=reference.intent,
         status=reference.status,
-        confidence=round(findings.confidence, 4),
+        confidence=estimate(findings.confidence),
         abstained=findings.primary is None,
         reasoning=reasoning(query, reference),
         guidance=guidance(reference),
@@ -192,6 +199,7 @@ def referenced(query: str, scope: str, reference: Reference) -> Referenced:
         memories_analyzed=len(reference.exhibits),
         activation_expanded=reference.expanded,
         recommended=_recommended(reference),
+        confirmed_by=list(findings.confirmed_by) or None,
         evidence=[EvidenceView(**exhibit_fields(*_side(reference, at)), role=role) for at, role in roles],
         contradictions=_contradictions(reference),
         superseded=_superseded(reference),
@@ -229,7 +237,7 @@ def _recommended(reference: Reference) -> Recommended | None:
     return Recommended(
         answer_preview=clip(memory.content, ANSWER_CHARS),
         memory_id=memory.id,
-        trust_score=round(trusted, 4),
+        trust_score=estimate(trusted),
         date=stated_at(memory),
         source=memory.source,
         author=memory.author,
@@ -242,8 +250,9 @@ def _contradictions(reference: Reference) -> list[ContradictionView]:
             stronger=ExhibitView(**exhibit_fields(*_side(reference, stronger))),
             weaker=ExhibitView(**exhibit_fields(*_side(reference, weaker))),
             newer=reference.exhibits[clash.newer].memory.id,
-            kind=clash.conflict.kind,
-            detail=clash.conflict.detail,
+            kind=clash.kind,
+            detail=clash.detail,
+            settled_by=settled_by(reference.findings.trusts[stronger], reference.findings.trusts[weaker]),
             topic_overlap=round(clash.overlap, 4),
         )
         for stronger, weaker, clash in reference.findings.contradictions
@@ -299,8 +308,8 @@ def _without_words(answer: Referenced) -> Update:
     if len(lines) > 1:
         return {"reasoning": "\n".join(lines[:-1])}
     for name, empty in (
-        ("reasoning", ""), ("query", "…"), ("note", None), ("missing", None), ("guidance", ""),
-        ("contradictions", []), ("evidence", []), ("recommended", None), ("scope", "…"),
+        ("reasoning", ""), ("query", "…"), ("note", None), ("missing", None), ("confirmed_by", None),
+        ("guidance", ""), ("contradictions", []), ("evidence", []), ("recommended", None), ("scope", "…"),
     ):  # fmt: skip
         if getattr(answer, name) not in (empty, None):
             return {name: empty}

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from vestige.cognition.fsrs.strength import accessibility, retention_of, retrieval_of, state
 from vestige.cognition.gate.relation import stated_at
-from vestige.core.models import Edge, Memory, Record
+from vestige.core.models import Edge, Memory, Record, estimate
 from vestige.operations.registry.arguments import DetailLevel, Wire
 from vestige.operations.shared.text import clip, day, fields, percent
 
@@ -218,13 +218,15 @@ class ExhibitView(Wire):
 
 
 class ContradictionView(Wire):
-    """Two contradicting memories, and how they differ."""
+    """Two contradicting memories, and how they differ. `settled_by` is `trust` if one is trusted clearly
+    more."""
 
     stronger: ExhibitView
     weaker: ExhibitView
     newer: str
     kind: str
     detail: str
+    settled_by: str | None = None
     # As the clients of the reference system read it.
     topic_overlap: Annotated[float, Field(alias="topic_overlap")]
 
@@ -234,7 +236,7 @@ def exhibit_fields(memory: Memory, trusted: float) -> dict[str, Any]:  # Any: as
     return {
         "id": memory.id,
         "preview": clip(memory.content, PREVIEW_CHARS),
-        "trust": round(trusted, 4),
+        "trust": estimate(trusted),
         "date": stated_at(memory),
         "source": memory.source,
         "author": memory.author,

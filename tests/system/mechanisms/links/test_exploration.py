@@ -26,7 +26,7 @@ def test_the_way_between_two_memories_is_found_after_a_restart(living: Living) -
     world = living.restart()
 
     answer = explore(world, "chain", ids)
-    assert (answer["paths"][0]["path"], answer["confidence"]) == (ids, 0.6)
+    assert (answer["paths"][0]["path"], answer["confidence"]) == (ids, 0.324)
     [bridge] = explore(world, "bridges", ids)["bridges"]
     assert bridge["memory"]["preview"] == ROW[1]
 
