@@ -253,9 +253,9 @@ class IntentionOperations(Part):
 
         `description`: What to do. Without `trigger`, a time in the text is understood: `remind me to rotate
         the keys every monday at 10:00`. `trigger`: When to remind. `priority`: Default: normal, or as stated
-        in the text. `deadline`: When it must be done; its priority rises as the deadline nears. `scope`:
-        Scope it belongs to. Default: the current scope. `secrets`: If the text contains a key, token or
-        password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
+        in the text. `deadline`: When it must be done: it reminds ahead of it, and its priority rises.
+        `scope`: Scope it belongs to. Default: the current scope. `secrets`: If the text contains a key, token
+        or password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
         memory.secrets."""
         return self._connection.ask("POST", "/intentions", locals())
 
