@@ -458,6 +458,8 @@ def test_a_suppressed_memory_does_not_come_back_through_a_link(crowd: World) -> 
     link(crowd, oven, linked, "fixed_by")
     before = {hit["id"]: hit["combinedScore"] for hit in search(crowd, "broken oven")["results"]}
     suppress(crowd, linked, times=3)
-    after = {hit["id"]: hit["combinedScore"] for hit in search(crowd, "broken oven", limit=100)["results"]}
+    assert linked not in ids(search(crowd, "broken oven", limit=100))
+    found = search(crowd, "broken oven", limit=100, include_suppressed=True)["results"]
+    after = {hit["id"]: hit["combinedScore"] for hit in found}
 
     assert after.get(linked, 0) < 0.6 * before[linked]
