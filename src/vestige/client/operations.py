@@ -22,13 +22,13 @@ class MemoryOperations(Part):
              min_retention: float | None = None, limit: int | None = None, offset: int | None = None,
              order: values.Order | None = None, as_of: values.Moment | None = None,
              pinned: bool | None = None, max_retention: float | None = None, due: bool | None = None,
-             current: bool | None = None, detail_level: Literal["brief", "summary", "full"] | None = None,
-             ) -> values.Listed:
+             current: bool | None = None, include_suppressed: bool | None = None,
+             detail_level: Literal["brief", "summary", "full"] | None = None) -> values.Listed:
         """List memories without searching: newest, oldest, due or fading.
 
         Without `scope`: the current scope and what it inherits. Superseded and expired memories are included;
-        `current` leaves them out, and `as_of` leaves out what was not true then. Suppressed and archived ones
-        are never listed.
+        `current` leaves them out, and `as_of` leaves out what was not true then. Suppressed ones are listed
+        with `include_suppressed` only, archived ones never.
 
         `scope`: Only this scope and scopes below it; / is everything. Default: the current scope. `tags`:
         Only memories with any of these tags. `tags_all`: Only memories with all of these tags.
@@ -40,7 +40,8 @@ class MemoryOperations(Part):
         oldest, due (next review first) or retention (weakest first). `as_of`: Only memories that were true at
         this time. `pinned`: true: only pinned memories; false: only others. `max_retention`: Maximum
         retention. `due`: Only memories that are true now and due for review. `current`: Only memories that
-        are true now. `detail_level`: How much of each memory to show."""
+        are true now. `include_suppressed`: Also list suppressed memories. `detail_level`: How much of each
+        memory to show."""
         return self._connection.ask("GET", "/memories", locals(), repeatable=True)
 
     def get(self, id: str) -> values.Got:
@@ -253,9 +254,9 @@ class IntentionOperations(Part):
 
         `description`: What to do. Without `trigger`, a time in the text is understood: `remind me to rotate
         the keys every monday at 10:00`. `trigger`: When to remind. `priority`: Default: normal, or as stated
-        in the text. `deadline`: When it must be done; its priority rises as the deadline nears. `scope`:
-        Scope it belongs to. Default: the current scope. `secrets`: If the text contains a key, token or
-        password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
+        in the text. `deadline`: When it must be done: it reminds ahead of it, and its priority rises.
+        `scope`: Scope it belongs to. Default: the current scope. `secrets`: If the text contains a key, token
+        or password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
         memory.secrets."""
         return self._connection.ask("POST", "/intentions", locals())
 
@@ -561,7 +562,7 @@ class Operations(Part):
         you learned it: memories from a near time, hour or weekday rank higher. `as_of`: Search what was true
         at this time. Default: now. `known_at`: Search what was stored at this time. Default: now.
         `include_expired`: Also search memories that are no longer true. `include_suppressed`: Also search
-        suppressed memories (default true). `min_similarity`: Minimum cosine similarity of a match by meaning.
+        suppressed memories. `min_similarity`: Minimum cosine similarity of a match by meaning.
         `min_confidence`: Return nothing below this confidence (default depends on retrieval_mode).
         `token_budget`: Maximum tokens of the answer. `explain`: Explain the rank of each result. `record`:
         Whether results are strengthened by being found (default true)."""
@@ -586,7 +587,7 @@ class Operations(Part):
     def session_context(self, queries: Sequence[str] | None = None, *, token_budget: int | None = None,
                         context: values.SessionContext | None = None, include_status: bool | None = None,
                         include_intentions: bool | None = None, include_predictions: bool | None = None,
-                        scope: str | None = None) -> values.Session:
+                        include_suppressed: bool | None = None, scope: str | None = None) -> values.Session:
         """Get what to know at the start of a session, in one call and within a token budget.
 
         First intentions that are triggered, overdue or important, then pinned memories, results of the
@@ -598,8 +599,8 @@ class Operations(Part):
         `queries`: What to recall; one search each. `token_budget`: Maximum tokens of the context; never
         exceeded. `context`: Your current work. `include_status`: Include the status of the memory.
         `include_intentions`: Include intentions that are due now. `include_predictions`: Include predictions
-        of what is needed next. `scope`: Only this scope and scopes below it. Default: the current scope and
-        what it inherits."""
+        of what is needed next. `include_suppressed`: Also search suppressed memories. `scope`: Only this
+        scope and scopes below it. Default: the current scope and what it inherits."""
         return self._connection.ask("POST", "/session-context", locals(), repeatable=True)
 
     def predict(self, *, context: values.PredictionContext | None = None, limit: int | None = None,
@@ -669,9 +670,10 @@ class Operations(Part):
                  ) -> values.SuppressedView:
         """Hide a memory without deleting it. Each call hides it further.
 
-        It ranks lower in `search`, appears nowhere else, and can still be read by its id. Its text and
-        strength stay, so `reverse` restores it exactly within 24 hours; after that its linked memories are
-        weakened once. `memory promote` ends a suppression at any time.
+        It can still be read by its id; `search` and lists show it only when asked to include suppressed
+        memories, and rank it lower. Its text and strength stay, so `reverse` restores it exactly within 24
+        hours; after that its linked memories are weakened once. `memory promote` ends a suppression at any
+        time.
 
         `id`: Id of the memory. `reason`: Why. Not stored: the log holds no text. Store a memory of its own to
         keep it. `reverse`: Reverse the last suppression, within 24 hours."""

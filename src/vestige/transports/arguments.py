@@ -125,17 +125,26 @@ def _limits(field: Mapping[str, Any]) -> str:
 
 
 class Wording:
-    """Rewrites descriptions, which name arguments and tools, in the words of the command line."""
+    """Rewrites descriptions, hints and notes, which name arguments and tools, in the words of the command
+    line."""
 
-    def __init__(self, arguments: Sequence[Argument], tools: Mapping[str, str]) -> None:
-        """`tools` are the commands by the name of their tool."""
-        self._arguments = {one.name: one for one in arguments}
+    def __init__(
+        self, arguments: Sequence[Argument], tools: Mapping[str, str], others: Sequence[Argument] = ()
+    ) -> None:
+        """`tools` are the commands by the name of their tool, `others` the arguments of other operations,
+        which a hint may name: those that no other word is like, and switches with their value."""
+        own = {one.name: one for one in arguments}
+        self._arguments = {one.name: one for one in others} | own
         self._tools = tools
-        names = "|".join(self._arguments) or "(?!)"
-        long_names = "|".join(name for name in self._arguments if "_" in name) or "(?!)"
+        names = (
+            "|".join(name for name, one in self._arguments.items() if name in own or "_" in name) or "(?!)"
+        )
+        switches = "|".join(name for name, one in self._arguments.items() if one.kind == "boolean") or "(?!)"
+        own_names = "|".join(own) or "(?!)"
+        long_names = "|".join(name for name in own if "_" in name) or "(?!)"
         self._given = re.compile(
-            rf"`({names})(?:: (true|false))?`(?! in the answer)"  # `record`, or `record: false`
-            rf'|(?<![`\w])({names}) "([^"]*)"'  # scope "/"
+            rf"`({names})`(?! in the answer)|`({switches}): (true|false)`"  # `record`, or `record: false`
+            rf'|(?<![`\w])({own_names}) "([^"]*)"'  # scope "/"
             rf"|(?<![`\w])({long_names})(?![`\w])"
         )
 
@@ -145,8 +154,8 @@ class Wording:
         return _NAME.sub(self._command, said)
 
     def _option(self, found: re.Match[str]) -> str:
-        name, truth, valued, value, bare = found.groups()
-        argument = self._arguments[name or valued or bare]
+        name, switch, truth, valued, value, bare = found.groups()
+        argument = self._arguments[name or switch or valued or bare]
         flag = argument.name.upper() if argument.positional else argument.flag
         if truth == "false":
             flag = flag.replace("--", "--no-", 1)

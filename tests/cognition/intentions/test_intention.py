@@ -20,6 +20,7 @@ from vestige.cognition.intentions.intention import (
     in_force,
     look,
     outlived,
+    reminder_before,
     resumed,
     snoozed,
 )
@@ -131,10 +132,48 @@ def test_a_deadline_brings_it_up_and_does_so_again_after_it_came_up_before() -> 
     waiting = intention(Manual(), deadline=NOW + 60 * MINUTE)
     seen = look(intention(Time(at=NOW), deadline=NOW + 60 * MINUTE), at(0)).after
 
-    assert not look(waiting, at(59)).shown
+    assert not look(waiting, at(29)).shown
+    ahead = look(waiting, at(30)).after
+    assert not look(ahead, at(59)).fresh
+    assert look(ahead, at(60)).fresh
     assert look(waiting, at(60)).fresh
+    missed = look(waiting, at(60)).after.firing
+    assert missed is not None
+    assert (missed.due_at, missed.missed) == (NOW + 60 * MINUTE, 0)
+    assert not look(seen, at(59)).fresh
     assert look(seen, at(60)).fresh
     assert not look(look(seen, at(60)).after, at(61)).fresh
+
+
+@pytest.mark.parametrize(
+    ("deadline", "reminder"),
+    [
+        ("2026-03-06T00:00", "2026-03-05T09:00"),  # before Friday
+        ("2026-03-07T00:00", "2026-03-06T09:00"),  # by Friday
+        ("2026-03-06T17:00", "2026-03-06T09:00"),
+        ("2026-03-06T12:59", "2026-03-05T09:00"),  # four hours are left at least
+        ("2026-03-01T17:00", "2026-03-01T13:00"),  # the same day: half of the time
+        ("2026-03-02T09:00", "2026-03-01T21:00"),
+    ],
+)
+def test_a_deadline_reminds_on_the_last_morning_before_it_or_at_half_time(
+    deadline: str, reminder: str
+) -> None:
+    by = datetime.fromisoformat(f"{deadline}:00+00:00")
+    ahead = datetime.fromisoformat(f"{reminder}:00+00:00")
+    waiting = intention(Manual(), deadline=by)
+
+    assert waiting.next_at(NOW) == ahead
+    assert waiting.next_at(ahead) == by
+    assert not look(waiting, TriggerSituation(now=ahead - MINUTE)).shown
+    assert look(waiting, TriggerSituation(now=ahead)).shown
+
+
+@given(hours=st.floats(0.01, 1000))
+def test_a_deadline_always_reminds_ahead(hours: float) -> None:
+    by = NOW + timedelta(hours=hours)
+
+    assert NOW < reminder_before(by, NOW) < by
 
 
 def test_snoozed_it_rests_and_then_comes_up_again() -> None:

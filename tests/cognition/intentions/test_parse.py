@@ -161,6 +161,10 @@ def test_rules_are_understood(phrase: str, rule: dict[str, Any]) -> None:
         "Call Bob on 31 June",
         "Stretch every day until it helps",
         "Stretch every 0 days",
+        "When I open *.sql, it crashes",
+        "When in doubt, ask Eve",
+        "Fix the crash when I open large.pdf",
+        "Call Bob on the 32nd",
         "tomorrow",
         "",
         "x" * 600 + " tomorrow",
@@ -182,6 +186,18 @@ def test_what_says_nothing_of_when_is_left_as_it_is(text: str) -> None:
         ("Finish the report today", "03-02T00:00"),
         ("Finish the report by 2026-04-01", "04-02T00:00"),
         ("Finish the report by May", "06-01T00:00"),
+        ("Finish the report due on the 12th", "03-13T00:00"),
+        ("Finish the report by the 12th of the month", "03-13T00:00"),
+        ("Finish the report before the 12th", "03-12T00:00"),
+        ("Finish the report no later than 5 pm", "03-01T17:00"),
+        ("Finish the report not later than friday at 17:00", "03-06T17:00"),
+        ("Finish the report by friday at the latest", "03-07T00:00"),
+        ("Finish the report within 3 days", "03-04T09:00"),
+        ("Finish the report before the end of the month", "04-01T00:00"),
+        ("Finish the report by the end of next week", "03-09T00:00"),
+        ("Finish the report, deadline friday", "03-07T00:00"),
+        ("Finish the report is due friday", "03-07T00:00"),
+        ("Before friday, Finish the report", "03-06T00:00"),
     ],
 )
 def test_a_day_by_which_it_must_be_done_is_a_deadline(text: str, deadline: str) -> None:
@@ -240,3 +256,20 @@ def test_no_words_whatever_make_it_fail_or_lose_what_is_to_be_done(text: str) ->
     understood = understand(text, NOW)
 
     assert bool(understood.description) == bool(text.strip())
+
+
+@pytest.mark.parametrize(
+    ("text", "to_do", "context"),
+    [
+        ("When I open *.sql, run the migrations", "run the migrations", {"file_pattern": "*.sql"}),
+        ("Run the migrations when I open *.sql", "Run the migrations", {"file_pattern": "*.sql"}),
+        ("whenever I work on auth.py, check the tokens", "check the tokens", {"file_pattern": "auth.py"}),
+        ("When we talk about billing, mention the refund", "mention the refund", {"topic": "billing"}),
+        ("once I'm back in the shop repo, drop the branch", "drop the branch", {"codebase": "shop"}),
+    ],
+)
+def test_a_context_before_a_task_needs_no_remind_me(text: str, to_do: str, context: dict[str, str]) -> None:
+    understood = understand(text, NOW)
+
+    assert understood.description == to_do
+    assert form_of(understood.trigger) == {"type": "context", **context}

@@ -42,6 +42,7 @@ def situation(count: int, *, about: dict[str, Any] | None = None, **given: Any) 
         "replaced_by": np.full(count, -1),
         "newer": np.full(count, -1),
         "activation": np.zeros(count),
+        "lent": np.zeros(count),
     }
     return StageInputs(**(at_rest | given))
 
@@ -133,6 +134,14 @@ def test_links_to_the_best_and_thanks_from_before_lift_a_memory_among_equals() -
     assert spreading(ranking(0.5, 0.5), situation(2, activation=np.array([0.0, 0.7]))).best() == [1, 0]
     helped = situation(2, about={"useful": [0, 4], "retrieved": [5, 5]})
     assert utility(ranking(0.5, 0.5), helped).best() == [1, 0]
+
+
+def test_a_link_lends_a_share_of_the_best_score_but_not_to_a_superseded_memory() -> None:
+    lent: dict[str, Any] = {"activation": np.array([0.0, 0.7, 0.7]), "lent": np.array([0.0, 0.7, 0.7])}
+    after = spreading(ranking(0.5, 0.1, 0.1), situation(3, **lent, replaced_by=np.array([-1, -1, 0])))
+
+    assert after.scores[1] == pytest.approx(0.7 * 0.5)
+    assert after.scores[2] == pytest.approx(0.1, rel=0.05)
 
 
 def test_an_empty_pool_goes_through_all_stages() -> None:

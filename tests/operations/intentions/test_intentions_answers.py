@@ -49,10 +49,32 @@ def test_without_words_for_when_there_is_nothing_to_warn_of(world: World) -> Non
     assert "warning" not in intend(world, "Call Bob at 7.30", trigger={"type": "manual"})
 
 
-def test_a_deadline_alone_brings_it_up_when_it_passes(world: World) -> None:
+def test_a_deadline_alone_brings_it_up_ahead_of_it(world: World) -> None:
     made = intend(world, "Send the report by friday")
 
-    assert made["understood"] == "Due when it is overdue; deadline 2026-03-07 00:00 UTC. Priority normal."
+    assert made["understood"] == (
+        "Due at 2026-03-06 09:00 UTC, ahead of its deadline; deadline 2026-03-07 00:00 UTC. Priority normal."
+    )
+    assert made["triggerAt"] == "2026-03-06T09:00:00Z"
+    assert made["intention"]["when"] == "at 2026-03-06 09:00 UTC, ahead of its deadline"
+
+
+def test_a_deadline_beside_a_context_reminds_as_well_and_beside_a_time_it_does_not(world: World) -> None:
+    beside_context = intend(world, "Index.", trigger={"file_pattern": "*.sql"}, deadline="2026-03-05")
+    beside_time = intend(world, "Call.", trigger={"at": "2026-03-03T12:00:00Z"}, deadline="2026-03-05")
+
+    assert beside_context["triggerAt"] == "2026-03-05T09:00:00Z"
+    assert "or at 2026-03-05 09:00 UTC, ahead of its deadline" in beside_context["understood"]
+    assert beside_time["triggerAt"] == "2026-03-03T12:00:00Z"
+    assert "ahead" not in beside_time["understood"]
+
+
+def test_a_deadline_that_has_passed_already_is_overdue_at_once(world: World) -> None:
+    made = intend(world, "Send the report.", deadline="2026-02-20")
+
+    assert made["understood"].startswith("Due when it is overdue; deadline 2026-02-21 00:00 UTC.")
+    (one,) = world.call("intention", action="check")["triggered"]
+    assert one["isOverdue"]
 
 
 @pytest.mark.parametrize("words", ["in 9999 weeks", f"when the {'very ' * 70}long tests pass", "in 1 second"])

@@ -1,4 +1,4 @@
-"""What is suppressed or archived comes back through no door but its id; a suppressed one by `search` too."""
+"""What is suppressed or archived comes back through no door but its id; a suppressed one by a flag too."""
 
 import json
 from collections.abc import Callable
@@ -140,7 +140,14 @@ def test_what_is_out_of_mind_comes_back_through_no_door_but_its_id(
 
     assert [name for name in DOORS if WORD in ask(world, name, ids)] == []
     assert [uri for uri in registry.resources if WORD in read(world, uri)] == []
-    assert (WORD in str(world.find(QUERY))) == (way is suppress)
+    assert WORD not in str(world.find(QUERY))
+    asked = {"include_suppressed": True}
+    for answer in (
+        world.call("search", query=QUERY, min_confidence=0, **asked),
+        world.call("memory", action="list", limit=200, **asked),
+        world.call("session_context", queries=[QUERY], token_budget=5000, **asked),
+    ):
+        assert (WORD in str(answer)) == (way is suppress)
     assert all(WORD in str(world.get(ids[name])) for name in HIDDEN)
 
 
@@ -163,7 +170,7 @@ def test_it_does_not_come_back_by_asking_for_an_earlier_time(
 
     for answer in (
         world.call("memory_timeline", start="2020-01-01", known_at=then),
-        world.call("search", query=QUERY, known_at=then, include_suppressed=False),
+        world.call("search", query=QUERY, known_at=then),
         world.call("deep_reference", query=QUERY, known_at=then),
     ):
         assert WORD not in str(answer)

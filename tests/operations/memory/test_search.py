@@ -193,7 +193,6 @@ def test_no_time_is_told_where_none_was_asked_for_or_nothing_is_explained(world:
         ({"min_retention": 0.75, "scope": "/x"}, "in scope /x with a retention of at least 0.75"),
         ({"as_of": "2020-01-01", "scope": "/x"}, "in scope /x true at 2020-01-01 00:00"),
         ({"known_at": "2021-01-01"}, "known at 2021-01-01 00:00"),
-        ({"include_suppressed": False, "scope": "/x"}, "in scope /x that are not suppressed"),
     ],
 )  # fmt: skip
 def test_an_empty_answer_names_the_filters_that_were_on(
@@ -206,6 +205,21 @@ def test_an_empty_answer_names_the_filters_that_were_on(
     widen = ' Pass scope "/" (--scope /) to search everything.' if "scope" in arguments else ""
     assert (answer["results"], answer["note"]) == ([], f"No memory {among} matches.{widen}")
     assert answer["note"] in read(world, "heron", **arguments)
+
+
+def test_an_empty_answer_says_how_many_suppressed_memories_were_not_searched(world: World) -> None:
+    for text in ("The heron stands in the pond.", "The heron eats frogs."):
+        memory_id = world.remember(text, force_create=True, scope="/home")
+        world.call("suppress", id=memory_id)
+    hidden = "2 suppressed memories were not searched: see `include_suppressed`."
+
+    answer = ask(world, "heron", scope="/home")
+    assert (answer["results"], answer["note"].endswith(hidden)) == ([], True)
+    assert "pond" not in str(answer)
+    assert "suppressed" not in ask(world, "heron", scope="/elsewhere")["note"]
+    both = ask(world, "heron", scope="/home", include_suppressed=True)
+    assert [hit["suppressionCount"] for hit in both["results"]] == [1, 1]
+    assert "suppressed" in read(world, "heron", scope="/home", include_suppressed=True)
 
 
 @pytest.mark.parametrize(

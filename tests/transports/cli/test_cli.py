@@ -199,11 +199,47 @@ def test_a_missing_argument_is_named_as_the_help_does(operation: str, shown: str
     assert not Path(data_dir).exists()
 
 
-def test_a_wrong_value_is_refused_in_the_words_of_the_registry(data_dir: str) -> None:
+def test_a_wrong_value_is_refused_by_the_registry_in_the_words_of_the_command_line(data_dir: str) -> None:
     operation = registry.operations["search"]
     with pytest.raises(VestigeError) as expected:
         operation.parse({"query": "tea", "limit": "1000"})
-    assert error(invoke(["search", "tea", "--limit", "1000"])) == expected.value.value()
+    message = "`--limit`: expected a whole number from 1 to 100."
+    assert error(invoke(["search", "tea", "--limit", "1000"])) == {
+        **expected.value.value(),
+        "message": message,
+    }
+
+
+def test_hints_and_notes_name_options_and_commands_as_the_command_line_does(data_dir: str) -> None:
+    here = ["--data-dir", data_dir]
+    memory_id = answer(invoke(["ingest", "Ada prefers tea over `record: false`.", *here]))["nodeId"]
+    invoke(["memory", "pin", memory_id, *here])
+
+    assert error(invoke(["purge", memory_id, "--yes", *here]))["hint"] == (
+        "Unpin it first, or set `--even-pinned`."
+    )
+    assert "`vestige tools`" in error(invoke(["tools", "nope", *here]))["hint"]
+    assert error(invoke(["intention", "update", "nope", "complete", *here]))["hint"] == (
+        "Find the right id with `vestige intention list`."
+    )
+    # A memory's own words stay.
+    assert "`record: false`" in invoke(["search", "tea", "--table", *here]).stdout
+    purged = invoke(["purge", memory_id, "--yes", "--even-pinned", "--table", *here])
+    assert "search with `--no-record`" in purged.stdout
+
+
+def test_a_wrong_time_is_explained_once(data_dir: str) -> None:
+    refused = error(invoke(["search", "tea", "--as-of", "someday", "--data-dir", data_dir]))
+
+    assert refused["message"].startswith("`--as-of`: expected a date (2026-03-01)")
+    assert "hint" not in refused
+
+
+def test_config_writes_switches_as_the_settings_file_does(data_dir: str) -> None:
+    shown = invoke(["config", "--table", "--data-dir", data_dir]).stdout
+    (line,) = (line for line in shown.splitlines() if line.startswith("memory.record "))
+
+    assert line.split()[1] == "true"
 
 
 def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:

@@ -187,7 +187,14 @@ def test_an_unknown_id_is_the_same_error_everywhere(
         for transport, run in transports.items():
             with failures.case(f"{name} {transport}"):
                 assert expected["error"]["code"] == "not_found"
-                assert run(operation, arguments) == expected
+                answer = run(operation, arguments)
+                if transport == "command line":  # the same hint in its own words
+                    assert isinstance(answer["error"].pop("hint"), str)
+                    expected_here = {"error": {**expected["error"]}}
+                    del expected_here["error"]["hint"]
+                    assert answer == expected_here
+                else:
+                    assert answer == expected
     failures.check()
 
 

@@ -7,7 +7,7 @@ pure function from an intention and a situation to the next intention.
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from types import MappingProxyType
 from typing import Literal
 
@@ -17,6 +17,9 @@ from vestige.cognition.intentions import triggers
 
 NEAR = timedelta(hours=24)
 CLOSE = timedelta(hours=1)
+
+
+AHEAD = timedelta(hours=4)  # The least time between a morning's reminder and the deadline.
 
 
 class Priority(enum.IntEnum):
@@ -34,6 +37,15 @@ def in_force(priority: Priority, deadline: datetime | None, now: datetime) -> Pr
         return Priority.CRITICAL
     raised = priority + (2 if deadline - now <= CLOSE else 1)
     return Priority(min(raised, Priority.CRITICAL))
+
+
+def reminder_before(deadline: datetime, set_at: datetime) -> datetime:
+    """When to remind of a deadline: the last morning that is AHEAD of it, or, if none is left, when half of
+    the time has passed."""
+    latest = deadline - AHEAD
+    morning = datetime.combine(latest.date(), time(*divmod(triggers.MORNING, 60)), latest.tzinfo)
+    morning = morning if morning <= latest else morning - timedelta(days=1)
+    return morning if morning > set_at else set_at + (deadline - set_at) / 2
 
 
 # -- Intentions
@@ -116,11 +128,21 @@ class Intention:
         """Whether its deadline has passed and it is not done."""
         return self.ended is None and self.deadline is not None and self.deadline <= now
 
+    @property
+    def ahead_at(self) -> datetime | None:
+        """When it reminds of its deadline; None if its trigger does so, or there is no time left to."""
+        if self.deadline is None or self.deadline <= self.armed_at:
+            return None
+        by_clock = triggers.next_time(self.trigger, self.armed_at - timedelta.resolution)
+        if by_clock is not None and by_clock < self.deadline:
+            return None
+        return reminder_before(self.deadline, self.armed_at)
+
     def next_at(self, now: datetime) -> datetime | None:
         """When it is triggered next by the clock; a context or an event may trigger it at any time."""
         if self.ended is not None:
             return None
-        times = [triggers.next_time(self.trigger, now), self.deadline]
+        times = [triggers.next_time(self.trigger, now), self.ahead_at, self.deadline]
         first = min((time for time in times if time is not None and time > now), default=None)
         if self.status_at(now) is not IntentionStatus.SNOOZED or self.snoozed_until is None:
             return first
@@ -190,7 +212,9 @@ def _fired(intention: Intention, situation: triggers.TriggerSituation) -> Intent
 
 def _due(intention: Intention, situation: triggers.TriggerSituation) -> tuple[datetime | None, int]:
     """The moment for which it is triggered again, if any, and how often its rules occurred since."""
-    deadline = None if intention.deadline is None else triggers.Time(at=intention.deadline)
+    # A deadline is reported twice: ahead of it, and when it has passed.
+    moments = (one for one in (intention.deadline, intention.ahead_at) if one is not None)
+    deadline = next((triggers.Time(at=one) for one in moments if one <= situation.now), None)
     # An intention without recurrence is triggered only once.
     done = intention.firing is not None and not triggers.repeats(intention.trigger)
     judged = (
@@ -246,8 +270,8 @@ def armed(intention: Intention, trigger: triggers.Trigger, now: datetime) -> Int
 
 def with_deadline(intention: Intention, deadline: datetime | None) -> Intention:
     """With another deadline or none; if only the old one brought it up, it waits again."""
-    firing = intention.firing
-    if firing is None or firing.due_at != intention.deadline or deadline == intention.deadline:
+    firing, moments = intention.firing, (intention.deadline, intention.ahead_at)
+    if firing is None or firing.due_at not in moments or deadline == intention.deadline:
         return replace(intention, deadline=deadline)
     return replace(intention, deadline=deadline, since=None, firing=None, announced=None)
 

@@ -2,13 +2,13 @@
 
 `Remind me to rotate the keys every monday at 10:00` is a task and a rule. Only words at the edge of a
 sentence are read as a time, and they must be understood completely; `when the tests pass` needs a `remind
-me`, because most sentences with a `when` are about something else. The caller gets what was understood, in
-words.
+me`, because most sentences with a `when` are about something else. `When I open *.sql, run the migrations`
+does not: it begins with a context and goes on with a task. The caller gets what was understood, in words.
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vestige.cognition.intentions import triggers
@@ -49,15 +49,22 @@ _JOINT = re.compile(
     re.IGNORECASE,
 )
 _STARTS = re.compile(
-    r"(?<![\w:./-])(?:in|at|on|by|before|until|due|after|from|every|each|hourly|daily|weekly|monthly|yearly|"
+    r"(?<![\w:./-])(?:in|at|on|by|before|until|within|deadline|(?:(?:is|are)\s+)?due|not?\s+later|after|from|every|each|hourly|daily|weekly|monthly|yearly|"
     r"annually|today|tonight|tomorrow|this|next|the\s+day|the\s+next|noon|midnight|when|whenever|if|once|"
     rf"while|as\s+soon|[0-9]|(?:half|{'|'.join(COUNTS)})\s|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
     r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)",
     re.IGNORECASE,
 )
-_CONDITION = r"(?:when(?:ever)?|if|once|while|as\s+soon\s+as|(?:the\s+)?next\s+time)\s+(?P<clause>.+)"
+_WHEN = r"(?:when(?:ever)?|if|once|while|as\s+soon\s+as|(?:the\s+)?next\s+time)\s+"
+_CONDITION = rf"{_WHEN}(?P<clause>.+)"
 _ON_CONDITION = re.compile(_CONDITION, re.IGNORECASE)
 _TIME_ON_CONDITION = re.compile(rf"(?P<time>.+?),?\s+{_CONDITION}", re.IGNORECASE)
+_OWN_ACT = re.compile(rf"{_WHEN}(?:i|we)\b", re.IGNORECASE)
+_FILE_PATTERN = re.compile(r"\s\S*\*\.\w+(?:\s+files?)?$")
+_SUBJECT = re.compile(
+    r"(?:it|i|we|you|they|he|she|there|this|that|these|those|the|an?|nothing|everything|my|our|your)\b",
+    re.IGNORECASE,
+)
 _EDGE = " \t\n,;:.!-–"
 _WHOLE_DAY = 0
 """The minute at which a day begins if another condition must hold too."""
@@ -120,7 +127,8 @@ class _Reader:
         """The words of time at the edges of a sentence, unless more of them would be left."""
         torn = False
         for words, rest, at_end in _splits(body, whole=whole):
-            timing = None if torn and at_end else self.when(words)
+            reader = replace(self, contexts=self.contexts or _names_context(words, rest, at_end=at_end))
+            timing = None if torn and at_end else reader.when(words)
             if timing is None or (not _to_do(rest) and words != body):
                 continue
             more = ends_in_time(rest.rstrip(_EDGE)) if at_end else begins_with_time(rest)
@@ -205,6 +213,14 @@ def _splits(body: str, *, whole: bool) -> Iterator[tuple[str, str, bool]]:
             yield body[: joint.start()], body[joint.end() :], False
         if whole:
             yield body, "", True
+
+
+def _names_context(words: str, rest: str, *, at_end: bool) -> bool:
+    """Whether words name a context even without `remind me`: what I do, and then a task (`when I open *.sql,
+    run the migrations`, not `it fails`), or at the end a file pattern."""
+    if _OWN_ACT.match(words) is None:
+        return False
+    return bool(_FILE_PATTERN.search(words)) if at_end else _SUBJECT.match(rest.strip(_EDGE)) is None
 
 
 def _to_do(words: str) -> str:

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from vestige.cognition.intentions import recurrence
 from vestige.cognition.intentions.recurrence import DAYS_PER_WEEK
-from vestige.cognition.intentions.triggers import Recurring, Time
+from vestige.cognition.intentions.triggers import MORNING, Recurring, Time
 from vestige.cognition.time.calendar import Period, days
 from vestige.cognition.time.expressions import (
     COUNT,
@@ -87,7 +87,6 @@ def _number(found: re.Match[str]) -> float:
 
 # -- Moments: dates and times of day
 
-MORNING = 9 * 60  # The minute of the day for a day without a clock time.
 _PARTS_OF_DAY = {"morning": MORNING, "afternoon": 15 * 60, "evening": 18 * 60, "night": 20 * 60}
 NOON_HOUR = 12
 _LATE_FROM = {"afternoon": 1, "evening": 4, "night": 6}
@@ -115,27 +114,41 @@ def moment_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Time | Non
 
 
 _END_OF = re.compile(
-    r"^(?:eod|(?:the\s+)?end\s+of\s+(?:the\s+|this\s+)?(?P<unit>day|week|month|year))$", re.IGNORECASE
+    r"^(?:eod|(?:the\s+)?end\s+of\s+(?:the\s+|this\s+|(?P<next>next)\s+)?(?P<unit>day|week|month|year))$",
+    re.IGNORECASE,
+)
+
+
+_BY = re.compile(
+    r"(?:by|(?P<before>before)|until|(?P<within>within)|deadline(?:\s+is)?:?|"
+    r"(?:(?:is|are)\s+)?due(?:\s+(?:by|on|at|(?P<due_before>before)))?|not?\s+later\s+than|"
+    r"at\s+the\s+latest(?:\s+(?:by|on|at))?)\s+(?P<rest>.+?)(?:\s+at\s+the\s+latest)?",
+    re.IGNORECASE,
 )
 
 
 def _this(found: re.Match[str]) -> str:
     unit = (found["unit"] or "day").casefold()
-    return "today" if unit == "day" else f"this {unit}"
+    if unit == "day":
+        return "tomorrow" if found["next"] else "today"
+    return f"{'next' if found['next'] else 'this'} {unit}"
 
 
 def deadline_in(phrase: str, now: datetime) -> datetime | None:
-    """The deadline that a whole phrase names: `by friday`, `before 5 pm`, `today`."""
-    found = re.fullmatch(r"(?:by|before|until|due(?:\s+by|\s+on)?)\s+(?P<rest>.+)", phrase, re.IGNORECASE)
+    """The deadline that a whole phrase names: `by friday`, `before 5 pm`, `no later than 12 May`, `today`."""
+    found = _BY.fullmatch(phrase)
     rest = _END_OF.sub(_this, found["rest"]) if found else phrase
     if found is None and rest.casefold() not in ("today", "this week", "this month"):
         return None
-    clocked = moment_in(rest, now) if _clock_split(rest)[1] or _iso(rest) else None
+    if found is not None and found["within"]:
+        clocked = moment_in(f"in {rest}", now)
+    else:
+        clocked = moment_in(rest, now) if _clock_split(rest)[1] or _iso(rest) else None
     if clocked is not None:
         return clocked.at
     day = _period(rest, now) or _period(f"in {rest}", now)
-    before = found is not None and phrase.casefold().startswith("before")
-    end = None if day is None else day.start if before else day.end
+    is_before = found is not None and bool(found["before"] or found["due_before"]) and rest == found["rest"]
+    end = None if day is None else day.start if is_before else day.end
     return end if end is not None and end > now else None
 
 
@@ -188,8 +201,11 @@ def _on_day(phrase: str, now: datetime, usual: int) -> datetime | None:
         return None
     at, offset = _in_part(clock, rest) or (_part_of_day(rest, usual), 0)
     moment = _on(period.start.date(), at, offset)
-    named = _bare_weekday(rest) is not None
-    return moment + timedelta(days=DAYS_PER_WEEK) if named and moment <= now else moment
+    if moment <= now and _bare_weekday(rest) is not None:
+        return moment + timedelta(days=DAYS_PER_WEEK)
+    if moment <= now and _DAY_OF_MONTH.fullmatch(rest):
+        return _on_day(phrase, now + timedelta(days=1), usual)
+    return moment
 
 
 def _clock_split(phrase: str) -> tuple[str, tuple[int, int] | None]:
@@ -251,6 +267,9 @@ def _period(phrase: str, now: datetime) -> Period | None:
     weekday = _bare_weekday(phrase)
     if weekday is not None:
         return days(now.date() + timedelta(days=(weekday - now.weekday()) % DAYS_PER_WEEK))
+    numbered = _DAY_OF_MONTH.fullmatch(phrase.strip())
+    if numbered is not None:
+        return _next_numbered(int(numbered["day"]), now)
     plain = _WITHOUT.sub("", phrase.strip())
     plain = "today" if plain.casefold() == "this" else plain
     found = expressions(plain)
@@ -262,6 +281,17 @@ def _period(phrase: str, now: datetime) -> Period | None:
         return found[0].read(now, moved(now.date(), "year", 1) - timedelta(days=1))
     except (ValueError, OverflowError):
         return None
+
+
+_DAY_OF_MONTH = re.compile(
+    r"(?:on\s+)?the\s+(?P<day>[0-9]{1,2})(?:st|nd|rd|th)(?:\s+of\s+(?:the|this)\s+month)?", re.IGNORECASE
+)
+
+
+def _next_numbered(number: int, now: datetime) -> Period | None:
+    """The next day with this number in its month, today included."""
+    nearest = (now.date() + timedelta(days=ahead) for ahead in range(62))
+    return next((days(day) for day in nearest if day.day == number), None)
 
 
 # -- Recurrence rules

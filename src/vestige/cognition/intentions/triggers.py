@@ -16,7 +16,7 @@ from vestige.cognition.text.analyser import query_terms, terms
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manual:
-    """No trigger: the intention waits until a user looks, or its deadline passes."""
+    """No trigger: the intention waits until a user looks, or its deadline nears."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +55,8 @@ class Compound:
     mode: Literal["all", "any"]
     parts: tuple["Trigger", ...]
 
+
+MORNING = 9 * 60  # The minute of the day (UTC) for a day without a clock time.
 
 Trigger = Manual | Time | ContextTrigger | EventTrigger | Recurring | Compound
 

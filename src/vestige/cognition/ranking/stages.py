@@ -49,7 +49,8 @@ class StageInputs:
     how well the validity of a candidate fits a past time (-1 to 1; None for a question about now). `context`
     is how well the caller's context fits a candidate's (0 to 1), `replaced_by` the index of the candidate
     that superseded it and `newer` that of a later rival (-1 for none; for a question about the past, of the
-    rival that was valid then), `activation` what it receives through links (0 to 1).
+    rival that was valid then), `activation` what it receives through links (0 to 1), `lent` the same for
+    those that links bring in (0 for the others).
     """
 
     now: float
@@ -60,6 +61,7 @@ class StageInputs:
     replaced_by: Integers
     newer: Integers
     activation: Floats
+    lent: Floats
     then: Floats | None = None
 
 
@@ -126,10 +128,11 @@ def ease(retention: ArrayLike, suppressions: ArrayLike, *, notes: ArrayLike) -> 
     return kept * (1 - weight * (1 - np.asarray(retention, dtype=np.float64)))
 
 
-def joining(retention: float, suppressions: int, *, note: bool) -> float:
+def joining(retention: ArrayLike, suppressions: ArrayLike, *, notes: ArrayLike) -> Floats:
     """The share of its activation that a memory keeps that links bring in: all of it, if it is new. The ease
     of the activating memory has already been applied."""
-    return float(ease(retention, suppressions, notes=note) / ease(strength.NEW, 0, notes=note))
+    share = ease(retention, suppressions, notes=notes) / ease(strength.NEW, 0, notes=notes)
+    return np.minimum(share, 1.0)
 
 
 def context(ranking: Ranking, given: StageInputs) -> Ranking:
@@ -158,8 +161,17 @@ def competition(ranking: Ranking, given: StageInputs) -> Ranking:
 
 
 def spreading(ranking: Ranking, given: StageInputs) -> Ranking:
-    """Memories linked to the best candidates are activated with them (Collins & Loftus 1975)."""
-    return ranking.scored("spreading", ranking.scores * (1 + ACTIVATED * given.activation))
+    """Memories linked to the best candidates are activated with them (Collins & Loftus 1975).
+
+    A memory that links bring in gets the share of the best score that they lend it, if its own score is
+    lower. A link lends at most a share of the best score (`spread.DECAY`), so the direct answer stays first,
+    and nothing to a superseded memory.
+    """
+    traits = given.traits
+    kept = joining(retention(traits, given.now), traits.suppressions, notes=traits.form == Form.NOTE)
+    lent = ranking.scores.max(initial=0.0) * given.lent * kept * (given.replaced_by < 0)
+    own = ranking.scores * (1 + ACTIVATED * given.activation)
+    return ranking.scored("spreading", np.maximum(own, lent))
 
 
 def utility(ranking: Ranking, given: StageInputs) -> Ranking:

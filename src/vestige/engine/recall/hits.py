@@ -1,7 +1,7 @@
 """Hits: turns ranked candidates into records, folds duplicates, adds linked memories, marks
 contradictions."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -22,8 +22,6 @@ from vestige.engine.recall.stage_inputs import NO_LINKS, LinkedFinds, edges_know
 
 SPARE = 5
 """Candidates loaded beyond the limit; they replace duplicates."""
-FEW = 20
-"""Linked memories loaded at a time, until enough have joined."""
 LONG_CHARS = 4_000
 """A longer text is not compared with the others word by word."""
 
@@ -46,7 +44,7 @@ class Hit:
     - `signals` are the parts of its relevance, `stages` its score and rank after each stage.
     - `start` and `end` delimit the piece of its text with the best cosine.
     - `duplicates` say the same, `contradicts` the opposite, among the hits or marked as such.
-    - `association` is the link that brought it in, if no arm found it.
+    - `association` is the link that brought it in, if it ranks lower by itself.
     """
 
     record: Record
@@ -79,15 +77,15 @@ class Ranked:
 def best_hits(call: Call, where: Filter, limit: int, ranked: Ranked) -> tuple[Hit, ...]:
     """The best hits; duplicates are folded into the best of them."""
     best = ranked.ranking.best(limit + SPARE)
-    joining = _linked_hits(call, where, ranked, best)
-    groups = _groups(call, where, ranked, best, joining)
+    linked = _linked_hits(call, where, ranked, best)
+    groups = _groups(call, where, ranked, best, linked)
     if len(groups) < limit and len(best) < len(ranked.pool.ids):  # many are duplicates
-        groups = _groups(call, where, ranked, ranked.ranking.best(), joining)
+        groups = _groups(call, where, ranked, ranked.ranking.best(), linked)
     return _mark_contradictions(call, groups[:limit], where)
 
 
 def _groups(
-    call: Call, where: Filter, ranked: Ranked, best: Sequence[int], joining: Sequence[Hit]
+    call: Call, where: Filter, ranked: Ranked, best: Sequence[int], linked: Sequence[Hit]
 ) -> list[Hit]:
     """The best candidates that still pass the filter, and the linked hits; each with its duplicates."""
     ids = [ranked.pool.ids[at] for at in best]
@@ -95,7 +93,7 @@ def _groups(
     ranks = _ranks(ranked.ranking) if ranked.explain else None
     there = [(at, records[name]) for at, name in zip(best, ids, strict=True) if name in records]
     hits = [_hit(ranked, ranks, at, record) for at, record in there]
-    hits = sorted([*hits, *joining], key=lambda hit: (-hit.score, hit.record.memory.id))
+    hits = sorted([*hits, *linked], key=lambda hit: (-hit.score, hit.record.memory.id))
     folded = fold_duplicates([_mark(hit.record.memory) for hit in hits])
     return [
         replace(hits[first], duplicates=tuple(hits[at].record.memory.id for at in others))
@@ -104,30 +102,16 @@ def _groups(
 
 
 def _linked_hits(call: Call, where: Filter, ranked: Ranked, best: Sequence[int]) -> list[Hit]:
-    """The memories that links bring in: the most active that pass the filter, up to the quota."""
-    beyond = sorted(ranked.links.beyond.items(), key=lambda one: (-one[1].level, one[0]))
-    joining: list[Hit] = []
-    for at in range(0, len(beyond), FEW):
-        if len(joining) >= ranked.links.quota:
-            break
-        some = dict(beyond[at : at + FEW])
-        top = float(ranked.ranking.scores[best[0]])
-        for record in known_records(call, list(some), where):
-            joining.extend(_linked_hit(call, where, record, top, some[record.memory.id]))
-    return joining[: ranked.links.quota]
-
-
-def _linked_hit(
-    call: Call, where: Filter, record: Record, top: float, activation: Activation
-) -> Iterator[Hit]:
-    """A record as an associated hit, if the filters of the arms allow it."""
-    level = retention_of(record.strength, where.now or call.engine.now())
-    if where.min_retention is not None and level < where.min_retention:
-        return
-    is_note = features(record.memory).form is Form.NOTE
-    kept = joining(level, record.memory.suppression_count, note=is_note)
-    score = top * activation.level * min(1.0, kept)
-    yield Hit(record=record, score=score, association=activation)
+    """The memories beyond the pool that links bring in."""
+    now = where.now or call.engine.now()
+    hits = []
+    for record in ranked.links.beyond:
+        memory, activation = record.memory, ranked.links.brought[record.memory.id]
+        is_note = features(memory).form is Form.NOTE
+        kept = float(joining(retention_of(record.strength, now), memory.suppression_count, notes=is_note))
+        score = float(ranked.ranking.scores[best[0]]) * activation.level * kept
+        hits.append(Hit(record=record, score=score, association=activation))
+    return hits
 
 
 def _hit(ranked: Ranked, ranks: Sequence[Sequence[int]] | None, at: int, record: Record) -> Hit:
@@ -143,6 +127,7 @@ def _hit(ranked: Ranked, ranks: Sequence[Sequence[int]] | None, at: int, record:
         by_literal=bool(pool.by_literal[at]),
         start=int(pool.starts[at]),
         end=int(pool.ends[at]),
+        association=ranked.links.brought.get(record.memory.id),
     )
     if ranks is None:
         return hit

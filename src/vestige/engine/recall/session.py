@@ -70,7 +70,7 @@ class Needs:
 
 def collect(call: Call, asked: SessionQuery) -> SessionMaterial:
     now = call.engine.now()
-    where = replace(asked.within, valid_at=now, include_suppressed=False)
+    where = replace(asked.within, valid_at=now)
     pinned = call.engine.store.find(replace(where, pinned=True), access=call.access, limit=asked.pins)
     place = Context(topics=asked.topics, codebase=asked.codebase, file=asked.file)
     searches = tuple(_search(call, text, where, place) for text in asked.queries)

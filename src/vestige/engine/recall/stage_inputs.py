@@ -3,12 +3,13 @@
 Spreading activation and context memory are computed here, because both read the store.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import numpy as np
 
+from vestige.cognition.fsrs.strength import retention_of
 from vestige.cognition.graph.kinds import SUPERSEDES
 from vestige.cognition.graph.spread import Activation, raised, received
 from vestige.cognition.query.analyse import analyse
@@ -32,7 +33,7 @@ from vestige.cognition.time.query_window import (
     successor,
 )
 from vestige.core.candidates import CandidatePool, Floats, Integers
-from vestige.core.models import Edge, Filter, Memory
+from vestige.core.models import Edge, Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known, gather_as_known, known_records
 from vestige.engine.recall.candidates import Depth
@@ -47,13 +48,13 @@ MOST_ACTIVE = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedFinds:
-    """What links lead to: memories beyond the pool, and how many of them may join."""
+    """What links bring in: the activation of each such memory, and the records of those beyond the pool."""
 
-    beyond: Mapping[str, Activation]
-    quota: int
+    brought: Mapping[str, Activation]
+    beyond: Sequence[Record]
 
 
-NO_LINKS = LinkedFinds(beyond={}, quota=0)
+NO_LINKS = LinkedFinds(brought={}, beyond=())
 
 
 def load_stage_inputs(
@@ -66,7 +67,7 @@ def load_stage_inputs(
     depth: Depth,
 ) -> tuple[StageInputs, LinkedFinds]:
     now = call.engine.now()
-    active, lent = _activated(call, ranking, depth, where.known_at)
+    lent = _lent(call, ranking, depth, where.known_at)
     here = {memory_id: at for at, memory_id in enumerate(pool.ids)}
     inside = edges_known_at(call.engine.store.edges(pool.ids, access=call.access, among=True), where.known_at)
     window = None
@@ -74,6 +75,7 @@ def load_stage_inputs(
         window = (asked_time.window.start.timestamp(), asked_time.window.end.timestamp())
     elif asked_time.anchor is not None:
         window = _anchor_window(call, asked_time.anchor, where, depth)
+    brought, beyond = _brought(call, where, ranking, here, lent, depth.associations)
     inputs = StageInputs(
         now=now.timestamp(),
         traits=pool.traits,
@@ -83,14 +85,14 @@ def load_stage_inputs(
         replaced_by=_replaced_by(inside, here),
         newer=np.full(len(pool.ids), -1),
         activation=_activation(lent, here),
+        lent=_activation(brought, here),
     )
     if asked_time.past is not None:
         then = asked_time.window.validity() if asked_time.window is not None else window
         inputs = _as_of_then(call, asked_time.past, then, inputs, pool, ranking, where)
     elif window is None:
         inputs = replace(inputs, newer=_newer(call, pool, ranking))
-    beyond = {memory_id: one for memory_id, one in active.items() if memory_id not in here}
-    return inputs, LinkedFinds(beyond=beyond, quota=depth.associations)
+    return inputs, LinkedFinds(brought=brought, beyond=beyond)
 
 
 def _newer(call: Call, pool: CandidatePool, ranking: Ranking) -> Integers:
@@ -116,17 +118,37 @@ def _newer(call: Call, pool: CandidatePool, ranking: Ranking) -> Integers:
 Activations = Mapping[str, Activation]
 
 
-def _activated(
-    call: Call, ranking: Ranking, depth: Depth, known_at: datetime | None
-) -> tuple[Activations, Activations]:
-    """What is active around the best candidates, and the activation that each memory received from others.
-    Being a seed is not counted as received activation."""
+def _lent(call: Call, ranking: Ranking, depth: Depth, known_at: datetime | None) -> Activations:
+    """The activation that memories around the best candidates receive. Being a seed is not counted."""
     best = ranking.best(SEEDS) if depth.steps and call.engine.settings.mechanisms.spreading else []
     top = float(ranking.scores[best[0]]) if best else 0.0
     if top <= 0:
-        return {}, {}
+        return {}
     seeds = {ranking.ids[at]: Activation(level=float(ranking.scores[at]) / top) for at in best}
-    return spread(call, seeds, steps=depth.steps, known_at=known_at)
+    _, lent = spread(call, seeds, steps=depth.steps, known_at=known_at)
+    return lent
+
+
+def _brought(
+    call: Call, where: Filter, ranking: Ranking, here: Mapping[str, int], lent: Activations, quota: int
+) -> tuple[Activations, Sequence[Record]]:
+    """The memories that links bring in: the most active ones, up to the quota, and the records of those
+    beyond the pool. Whether an arm found such a memory does not matter, because in a small store the arms
+    find everything: what matters is that it ranks lower by itself than links would have it."""
+    top = ranking.scores.max(initial=0.0)
+    beyond = [one for one in lent if one not in here]
+    joining = {one.memory.id: one for one in _joining(call, where, beyond)} if beyond else {}
+    lifted = {one for one, at in here.items() if one in lent and ranking.scores[at] < top * lent[one].level}
+    best = sorted({*joining, *lifted}, key=lambda one: (-lent[one].level, one))[:quota]
+    return {one: lent[one] for one in best}, [joining[one] for one in best if one in joining]
+
+
+def _joining(call: Call, where: Filter, memory_ids: Sequence[str]) -> Iterator[Record]:
+    """The records beyond the pool that the filters of the arms allow."""
+    for record in known_records(call, memory_ids, where):
+        level = retention_of(record.strength, where.now or call.engine.now())
+        if where.min_retention is None or level >= where.min_retention:
+            yield record
 
 
 def spread(

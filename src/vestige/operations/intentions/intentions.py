@@ -74,7 +74,7 @@ class SetArguments(Arguments):
     trigger: TriggerArguments | None = Field(None, description="When to remind.")
     priority: PriorityName | None = Field(None, description="Default: normal, or as stated in the text.")
     deadline: EndMoment | None = Field(
-        None, description="When it must be done; its priority rises as the deadline nears."
+        None, description="When it must be done: it reminds ahead of it, and its priority rises."
     )
     scope: Scope | None = Field(None, description="Scope it belongs to. Default: the current scope.")
     secrets: Secrets = None

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from vestige.cognition.intentions.parse_time import MORNING, MOST_MINUTES, clock_in, weekday_number
+from vestige.cognition.intentions.parse_time import MOST_MINUTES, clock_in, weekday_number
 from vestige.cognition.intentions.recurrence import (
     Daily,
     Interval,
@@ -19,6 +19,7 @@ from vestige.cognition.intentions.recurrence import (
 )
 from vestige.cognition.intentions.serialise import form_of
 from vestige.cognition.intentions.triggers import (
+    MORNING,
     Compound,
     ContextTrigger,
     EventTrigger,

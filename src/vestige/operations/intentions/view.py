@@ -104,7 +104,7 @@ def render_checked(checked: IntentionsChecked) -> str:
         text = "No intention is due now."
     else:
         rows = (
-            (one.description, one.priority_name, day(one.due_at), one.missed or "", one.id)
+            (one.description, _urgency(one), day(one.due_at), one.missed or "", one.id)
             for one in checked.triggered
         )
         text = table(("to do", "priority", "since", "missed", "id"), rows)
@@ -112,11 +112,15 @@ def render_checked(checked: IntentionsChecked) -> str:
 
 
 def render_listed(found: IntentionsListed) -> str:
-    rows = ((one.description, one.when, one.priority_name, one.status, one.id) for one in found.intentions)
+    rows = ((one.description, one.when, _urgency(one), one.status, one.id) for one in found.intentions)
     shown_rows = (
         table(("to do", "when", "priority", "status", "id"), rows) if found.intentions else "No intentions."
     )
     return f"{shown_rows}\n\n{len(found.intentions)} of {count(found.total, 'intention')} in {found.scope}."
+
+
+def _urgency(one: IntentionView) -> str:
+    return f"{one.priority_name}, overdue" if one.is_overdue else one.priority_name
 
 
 def render_updated(done: IntentionUpdated) -> str:
@@ -145,7 +149,7 @@ def intention_line(looked: Looked, now: datetime) -> str:
     if looked.shown and intention.firing is not None:
         facts.append(f"since {moment_text(intention.firing.due_at)}")
     else:
-        facts.append(clip(in_words(intention.trigger), LABEL_CHARS))
+        facts.append(clip(_when(intention), LABEL_CHARS))
     return f"- {gist(intention.description)} ({', '.join(facts)}) [intention {intention.id}]"
 
 
@@ -159,7 +163,7 @@ def _fields(intention: Intention, now: datetime) -> dict[str, Any]:
         "priority_name": priority.name.casefold(),
         "escalated_from": intention.priority.name.casefold() if raised else None,
         "trigger": shown(intention.trigger),
-        "when": in_words(intention.trigger),
+        "when": _when(intention),
         "next_at": intention.next_at(now),
         "is_overdue": intention.overdue(now),
         "triggered_at": firing.at if firing else None,
@@ -169,15 +173,20 @@ def _fields(intention: Intention, now: datetime) -> dict[str, Any]:
     }
 
 
+def _when(intention: Intention) -> str:
+    """When an intention is due, in words: by its trigger, ahead of its deadline, or both."""
+    ahead, is_manual = intention.ahead_at, isinstance(intention.trigger, Manual)
+    if ahead is None:
+        return "when it is overdue" if is_manual and intention.deadline else in_words(intention.trigger)
+    said = f"at {moment_text(ahead)}, ahead of its deadline"
+    return said if is_manual else f"{in_words(intention.trigger)}, or {said}"
+
+
 def understood(intention: Intention, now: datetime) -> str:
     """How an intention was understood, as a sentence."""
-    said = f"Due {in_words(intention.trigger)}"
-    if isinstance(intention.trigger, Manual):
-        said = (
-            "No trigger: it is never due by itself"
-            if intention.deadline is None
-            else "Due when it is overdue"
-        )
+    said = f"Due {_when(intention)}"
+    if isinstance(intention.trigger, Manual) and intention.deadline is None:
+        said = "No trigger: it is never due by itself"
     then = intention.next_at(now)
     if repeats(intention.trigger) and then is not None:
         said += f", next {moment_text(then)}"

@@ -93,9 +93,9 @@ def suppress_memory(
 ) -> SuppressedView:
     """Hide a memory without deleting it. Each call hides it further.
 
-    It ranks lower in `search`, appears nowhere else, and can still be read by its id. Its text and strength
-    stay, so `reverse` restores it exactly within 24 hours; after that its linked memories are weakened once.
-    `memory promote` ends a suppression at any time.
+    It can still be read by its id; `search` and lists show it only when asked to include suppressed memories,
+    and rank it lower. Its text and strength stay, so `reverse` restores it exactly within 24 hours; after
+    that its linked memories are weakened once. `memory promote` ends a suppression at any time.
     """
     done = unsuppress(call, id) if reverse else suppress(call, id)
     return _suppressed_view(call, done, reverse=reverse)
@@ -126,9 +126,9 @@ def _suppressed(done: Suppressed) -> str:
     memory = done.after.memory
     lost = percent(penalty(memory.suppression_count))
     return (
-        f"Suppressed {memory.id}: it loses {lost} of its search score and appears nowhere else. It can be "
-        f"reversed until {day(reversible_until(memory))} UTC; then {count(done.neighbours, 'neighbour')} "
-        "will be weakened."
+        f"Suppressed {memory.id}: only a search with `include_suppressed` finds it, and it loses {lost} of "
+        f"its score there. It can be reversed until {day(reversible_until(memory))} UTC; then "
+        f"{count(done.neighbours, 'neighbour')} will be weakened."
     )
 
 

@@ -219,6 +219,7 @@ class ListArguments(FilterArguments):
     max_retention: float | None = Field(None, ge=0, le=1, description="Maximum retention.")
     due: bool = Field(False, description="Only memories that are true now and due for review.")
     current: bool = Field(False, description="Only memories that are true now.")
+    include_suppressed: bool = Field(False, description="Also list suppressed memories.")
     detail_level: DetailLevel = Field("summary", description="How much of each memory to show.")
 
 
@@ -229,8 +230,8 @@ def memory_list(call: Call, asked: ListArguments) -> Listed:
     """List memories without searching: newest, oldest, due or fading.
 
     Without `scope`: the current scope and what it inherits. Superseded and expired memories are included;
-    `current` leaves them out, and `as_of` leaves out what was not true then. Suppressed and archived ones are
-    never listed.
+    `current` leaves them out, and `as_of` leaves out what was not true then. Suppressed ones are listed with
+    `include_suppressed` only, archived ones never.
     """
     now, store = call.engine.now(), call.engine.store
     where = asked.narrow(
@@ -238,7 +239,7 @@ def memory_list(call: Call, asked: ListArguments) -> Listed:
         Filter(
             valid_at=asked.as_of or (now if asked.due or asked.current else None),
             pinned=asked.pinned,
-            include_suppressed=False,
+            include_suppressed=asked.include_suppressed,
             max_retention=asked.max_retention,
             due_by=now if asked.due else None,
         ),

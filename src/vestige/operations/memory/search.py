@@ -1,6 +1,8 @@
 """Searching memories: `search`."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
 
 from pydantic import Field
 
@@ -46,7 +48,7 @@ class SearchArguments(FilterArguments):
     as_of: Moment | None = Field(None, description="Search what was true at this time. Default: now.")
     known_at: Moment | None = Field(None, description="Search what was stored at this time. Default: now.")
     include_expired: bool = Field(False, description="Also search memories that are no longer true.")
-    include_suppressed: bool = Field(True, description="Also search suppressed memories (default true).")
+    include_suppressed: bool = Field(False, description="Also search suppressed memories.")
     min_similarity: float | None = Field(
         None, ge=0, le=1, description="Minimum cosine similarity of a match by meaning."
     )
@@ -78,8 +80,6 @@ class SearchArguments(FilterArguments):
             yield f"true at {day(self.as_of)}"
         if self.known_at is not None:
             yield f"known at {day(self.known_at)}"
-        if not self.include_suppressed:
-            yield "that are not suppressed"
 
 
 @registry.operation(
@@ -131,6 +131,7 @@ def search(call: Call, asked: SearchArguments) -> Found:
         now=now,
         scope=scope,
         among=asked.in_words(call),
+        suppressed=0 if recalled.hits else _suppressed(call, wanted.where, now),
         wider=widening(call, scope, "search"),
         missing=recalled.missing,
     )
@@ -143,3 +144,11 @@ def search(call: Call, asked: SearchArguments) -> Found:
     shown = [hit for hit in recalled.hits if hit.record.memory.id in ids]
     record_shown(call, wanted, recalled, shown, record=record)
     return answer
+
+
+def _suppressed(call: Call, where: Filter, now: datetime) -> int:
+    """How many suppressed memories the filter leaves out."""
+    if where.include_suppressed:
+        return 0
+    hidden = replace(where, include_suppressed=True, suppressed_by=now)
+    return call.engine.store.count(hidden, access=call.access)

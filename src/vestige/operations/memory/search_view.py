@@ -156,15 +156,20 @@ def found(
     now: datetime,
     scope: str,
     among: str,
+    suppressed: int = 0,
     wider: str | None = None,
     missing: Sequence[str] = (),
 ) -> Found:
-    """The whole answer; `among` describes the filters, `wider` is a hint on searching more scopes."""
+    """The whole answer; `among` describes the filters, `suppressed` counts the memories that were left out
+    because they are suppressed, `wider` is a hint on searching more scopes."""
     results = [
         hit_view(hit, place, level, now, explain=query.explain) for place, hit in enumerate(recalled.hits, 1)
     ]
     rejected = [hit_view(hit, 1, level, now, explain=query.explain) for hit in recalled.rejected]
     notes = [*_notes(query, recalled, among, wider), *_cut(results, rejected)]
+    if suppressed:
+        are = "memories were" if suppressed > 1 else "memory was"
+        notes.append(f"{suppressed} suppressed {are} not searched: see `include_suppressed`.")
     return Found(
         query=query.text,
         method="hybrid" if recalled.semantic else "keyword",
@@ -386,6 +391,7 @@ def _lines(hit: HitView, place: int) -> list[str]:
         hit.match_type,
         f"{hit.duplicates} more say the same" if hit.duplicates else None,
         f"contradicts {', '.join(hit.contradicts)}" if hit.contradicts else None,
+        "suppressed" if hit.suppression_count else None,
         f"via {hit.association.via}" if hit.association else None,
         "shortened" if hit.shortened else None,
         no_longer_valid(hit),

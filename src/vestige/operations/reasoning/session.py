@@ -60,6 +60,7 @@ class SessionArguments(Arguments):
     include_status: bool = Field(True, description="Include the status of the memory.")
     include_intentions: bool = Field(True, description="Include intentions that are due now.")
     include_predictions: bool = Field(True, description="Include predictions of what is needed next.")
+    include_suppressed: bool = Field(False, description="Also search suppressed memories.")
     scope: InheritedScope = None
 
 
@@ -110,7 +111,7 @@ def session_context(call: Call, asked: SessionArguments) -> Session:
     for query in asked.queries:
         check_query("query", query)
     about = asked.context or SessionContext()
-    within = scoped(call, Filter(), asked.scope)
+    within = scoped(call, Filter(include_suppressed=asked.include_suppressed), asked.scope)
     wanted = SessionQuery(
         queries=tuple(dict.fromkeys(asked.queries)),
         within=within,

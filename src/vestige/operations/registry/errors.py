@@ -1,4 +1,4 @@
-"""Errors about arguments, with the same words on every transport."""
+"""Errors about arguments, in the words of the tools; the command line puts them into its own."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -56,7 +56,8 @@ def validation_error(
         more = hint if hint and hint.startswith(_FIELDS) else None
         return kind(f"`{where}`: {_expected(hint) or first['msg']}.", hint=more, details=details)
     why = first["msg"].removeprefix("Value error, ").rstrip(".")
-    return kind(f"`{where}`: {why}.", hint=_hint_of(first) or hint, details=details)
+    more = _hint_of(first) or hint
+    return kind(f"`{where}`: {why}.", hint=None if why == _expected(more) else more, details=details)
 
 
 def _most_useful(model: type[BaseModel], errors: list[ErrorDetails]) -> ErrorDetails:

@@ -108,6 +108,7 @@ def view_fields(record: Record, now: datetime, level: DetailLevel) -> dict[str, 
         **(_beginning(memory.content) if level == "summary" else {"content": memory.content}),
         **{name: getattr(memory, name) for name in _IN_SUMMARY},
         "pinned": memory.pinned or None,
+        "suppression_count": memory.suppression_count or None,
     }
     return shown if level == "summary" else shown | _full(record, now)
 
@@ -155,6 +156,7 @@ def memory_lines(memories: list[MemoryView]) -> str:
             memory.node_type,
             "superseded" if memory.superseded_by else no_longer_valid(memory),
             "pinned" if memory.pinned else None,
+            "suppressed" if memory.suppression_count else None,
             memory.source,
             ", ".join(memory.tags),
         ]

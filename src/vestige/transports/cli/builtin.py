@@ -119,13 +119,20 @@ def config(session: CliSession) -> None:
                 "project": allowed_in_project(field),
             }
         )
-    rows = [(s["name"], s["value"], s["environment"], "yes" if s["project"] else "no") for s in shown]
+    rows = [
+        (s["name"], _written(s["value"]), s["environment"], "yes" if s["project"] else "no") for s in shown
+    ]
     notes = (
         f"Files: {settings.data_dir / 'vestige.toml'}, or --config FILE. The environment overrides files.\n"
         "A project's own file may only set those marked yes. See `vestige docs settings`."
     )
     text = table(("setting", "value", "environment", "project"), rows)
     session.answer({"settings": shown}, lambda: f"{text}\n\n{notes}")
+
+
+def _written(value: Any) -> Any:
+    """A value as the settings file writes it."""
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def masked(value: Any, *, secret: bool) -> Any:

@@ -1,12 +1,12 @@
 """Commands generated from the registry: one per operation."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
 
-from vestige.core.errors import Cancelled, InvalidInput, StoreError
+from vestige.core.errors import Cancelled, InvalidInput, StoreError, VestigeError
 from vestige.core.nearest import nearest_name
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import Operation, Registry
@@ -24,6 +24,8 @@ from vestige.transports.cli.usage import unknown_command
 
 CONFIRM = "confirm"
 """The argument that confirms a destructive operation; the prompt sets it."""
+NOTES = ("note", "message", "hint", "warning")
+"""The fields of an answer that tell the user what to do."""
 _METAVARS = {"integer": "N", "number": "X", "time": "TIME", "json": "JSON|@FILE|-"}
 
 
@@ -83,7 +85,7 @@ def _show_help(ctx: click.Context) -> None:
 def add_operations(root: CommandGroup, registry: Registry) -> None:
     groups, tools = _groups(registry), _tools(registry)
     for operation in registry.operations.values():
-        root.place(operation.command, operation_command(operation, tools), groups)
+        root.place(operation.command, operation_command(operation, tools, registry), groups)
     for name, group in root.commands.items():
         if isinstance(group, CommandGroup) and not group.help:  # not a tool: list its commands instead
             group.help = group.short_help = f"The {name}: {', '.join(sorted(group.commands))}."
@@ -109,23 +111,31 @@ def _tools(registry: Registry) -> dict[str, str]:
     }
 
 
-def operation_command(operation: Operation, tools: Mapping[str, str]) -> click.Command:
+def operation_command(operation: Operation, tools: Mapping[str, str], registry: Registry) -> click.Command:
     arguments = arguments_of(operation)
     wording = Wording(arguments, tools)
     asks = operation.effect == "delete"
     wants_word = asks and any(argument.name == CONFIRM for argument in arguments)
 
+    def notes() -> Wording:
+        others = [one for other in registry.operations.values() for one in arguments_of(other)]
+        return Wording(arguments, tools, others)
+
     def run(**given: Any) -> None:
         session = click.get_current_context().ensure_object(CliSession)
         sure = given.get(CONFIRM) if wants_word else given.pop("yes", True)
         values = ArgumentReader(_stdin).values(arguments, given)
-        _check(operation, arguments, values)
+        _check(operation, arguments, values, notes)
         if not sure:
             confirm(f"{operation.title}? {_named(operation, values)}".strip())
         if wants_word:
             values[CONFIRM] = True
-        result = _answer(session, operation, values)
-        session.answer(result.wire(), lambda: operation.render(result))
+        try:
+            result = _answer(session, operation, values)
+        except VestigeError as error:
+            reword(error, notes())
+            raise
+        session.answer(result.wire(), lambda: operation.render(_with_notes(result, notes())))
         if result.exit_code:
             click.get_current_context().exit(result.exit_code)
 
@@ -145,7 +155,26 @@ def operation_command(operation: Operation, tools: Mapping[str, str]) -> click.C
     )
 
 
-def _check(operation: Operation, arguments: Sequence[Argument], values: Mapping[str, Any]) -> None:
+def reword(error: VestigeError, wording: Wording) -> None:
+    """Put an error into the words of the command line."""
+    error.message = wording.of(error.message)
+    error.hint = error.hint and wording.of(error.hint)
+
+
+def _with_notes(result: Wire, wording: Wording) -> Wire:
+    """An answer with its notes for the user in the words of the command line. Its other texts are data."""
+    said = {name: getattr(result, name, None) for name in NOTES}
+    return result.model_copy(
+        update={name: wording.of(text) for name, text in said.items() if isinstance(text, str)}
+    )
+
+
+def _check(
+    operation: Operation,
+    arguments: Sequence[Argument],
+    values: Mapping[str, Any],
+    notes: Callable[[], Wording],
+) -> None:
     """Validate arguments before asking or opening anything; a missing one is named as on the command line."""
     try:
         operation.parse(values)
@@ -153,6 +182,7 @@ def _check(operation: Operation, arguments: Sequence[Argument], values: Mapping[
         missing = {one.name: one for one in arguments if one.required and one.name not in values}
         lacking = missing.get(error.details.get("argument", ""))
         if lacking is None:
+            reword(error, notes())
             raise
         shown = lacking.name.upper() if lacking.positional else lacking.flag
         command = " ".join(["vestige", *operation.command])

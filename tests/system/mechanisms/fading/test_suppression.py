@@ -26,9 +26,7 @@ def strength(world: World, memory_id: str) -> dict[str, Any]:
     return {name: node[name] for name in ("stability", "retrievalStrength", "storageStrength")}
 
 
-def test_a_suppressed_memory_sinks_in_searches_and_comes_up_nowhere_else_after_a_restart(
-    living: Living,
-) -> None:
+def test_a_suppressed_memory_is_found_only_with_a_flag_and_lower_after_a_restart(living: Living) -> None:
     world = living.world
     memory_id, _ = world.remember(SECRET, tags=["lake"]), world.remember(OTHER, tags=["lake"])
     query = "Lake Garda cancelled or moved"
@@ -42,10 +40,16 @@ def test_a_suppressed_memory_sinks_in_searches_and_comes_up_nowhere_else_after_a
     assert suppress(world, memory_id)["retrievalPenalty"] == 0.45
 
     world = living.restart()
-    assert first(world, query) == OTHER
-    assert set(world.find(query)) == {OTHER, SECRET}
-    listed = [node["content"] for node in world.call("memory", action="list", tags=["lake"])["results"]]
-    assert listed == [OTHER]
+    assert world.find(query) == [OTHER]
+    assert world.find(query, include_suppressed=True) == [OTHER, SECRET]
+    for flag, texts in ((False, {OTHER}), (True, {OTHER, SECRET})):
+        listed = world.call("memory", action="list", tags=["lake"], include_suppressed=flag)["results"]
+        assert {node["content"] for node in listed} == texts
+        briefed = world.call("session_context", queries=[query], include_suppressed=flag)["context"]
+        assert (SECRET in briefed) == flag
+    nothing = world.call("search", query="wedding Ottavio", tags=["lake"], min_confidence=1)
+    assert "1 suppressed memory was not searched" in nothing["note"]
+    assert "wedding" not in str({**nothing, "query": ""}).casefold()
     assert world.get(memory_id)["content"] == SECRET
 
 

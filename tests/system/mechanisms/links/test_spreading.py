@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from testbed.world import World
 from tests.system.mechanisms.conftest import Living
 
@@ -42,3 +44,37 @@ def test_a_link_into_another_scope_carries_less(living: Living) -> None:
     found = joined(living.restart())
 
     assert found["Zygmunt"]["activation"] == 0.504
+
+
+@pytest.mark.parametrize("others", [3, 60, 160], ids=["few", "some", "many"])
+def test_a_link_brings_the_linked_memory_second_in_a_store_of_any_size(living: Living, others: int) -> None:
+    plants = [f"The plant number {number} needs water" for number in range(others)]
+    living.world.call("smart_ingest", items=[{"content": one, "force_create": True} for one in plants[:20]])
+    for start in range(20, others, 20):
+        items = [{"content": one, "force_create": True} for one in plants[start : start + 20]]
+        living.world.call("smart_ingest", items=items)
+    broken = living.world.remember("The broken oven waits for a spare part", force_create=True)
+    zygmunt = living.world.remember("Call Zygmunt", force_create=True)
+    living.world.call("memory", action="link", id=broken, target=zygmunt, type="causal", weight=1.0)
+
+    answer = living.restart().call("search", query="broken oven", record=False, min_confidence=0)
+
+    first, second, *_ = answer["results"]
+    assert [first["id"], second["id"]] == [broken, zygmunt]
+    assert "association" not in first
+    assert second["association"] == {"via": broken, "type": "causal", "activation": 0.7}
+
+
+def test_a_linked_memory_that_answers_by_itself_keeps_its_own_score(living: Living) -> None:
+    broken = living.world.remember("The broken oven waits for a spare part", force_create=True)
+    other = living.world.remember("The broken oven is in the kitchen", force_create=True)
+
+    def scores() -> dict[str, float]:
+        found = living.restart().call("search", query="broken oven", record=False, min_confidence=0)
+        assert not any("association" in hit for hit in found["results"])
+        return {hit["id"]: hit["combinedScore"] for hit in found["results"]}
+
+    before = scores()
+    living.world.call("memory", action="link", id=broken, target=other, type="causal", weight=0.5)
+
+    assert scores() == pytest.approx(before, rel=0.05)

@@ -48,6 +48,27 @@ def test_a_context_brings_it_up_after_a_restart_until_it_is_done(living: Living)
     assert told(living.restart(), codebase="shop", file="db/init.sql") == []
 
 
+def test_a_deadline_reminds_ahead_of_it_and_is_overdue_afterwards(living: Living) -> None:
+    intend(living.world, "Send the report before Friday")  # it is Sunday, the 1st
+    living.clock.now = datetime(2026, 3, 5, 8, 59, tzinfo=UTC)
+    assert told(living.restart()) == []
+    living.clock.now = datetime(2026, 3, 5, 9, 0, tzinfo=UTC)
+    (ahead,) = told(living.restart())
+    living.clock.now = datetime(2026, 3, 6, 0, 0, tzinfo=UTC)
+    (over,) = told(living.restart())
+
+    assert (ahead["description"], ahead["first"], ahead["isOverdue"]) == ("Send the report", True, False)
+    assert (ahead["dueAt"], ahead["deadline"]) == ("2026-03-05T09:00:00Z", "2026-03-06T00:00:00Z")
+    assert (over["first"], over["isOverdue"], over["priorityName"]) == (True, True, "critical")
+
+
+def test_a_file_brings_up_what_was_said_without_remind_me(living: Living) -> None:
+    intend(living.world, "When I open *.sql, run the migrations")
+
+    (found,) = told(living.restart(), file="db/init.sql")
+    assert found["description"] == "run the migrations"
+
+
 def test_what_happened_before_a_restart_counts_after_it(living: Living) -> None:
     trigger = {"all": [{"condition": "deploy finished"}, {"codebase": "shop"}]}
     intend(living.world, "Write the release notes.", trigger=trigger)
