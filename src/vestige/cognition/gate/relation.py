@@ -14,7 +14,7 @@ from vestige.cognition.gate.paraphrase import could_restate
 from vestige.cognition.text.analyser import STOP_WORDS, overlap
 from vestige.cognition.text.form import Form, features, is_threaded, name_hash, speaker_and_words
 from vestige.cognition.text.likeness import Words
-from vestige.core.models import Memory
+from vestige.core.models import Memory, nested
 
 CONTAINED = 0.75
 """The share of the shorter text's content words that the longer one has if it says the same and more …"""
@@ -40,8 +40,10 @@ def conflict_between(newer: Memory, older: Memory) -> StatementConflict | None:
     """The conflict between two statements about the same thing, or None.
 
     A question states nothing, statements of two people about themselves are about two people, and in a
-    conversation nearly everything reports a later state.
+    conversation nearly everything reports a later state. Two projects are two things.
     """
+    if not nested(newer.scope, older.scope):
+        return None
     conflict = find_conflict(newer.content, older.content)
     if conflict is None or not _comparable(newer, older):
         return None

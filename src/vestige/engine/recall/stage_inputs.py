@@ -20,11 +20,12 @@ from vestige.cognition.ranking.stages import (
     StageInputs,
     hints,
     is_statement,
+    nearness,
     newer_rivals,
 )
 from vestige.cognition.time.query_window import Anchor, time_asked
 from vestige.core.candidates import CandidatePool, Floats, Integers
-from vestige.core.models import Edge, Filter, Memory
+from vestige.core.models import ROOT_SCOPE, Edge, Filter, Memory
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known, gather_as_known
 from vestige.engine.recall.candidates import Depth
@@ -71,6 +72,8 @@ def load_stage_inputs(
         replaced_by=_replaced_by(inside, here),
         newer=_newer(call, pool, ranking) if window is None else np.full(len(pool.ids), -1),
         activation=_activation(lent, here),
+        # A search in a given scope has no other project to prefer it to.
+        home=nearness(pool.traits.scope, ROOT_SCOPE if where.scope else call.scope),
     )
     beyond = {memory_id: one for memory_id, one in active.items() if memory_id not in here}
     return inputs, LinkedFinds(beyond=beyond, quota=depth.associations, inside=inside)

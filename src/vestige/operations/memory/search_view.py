@@ -374,6 +374,7 @@ def _lines(hit: HitView, place: int) -> list[str]:
         "shortened" if hit.shortened else None,
         day(hit.provenance.at),
         hit.source,
+        hit.scope,
         ", ".join(hit.tags),
         hit.id,
     ]

@@ -17,7 +17,7 @@ SUMMARY_CHARS = 4_000
 
 
 _IN_SUMMARY = (
-    "scope", "source", "author", "thread", "position", "occurred_at", "created_at", "updated_at",
+    "source", "author", "thread", "position", "occurred_at", "created_at", "updated_at",
     "valid_from", "valid_until", "superseded_by",
 )  # fmt: skip
 _IN_FULL = (
@@ -97,6 +97,7 @@ def view_fields(record: Record, now: datetime, level: DetailLevel) -> dict[str, 
         "id": memory.id,
         "node_type": memory.node_type,
         "tags": list(memory.tags),
+        "scope": memory.scope,
         "retention_strength": round(retention_of(strength, now), 4),
     }
     if level == "brief":
@@ -153,6 +154,7 @@ def memory_lines(memories: list[MemoryView]) -> str:
             "superseded" if memory.superseded_by else "ended" if memory.valid_until else None,
             "pinned" if memory.pinned else None,
             memory.source,
+            memory.scope,
             ", ".join(memory.tags),
         ]
         lines.append(clip(memory.content or "(text left out)", 78))
@@ -205,6 +207,7 @@ class ExhibitView(Wire):
     preview: str
     trust: float
     date: datetime
+    scope: str
     source: str | None = None
     author: str | None = None
 
@@ -228,6 +231,7 @@ def exhibit_fields(memory: Memory, trusted: float) -> dict[str, Any]:  # Any: as
         "preview": clip(memory.content, PREVIEW_CHARS),
         "trust": round(trusted, 4),
         "date": stated_at(memory),
+        "scope": memory.scope,
         "source": memory.source,
         "author": memory.author,
     }
