@@ -70,12 +70,12 @@ class BackedUp(TypedDict):
 
 class IngestedView(TypedDict):
     """The gate's decision about one text."""
-    index: NotRequired[int]; status: str; decision: str; nodeId: str; scope: str; message: str; reason: str
-    hasEmbedding: bool; similarity: NotRequired[float]; predictionError: NotRequired[float]
-    importanceScore: NotRequired[float]; conflict: NotRequired[str]; conflictDetail: NotRequired[str]
-    rivalId: NotRequired[str]; rivalPreview: NotRequired[str]; supersededId: NotRequired[str]
-    relatedIds: NotRequired[list[str]]; validFrom: NotRequired[str]; validUntil: NotRequired[str]
-    validityWords: NotRequired[str]
+    index: NotRequired[int]; status: str; decision: str; nodeId: str; scope: str
+    scopeReason: NotRequired[str]; message: str; reason: str; hasEmbedding: bool
+    similarity: NotRequired[float]; predictionError: NotRequired[float]; importanceScore: NotRequired[float]
+    conflict: NotRequired[str]; conflictDetail: NotRequired[str]; rivalId: NotRequired[str]
+    rivalPreview: NotRequired[str]; supersededId: NotRequired[str]; relatedIds: NotRequired[list[str]]
+    validFrom: NotRequired[str]; validUntil: NotRequired[str]; validityWords: NotRequired[str]
 
 @final
 class BatchIngested(TypedDict):
@@ -231,7 +231,8 @@ class ConsolidationView(TypedDict):
 
 class ExhibitView(TypedDict):
     """A memory with its provenance and trust."""
-    id: str; preview: str; trust: float; date: str; source: NotRequired[str]; author: NotRequired[str]
+    id: str; preview: str; trust: float; date: str; scope: str; source: NotRequired[str]
+    author: NotRequired[str]
 
 class ContradictionView(TypedDict):
     """Two contradicting memories, and how they differ."""
