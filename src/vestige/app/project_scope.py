@@ -8,10 +8,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from vestige.core.errors import InvalidInput
-from vestige.core.models import ROOT_SCOPE, normal_scope
+from vestige.core.models import PROJECTS_SCOPE, ROOT_SCOPE, normal_scope
 
 MARKS = (".git", ".hg", ".jj", ".svn")
-PROJECTS = "/project"
 MAX_CHARS = 1_000_000
 
 # https://host/owner/name.git, ssh://git@host:22/owner/name, and git@host:owner/name.git; a path is not a
@@ -35,9 +34,9 @@ def scope_of(folder: Path) -> str:
     here = blake2b(os.fsencode(root), digest_size=8).hexdigest()
     name = _remote_name(root) or f"{root.name}~{here[:8]}"
     try:
-        return normal_scope(f"{PROJECTS}/{name}") if name.isprintable() else f"{PROJECTS}/{here}"
+        return normal_scope(f"{PROJECTS_SCOPE}/{name}") if name.isprintable() else f"{PROJECTS_SCOPE}/{here}"
     except InvalidInput:
-        return f"{PROJECTS}/{here}"  # a name that is not valid in a scope
+        return f"{PROJECTS_SCOPE}/{here}"  # a name that is not valid in a scope
 
 
 def repository_of(folder: Path) -> Path | None:

@@ -26,22 +26,21 @@ class MemoryOperations(Part):
              detail_level: Literal["brief", "summary", "full"] | None = None) -> values.Listed:
         """List memories without searching: newest, oldest, due or fading.
 
-        Without `scope`: the current scope and what it inherits. Superseded and expired memories are included;
-        `current` leaves them out, and `as_of` leaves out what was not true then. Suppressed ones are listed
-        with `include_suppressed` only, archived ones never.
+        Superseded and expired memories are included; `current` leaves them out, and `as_of` leaves out what
+        was not true then. Suppressed ones are listed with `include_suppressed` only, archived ones never.
 
-        `scope`: Only this scope and scopes below it; / is everything. Default: the current scope. `tags`:
-        Only memories with any of these tags. `tags_all`: Only memories with all of these tags.
-        `include_types`: Only these node types. `exclude_types`: Not these node types. `domains`: Only these
-        domains. `source`: Only memories from this source. `author`: Only memories by this author. `thread`:
-        Only memories from this thread. `created_from`: Only memories stored at or after this time.
-        `created_to`: Only memories stored before this time; a bare date includes that day. `min_retention`:
-        Minimum retention. `limit`: Maximum number of memories. `offset`: How many to skip. `order`: newest,
-        oldest, due (next review first) or retention (weakest first). `as_of`: Only memories that were true at
-        this time. `pinned`: true: only pinned memories; false: only others. `max_retention`: Maximum
-        retention. `due`: Only memories that are true now and due for review. `current`: Only memories that
-        are true now. `include_suppressed`: Also list suppressed memories. `detail_level`: How much of each
-        memory to show."""
+        `scope`: Only this scope and scopes below it. Default: everything you have access to. `tags`: Only
+        memories with any of these tags. `tags_all`: Only memories with all of these tags. `include_types`:
+        Only these node types. `exclude_types`: Not these node types. `domains`: Only these domains. `source`:
+        Only memories from this source. `author`: Only memories by this author. `thread`: Only memories from
+        this thread. `created_from`: Only memories stored at or after this time. `created_to`: Only memories
+        stored before this time; a bare date includes that day. `min_retention`: Minimum retention. `limit`:
+        Maximum number of memories. `offset`: How many to skip. `order`: newest, oldest, due (next review
+        first) or retention (weakest first). `as_of`: Only memories that were true at this time. `pinned`:
+        true: only pinned memories; false: only others. `max_retention`: Maximum retention. `due`: Only
+        memories that are true now and due for review. `current`: Only memories that are true now.
+        `include_suppressed`: Also list suppressed memories. `detail_level`: How much of each memory to
+        show."""
         return self._connection.ask("GET", "/memories", locals(), repeatable=True)
 
     def get(self, id: str) -> values.Got:
@@ -255,9 +254,9 @@ class IntentionOperations(Part):
         `description`: What to do. Without `trigger`, a time in the text is understood: `remind me to rotate
         the keys every monday at 10:00`. `trigger`: When to remind. `priority`: Default: normal, or as stated
         in the text. `deadline`: When it must be done: it reminds ahead of it, and its priority rises.
-        `scope`: Scope it belongs to. Default: the current scope. `secrets`: If the text contains a key, token
-        or password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
-        memory.secrets."""
+        `scope`: Scope it belongs to. Default: the current scope; /user for the user's own affairs. `secrets`:
+        If the text contains a key, token or password: refuse it, redact (replace the secret), allow (store it
+        unchanged). Default: setting memory.secrets."""
         return self._connection.ask("POST", "/intentions", locals())
 
     def list(self,
@@ -323,8 +322,8 @@ class CodebaseOperations(Part):
         project, and without `codebase`, it lists the notes of all codebases.
 
         `codebase`: Name of the codebase. Default: the current one. `scope`: Only this scope and scopes below
-        it. Default: the current scope and what it inherits. `limit`: Maximum number of notes of each kind.
-        `include`: patterns, decisions, cross_project. Default: all."""
+        it. Default: the current scope and what it inherits; everything if `codebase` is given. `limit`:
+        Maximum number of notes of each kind. `include`: patterns, decisions, cross_project. Default: all."""
         return self._connection.ask("GET", "/codebase", locals(), repeatable=True)
 
     def structure(self, codebase: str | None = None, *, scope: str | None = None, limit: int | None = None,
@@ -332,7 +331,8 @@ class CodebaseOperations(Part):
         """List the files named by the patterns and decisions of a codebase, most named first.
 
         `codebase`: Name of the codebase. Default: the current one. `scope`: Only this scope and scopes below
-        it. Default: the current scope and what it inherits. `limit`: Maximum number of files."""
+        it. Default: the current scope and what it inherits; everything if `codebase` is given. `limit`:
+        Maximum number of files."""
         return self._connection.ask("GET", "/codebase/structure", locals(), repeatable=True)
 
     def remember_pattern(self, name: str, description: str, *, files: Sequence[str] | None = None,
@@ -374,8 +374,8 @@ class InsightsOperations(Part):
 
         An insight is hidden once one of its sources is edited, ended, suppressed, archived or deleted.
 
-        `limit`: Maximum number of insights. `scope`: Only this scope and scopes below it. Default: the
-        current scope and what it inherits."""
+        `limit`: Maximum number of insights. `scope`: Only this scope and scopes below it. Default: everything
+        you have access to."""
         return self._connection.ask("GET", "/insights", locals(), repeatable=True)
 
     def dismiss(self, id: str) -> values.Dismissed:
@@ -496,15 +496,15 @@ class Operations(Part):
 
         `content`: The text to remember. `tags`: Labels to find it by. `node_type`: fact, concept, event,
         person, place, note, decision, state (expires) … `source`: Origin: a URL, file or system. `scope`:
-        Scope it belongs to, such as /project/vestige. `author`: Author of the statement. `agent_id`: Agent
-        that stores it. `session_id`: Session it comes from. `thread`: Conversation or document it is part of;
-        every part is kept. `position`: Position in the thread or source. `occurred_at`: When it happened.
-        `valid_from`: Start of validity. `valid_until`: End of validity; a bare date includes that day.
-        `pinned`: Exempt it from all automatic changes. `domains`: Topics it belongs to. `metadata`: JSON
-        object to store with it. `force_create`: Always store it as a new memory. `items`: Several texts
-        instead of one; all are written or none. `idempotency_key`: Makes a retry safe: same key, same answer.
-        `secrets`: If the text contains a key, token or password: refuse it, redact (replace the secret),
-        allow (store it unchanged). Default: setting memory.secrets."""
+        Default: the current project, or /user for what is about the user. `author`: Author of the statement.
+        `agent_id`: Agent that stores it. `session_id`: Session it comes from. `thread`: Conversation or
+        document it is part of; every part is kept. `position`: Position in the thread or source.
+        `occurred_at`: When it happened. `valid_from`: Start of validity. `valid_until`: End of validity; a
+        bare date includes that day. `pinned`: Exempt it from all automatic changes. `domains`: Topics it
+        belongs to. `metadata`: JSON object to store with it. `force_create`: Always store it as a new memory.
+        `items`: Several texts instead of one; all are written or none. `idempotency_key`: Makes a retry safe:
+        same key, same answer. `secrets`: If the text contains a key, token or password: refuse it, redact
+        (replace the secret), allow (store it unchanged). Default: setting memory.secrets."""
         return self._connection.ask("POST", "/memories", locals())
 
     def purge(self, id: str, *, confirm: bool | None = None, even_pinned: bool | None = None,
@@ -537,35 +537,36 @@ class Operations(Part):
         """Find memories by meaning and by words, best first.
 
         Searches what is true now, unless `as_of` or `include_expired` is given or the query asks about a past
-        time ("who was the CTO in March"; `note` says how it was read), and only the current scope (`scope` in
-        the answer): pass scope "/" to search everything. Write a question or key words; quote text that must
-        occur literally. `confidence` is the certainty of the answer; if nothing is good enough, `abstained`
-        is true and there are no results. `missing` lists what you asked about (names, versions, days, ids,
-        quoted text) that no memory mentions: the results are then about something else. With `context_…`
-        arguments, memories from a similar context rank a little higher; then, and with `explain`,
-        `contextReinstatement` describes the context of the best result. `competitionSuppressed` counts
-        results ranked behind a current rival. Results are strengthened a little, at most once a day; `record:
-        false` leaves no trace. If you have an id, use `memory` with action `get`.
+        time ("who was the CTO in March"; `note` says how it was read), in everything you have access to. The
+        current project ranks first among equals; each result names the scope it is in. Write a question or
+        key words; quote text that must occur literally. `confidence` is the certainty of the answer; if
+        nothing is good enough, `abstained` is true and there are no results. `missing` lists what you asked
+        about (names, versions, days, ids, quoted text) that no memory mentions: the results are then about
+        something else. With `context_…` arguments, memories from a similar context rank a little higher;
+        then, and with `explain`, `contextReinstatement` describes the context of the best result.
+        `competitionSuppressed` counts results ranked behind a current rival. Results are strengthened a
+        little, at most once a day; `record: false` leaves no trace. If you have an id, use `memory` with
+        action `get`.
 
-        `scope`: Only this scope and scopes below it; / is everything. Default: the current scope. `tags`:
-        Only memories with any of these tags. `tags_all`: Only memories with all of these tags.
-        `include_types`: Only these node types. `exclude_types`: Not these node types. `domains`: Only these
-        domains. `source`: Only memories from this source. `author`: Only memories by this author. `thread`:
-        Only memories from this thread. `created_from`: Only memories stored at or after this time.
-        `created_to`: Only memories stored before this time; a bare date includes that day. `min_retention`:
-        Minimum retention. `query`: What to look for. `limit`: Maximum number of results (default 10).
-        `detail_level`: brief: no text; summary (default); full: every field. `retrieval_mode`: precise: only
-        confident results near the best; balanced (default); exhaustive: everything, and linked memories.
-        `context_topics`: Current topics: memories with such tags rank higher. `context_session`: Current
-        session: memories from it rank higher. `context_codebase`: Current codebase: its memories rank higher.
-        `context_file`: Current file: memories that name it or come from it rank higher. `context_time`: When
-        you learned it: memories from a near time, hour or weekday rank higher. `as_of`: Search what was true
-        at this time. Default: now. `known_at`: Search what was stored at this time. Default: now.
-        `include_expired`: Also search memories that are no longer true. `include_suppressed`: Also search
-        suppressed memories. `min_similarity`: Minimum cosine similarity of a match by meaning.
-        `min_confidence`: Return nothing below this confidence (default depends on retrieval_mode).
-        `token_budget`: Maximum tokens of the answer. `explain`: Explain the rank of each result. `record`:
-        Whether results are strengthened by being found (default true)."""
+        `scope`: Only this scope and scopes below it. Default: everything you have access to. `tags`: Only
+        memories with any of these tags. `tags_all`: Only memories with all of these tags. `include_types`:
+        Only these node types. `exclude_types`: Not these node types. `domains`: Only these domains. `source`:
+        Only memories from this source. `author`: Only memories by this author. `thread`: Only memories from
+        this thread. `created_from`: Only memories stored at or after this time. `created_to`: Only memories
+        stored before this time; a bare date includes that day. `min_retention`: Minimum retention. `query`:
+        What to look for. `limit`: Maximum number of results (default 10). `detail_level`: brief: no text;
+        summary (default); full: every field. `retrieval_mode`: precise: only confident results near the best;
+        balanced (default); exhaustive: everything, and linked memories. `context_topics`: Current topics:
+        memories with such tags rank higher. `context_session`: Current session: memories from it rank higher.
+        `context_codebase`: Current codebase: its memories rank higher. `context_file`: Current file: memories
+        that name it or come from it rank higher. `context_time`: When you learned it: memories from a near
+        time, hour or weekday rank higher. `as_of`: Search what was true at this time. Default: now.
+        `known_at`: Search what was stored at this time. Default: now. `include_expired`: Also search memories
+        that are no longer true. `include_suppressed`: Also search suppressed memories. `min_similarity`:
+        Minimum cosine similarity of a match by meaning. `min_confidence`: Return nothing below this
+        confidence (default depends on retrieval_mode). `token_budget`: Maximum tokens of the answer.
+        `explain`: Explain the rank of each result. `record`: Whether results are strengthened by being found
+        (default true)."""
         return self._connection.ask("POST", "/search", locals(), repeatable=True)
 
     def deep_reference(self, query: str, *, depth: int | None = None, scope: str | None = None,
@@ -579,9 +580,9 @@ class Operations(Part):
         decision relies on a memory, and `search` to look something up.
 
         `query`: The question. `depth`: Number of memories to weigh. `scope`: Only this scope and scopes below
-        it. Default: the current scope. `as_of`: Use what was true at this time. Default: now. `known_at`: Use
-        what was stored at this time. Default: now. `token_budget`: Maximum tokens of the answer. `record`:
-        Whether evidence is strengthened by being shown (default true)."""
+        it. Default: everything you have access to. `as_of`: Use what was true at this time. Default: now.
+        `known_at`: Use what was stored at this time. Default: now. `token_budget`: Maximum tokens of the
+        answer. `record`: Whether evidence is strengthened by being shown (default true)."""
         return self._connection.ask("POST", "/deep-reference", locals(), repeatable=True)
 
     def session_context(self, queries: Sequence[str] | None = None, *, token_budget: int | None = None,
@@ -592,15 +593,17 @@ class Operations(Part):
 
         First intentions that are triggered, overdue or important, then pinned memories, results of the
         queries, best first, patterns and decisions of the codebase, and predictions; one line each, with
-        date, origin and id. `expandable` holds ids that did not fit: read them with `memory` and action
-        `get_batch`. Memories shown are strengthened a little, at most once a day; an intention shown here
-        does not count as a reminder.
+        date, origin, id and, if it is not the current one, scope. Queries search everything, the current
+        scope first; intentions, pins and notes are those of the current scope and what it inherits.
+        `expandable` holds ids that did not fit: read them with `memory` and action `get_batch`. Memories
+        shown are strengthened a little, at most once a day; an intention shown here does not count as a
+        reminder.
 
         `queries`: What to recall; one search each. `token_budget`: Maximum tokens of the context; never
         exceeded. `context`: Your current work. `include_status`: Include the status of the memory.
         `include_intentions`: Include intentions that are due now. `include_predictions`: Include predictions
         of what is needed next. `include_suppressed`: Also search suppressed memories. `scope`: Only this
-        scope and scopes below it. Default: the current scope and what it inherits."""
+        scope and scopes below it. Default: everything you have access to."""
         return self._connection.ask("POST", "/session-context", locals(), repeatable=True)
 
     def predict(self, *, context: values.PredictionContext | None = None, limit: int | None = None,
@@ -614,7 +617,7 @@ class Operations(Part):
         strong memories are listed.
 
         `context`: Your current work. `limit`: Maximum number of memories. `scope`: Only this scope and scopes
-        below it. Default: the current scope and what it inherits."""
+        below it. Default: everything you have access to."""
         return self._connection.ask("POST", "/predict", locals(), repeatable=True)
 
     def memory_timeline(self, *, start: values.Moment | None = None, end: values.Moment | None = None,
@@ -629,10 +632,9 @@ class Operations(Part):
 
         `start`: Start of the range. Default: a week ago. `end`: End of the range; a bare date includes that
         day. Default: now. `node_type`: Only this node type. `tags`: Only memories with any of these tags.
-        `scope`: Only this scope and scopes below it. Default: the current scope and what it inherits.
-        `as_of`: Only memories that were true at this time. `known_at`: As stored at this time; also the
-        default of `end`. `limit`: Maximum number of memories. `detail_level`: How much of each memory to
-        show."""
+        `scope`: Only this scope and scopes below it. Default: everything you have access to. `as_of`: Only
+        memories that were true at this time. `known_at`: As stored at this time; also the default of `end`.
+        `limit`: Maximum number of memories. `detail_level`: How much of each memory to show."""
         return self._connection.ask("GET", "/timeline", locals(), repeatable=True)
 
     def contradictions(self, topic: str | None = None, *, scope: str | None = None,
@@ -643,8 +645,8 @@ class Operations(Part):
         how the two differ, which is newer, which is stronger, and how to settle it. Changes nothing.
 
         `topic`: Only memories about this topic. Default: all. `scope`: Only this scope and scopes below it.
-        Default: the current scope. `as_of`: Check memories that were true at this time. Default: now.
-        `limit`: Maximum number of pairs."""
+        Default: everything you have access to. `as_of`: Check memories that were true at this time. Default:
+        now. `limit`: Maximum number of pairs."""
         return self._connection.ask("GET", "/contradictions", locals(), repeatable=True, long=True)
 
     def importance_score(self, content: str, *, context_topics: Sequence[str] | None = None,
@@ -695,11 +697,10 @@ class Operations(Part):
         Starts from `center_id`, from the best match of `query`, or from the newest memory. Suppressed
         memories are left out, except `center_id` itself.
 
-        `center_id`: Id of the memory in the centre. Default: the newest. `query`: Start from the best match
-        of this query. `depth`: Maximum number of links from the centre. `max_nodes`: Maximum number of
-        memories. `scope`: Only this scope and scopes below it. Default: with `center_id` everything you have
-        access to, else the current scope and what it inherits. `format`: mermaid or svg also returns a
-        drawing of the graph in `drawing`."""
+        `center_id`: Id of the memory in the centre. Default: the newest of the current scope. `query`: Start
+        from the best match of this query. `depth`: Maximum number of links from the centre. `max_nodes`:
+        Maximum number of memories. `scope`: Only this scope and scopes below it. Default: everything you have
+        access to. `format`: mermaid or svg also returns a drawing of the graph in `drawing`."""
         return self._connection.ask("GET", "/graph", locals(), repeatable=True)
 
     def find_duplicates(self, *, similarity_threshold: float | None = None, limit: int | None = None,
@@ -774,7 +775,7 @@ class Operations(Part):
         `memory_id`: Only this memory, even if deleted. `start`: Only changes at or after this time. `end`:
         Only changes before this time; a bare date includes that day. `before`: Only changes before this log
         position: the `next` of an answer. `limit`: Maximum number of changes, the latest ones. `scope`: Only
-        this scope and scopes below it. Default: the current scope and what it inherits."""
+        this scope and scopes below it. Default: everything you have access to."""
         return self._connection.ask("GET", "/changelog", locals(), repeatable=True)
 
     def doctor(self, *, repair: bool | None = None, deep: bool | None = None) -> values.Examined:

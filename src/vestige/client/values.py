@@ -75,12 +75,13 @@ class IngestedView(TypedDict):
 
     `validity_words` are the words of the text that state its validity. `begins_at` is a time to come at which
     it begins, by these words: it ends nothing that is valid now, and is found before that time too."""
-    index: NotRequired[int]; status: str; decision: str; nodeId: str; scope: str; message: str; reason: str
-    hasEmbedding: bool; similarity: NotRequired[float]; predictionError: NotRequired[float]
-    importanceScore: NotRequired[float]; conflict: NotRequired[str]; conflictDetail: NotRequired[str]
-    rivalId: NotRequired[str]; rivalPreview: NotRequired[str]; supersededId: NotRequired[str]
-    relatedIds: NotRequired[list[str]]; validFrom: NotRequired[str]; validUntil: NotRequired[str]
-    validityWords: NotRequired[str]; beginsAt: NotRequired[str]
+    index: NotRequired[int]; status: str; decision: str; nodeId: str; scope: str
+    scopeReason: NotRequired[str]; message: str; reason: str; hasEmbedding: bool
+    similarity: NotRequired[float]; predictionError: NotRequired[float]; importanceScore: NotRequired[float]
+    conflict: NotRequired[str]; conflictDetail: NotRequired[str]; rivalId: NotRequired[str]
+    rivalPreview: NotRequired[str]; supersededId: NotRequired[str]; relatedIds: NotRequired[list[str]]
+    validFrom: NotRequired[str]; validUntil: NotRequired[str]; validityWords: NotRequired[str]
+    beginsAt: NotRequired[str]
 
 @final
 class BatchIngested(TypedDict):
@@ -238,7 +239,8 @@ class ConsolidationView(TypedDict):
 
 class ExhibitView(TypedDict):
     """A memory with its provenance and trust."""
-    id: str; preview: str; trust: float; date: str; source: NotRequired[str]; author: NotRequired[str]
+    id: str; preview: str; trust: float; date: str; scope: str; source: NotRequired[str]
+    author: NotRequired[str]
 
 class ContradictionView(TypedDict):
     """Two contradicting memories, and how they differ. `settled_by` is `trust` if one is trusted clearly

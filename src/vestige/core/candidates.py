@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Labels = NDArray[np.object_]
 Bits = NDArray[np.uint8]
 Vectors = NDArray[np.float32]
 
@@ -62,8 +63,8 @@ class Voices:
 class Traits:
     """Properties of each candidate that the stages need; times are seconds since 1970.
 
-    `happened` is NaN if unknown. `thread` is a number shared by members of a thread (-1 outside any). `form`,
-    `first_person`, `asks`, `timed` and `speaker` come from `cognition.text.form`.
+    `happened` is NaN if unknown. `scope` holds texts. `thread` is a number shared by members of a thread (-1
+    outside any). `form`, `first_person`, `asks`, `timed` and `speaker` come from `cognition.text.form`.
     """
 
     created: Floats
@@ -82,6 +83,7 @@ class Traits:
     asks: Flags
     timed: Flags
     speaker: Integers
+    scope: Labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

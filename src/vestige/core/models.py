@@ -160,6 +160,7 @@ def utc(moment: datetime) -> datetime:
 
 MAX_TAGS = 100
 ROOT_SCOPE = "/"
+PROJECTS_SCOPE = "/project"  # One scope below it for each project.
 SHARED_SCOPE = "/user"
 """Facts about the user, which every project inherits."""
 
@@ -462,6 +463,12 @@ class StoreStats:
 def covers(scope: str, other: str) -> bool:
     """Whether `scope` is `other` or above it."""
     return scope == ROOT_SCOPE or other == scope or other.startswith(scope + "/")
+
+
+def nested(scope: str, other: str) -> bool:
+    """Whether one of two scopes is the other or above it. Only then can memories of both be rivals: what
+    holds in one project says nothing about another."""
+    return covers(scope, other) or covers(other, scope)
 
 
 def scope_filter(scopes: tuple[str, ...] | None) -> tuple[str, ...] | None:

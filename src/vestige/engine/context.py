@@ -12,7 +12,16 @@ from datetime import datetime
 from vestige.core.caller import NeverCancelled, Progress, ignore_progress
 from vestige.core.errors import Cancelled, DeadlineExceeded, Forbidden, InvalidInput, NotFound
 from vestige.core.events import EventBus
-from vestige.core.models import EVERYTHING, ROOT_SCOPE, Access, Filter, Memory, covers
+from vestige.core.models import (
+    EVERYTHING,
+    PROJECTS_SCOPE,
+    ROOT_SCOPE,
+    SHARED_SCOPE,
+    Access,
+    Filter,
+    Memory,
+    covers,
+)
 from vestige.core.nearest import nearest_name
 from vestige.embed.background import EmbedderSource
 from vestige.embed.rerank import RerankerSource
@@ -152,11 +161,24 @@ def in_writable_domain(call: Call, memory: Memory) -> Memory:
     return replace(memory, domains=domains)
 
 
+def user_scope(call: Call) -> str | None:
+    """The scope of what is about the user and names no scope. None where that stays in the caller's scope:
+    `memory.isolate` is set, the caller's scope was chosen (it is neither the root nor a project), or the
+    caller may not write there."""
+    chosen = call.scope != ROOT_SCOPE and not covers(PROJECTS_SCOPE, call.scope)
+    if chosen or call.engine.settings.memory.isolate:
+        return None
+    return SHARED_SCOPE if may_write_to(call, SHARED_SCOPE) else None
+
+
+def may_write_to(call: Call, scope: str) -> bool:
+    return call.access.scopes is None or any(covers(allowed, scope) for allowed in call.access.scopes)
+
+
 def visible_scope(call: Call, scope: str) -> str:
     """The scope under which a search is announced and learned from: the one that was searched, or the
     caller's default scope without access to that."""
-    scopes = call.access.scopes
-    return scope if scopes is None or any(covers(one, scope) for one in scopes) else call.scope
+    return scope if may_write_to(call, scope) else call.scope
 
 
 def require_scope(call: Call, scope: str | None) -> None:

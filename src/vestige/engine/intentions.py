@@ -25,7 +25,7 @@ from vestige.cognition.intentions.triggers import (
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from vestige.core.events import EventScope, IntentionTriggered, MemoryCreated, preview
-from vestige.core.models import Filter
+from vestige.core.models import SHARED_SCOPE, Filter, covers
 from vestige.engine.context import Call
 from vestige.engine.revise import find_document, retry_on_conflict
 from vestige.store.contract.changes import Drop, Put
@@ -218,7 +218,9 @@ def on_created(call: Call, event: MemoryCreated) -> None:
     memory = found[0].memory
     text = "\n".join((memory.content[:EVENT_CHARS], *memory.tags))
     situation = TriggerSituation(now=call.engine.now(), events=stated_words([text]))
-    within = Filter(scope=memory.scope, inherited=True)
+    # What is about the user holds in every project.
+    everywhere = covers(SHARED_SCOPE, memory.scope)
+    within = Filter() if everywhere else Filter(scope=memory.scope, inherited=True)
     retry_on_conflict(call, lambda: _announce_triggered(call, situation, within))
 
 

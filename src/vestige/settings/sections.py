@@ -58,9 +58,14 @@ class MemorySettings(Section):
 
     scope: Annotated[str, AfterValidator(_scope_or_none)] = Field(
         "",
-        description="Default scope of new memories and searches; empty: the project of the client's root "
-        "or the working directory.",
+        description="Scope of new memories, and the one that ranks first in searches; empty: the project of "
+        "the client's root or the working directory.",
         json_schema_extra=FROM_PROJECT,
+    )
+    isolate: bool = Field(
+        False,
+        description="Whether a search without a scope finds only the current scope and what it inherits, and "
+        "what is stored about the user stays there too.",
     )
     limit: Annotated[int, Field(ge=1, le=100)] = Field(
         10, description="Maximum number of search results.", json_schema_extra=FROM_PROJECT

@@ -25,6 +25,7 @@ def traits(count: int, **given: Sequence[Any]) -> Traits:
     arrays |= {name: np.full(count, value, dtype=np.int64) for name, value in integers.items()}
     for name in ("first_person", "asks", "timed"):
         arrays[name] = np.zeros(count, dtype=np.bool_)
+    arrays["scope"] = np.full(count, "/", dtype=np.object_)
     arrays |= {name: np.array(values, dtype=arrays[name].dtype) for name, values in given.items()}
     return Traits(**arrays)
 

@@ -12,13 +12,16 @@ from vestige.cognition.ranking.stages import (
     FADED_NOTE,
     IN_CONTEXT,
     IN_TIME,
+    INHERITED,
     STAGES,
     Ranking,
     StageInputs,
     accessibility,
     competition,
     context,
+    nearness,
     rank,
+    scope,
     spreading,
     stages_without,
     temporal,
@@ -43,6 +46,7 @@ def situation(count: int, *, about: dict[str, Any] | None = None, **given: Any) 
         "newer": np.full(count, -1),
         "activation": np.zeros(count),
         "lent": np.zeros(count),
+        "home": np.zeros(count),
     }
     return StageInputs(**(at_rest | given))
 
@@ -74,7 +78,7 @@ def test_a_mechanism_that_is_switched_off_has_no_stage_but_suppression_counts_al
 
 
 def test_every_stage_leaves_its_scores_behind() -> None:
-    after = rank(ranking(0.5, 0.4), situation(2))
+    after = rank(ranking(0.5, 0.4), situation(2, home=np.array([0.0, 1.0])))
     assert [name for name, _ in after.steps] == [stage.__name__ for stage in STAGES.values()]
 
 
@@ -146,3 +150,20 @@ def test_a_link_lends_a_share_of_the_best_score_but_not_to_a_superseded_memory()
 
 def test_an_empty_pool_goes_through_all_stages() -> None:
     assert rank(ranking(), situation(0, latest=True)).best() == []
+
+
+def test_the_current_project_wins_among_equals_and_never_hides_a_better_answer() -> None:
+    scopes = np.array(["/project/b", "/user/ada", "/project/a/sub", "/"], dtype=np.object_)
+    near = nearness(scopes, "/project/a")
+    assert near.tolist() == [0.0, INHERITED, 1.0, INHERITED]
+    equal = scope(ranking(0.5, 0.5, 0.5, 0.5), situation(4, home=near))
+    assert equal.best() == [2, 1, 3, 0]
+    better = scope(ranking(0.6, 0.5, 0.5, 0.5), situation(4, home=near))
+    assert better.best()[0] == 0
+
+
+def test_outside_any_project_no_scope_is_preferred() -> None:
+    near = nearness(np.array(["/", "/project/a"], dtype=np.object_), "/")
+    assert near.tolist() == [0.0, 0.0]
+    before = ranking(0.5, 0.4)
+    assert scope(before, situation(2, home=near)) is before

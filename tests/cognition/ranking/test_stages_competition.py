@@ -42,6 +42,12 @@ def test_what_is_not_alike_told_at_once_long_or_a_turn_is_no_rival() -> None:
     assert rivals([1.0, 0.9], thread=[3, 3]) == [-1, -1]
 
 
+def test_memories_of_two_projects_are_no_rivals() -> None:
+    assert rivals([1.0, 0.9], scope=["/project/a", "/project/b"]) == [-1, -1]
+    assert rivals([1.0, 0.9], scope=["/project/a", "/project/a"]) == [1, -1]
+    assert rivals([1.0, 0.9], scope=["/project/a", "/project"]) == [1, -1]
+
+
 def test_what_happened_on_two_days_are_two_events() -> None:
     assert rivals([1.0, 0.9], happened=[NOW, NOW + 5]) == [-1, -1]
 

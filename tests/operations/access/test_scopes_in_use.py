@@ -13,6 +13,10 @@ import pytest
 from testbed.effort import effort
 from testbed.world import HandClock, World, open_world
 from vestige.core.caller import Caller, Invocation
+from vestige.core.events import SearchPerformed
+from vestige.core.models import Access
+from vestige.engine.context import Call
+from vestige.operations.registry.groups import registry
 
 THINGS = ("crane", "harbour", "ledger", "compass", "lantern", "anchor", "beacon", "rudder", "mast", "keel")
 
@@ -25,7 +29,11 @@ def repositories(tmp_path: Path) -> tuple[Path, Path]:
     return folders
 
 
-def test_what_is_remembered_in_a_repository_stays_in_it(
+ISOLATED: dict[str, Any] = {"memory.isolate": True}
+IN_A: dict[str, Any] = {"memory.scope": "/project/a"}
+
+
+def test_what_is_remembered_in_a_repository_is_found_in_the_next_and_names_its_scope(
     tmp_path: Path, repositories: tuple[Path, Path]
 ) -> None:
     clock = HandClock()
@@ -33,27 +41,112 @@ def test_what_is_remembered_in_a_repository_stays_in_it(
         kept = here.remember("The deploy key is rotated on Mondays.")
         own = here.get(kept)["scope"]
         assert own.startswith("/project/api~")
-        assert here.find("deploy key") == ["The deploy key is rotated on Mondays."]
     with open_world(tmp_path / "data", clock=clock, place=repositories[1]) as there:
+        for level in ("brief", "summary", "full"):
+            answer = there.call("search", query="deploy key rotated", detail_level=level)
+            assert [(hit["id"], hit["scope"]) for hit in answer["results"]] == [(kept, own)]
+            assert answer["scope"] == "/"
+        assert own in shown(there, "search", query="deploy key rotated")
+        assert own in shown(there, "memory.list")
+        assert there.call("deep_reference", query="deploy key rotated")["evidence"][0]["scope"] == own
+        assert f"({own})" in there.call("session_context", queries=["deploy key rotated"])["context"]
+
+
+def shown(world: World, name: str, **arguments: Any) -> str:
+    """The answer of an operation as text, as the command line prints it."""
+    operation = registry.operations[name]
+    return operation.render(operation.answer(Call(engine=world.app.engine), arguments))
+
+
+def test_an_isolated_project_finds_nothing_of_others(tmp_path: Path, repositories: tuple[Path, Path]) -> None:
+    clock = HandClock()
+    with open_world(tmp_path / "data", clock=clock, place=repositories[0], **ISOLATED) as here:
+        own = here.get(here.remember("The deploy key is rotated on Mondays."))["scope"]
+        assert here.find("deploy key") == ["The deploy key is rotated on Mondays."]
+        assert here.call("smart_ingest", content="I prefer tabs.")["scope"] == own
+    with open_world(tmp_path / "data", clock=clock, place=repositories[1], **ISOLATED) as there:
         answer = there.call("search", query="deploy key rotated")
         assert answer["results"] == []
         assert answer["scope"].startswith("/project/api~")
         assert answer["scope"] != own
         assert answer["scope"] in answer["note"]
         assert 'scope "/"' in answer["note"]
-        assert there.find("deploy key", scope="/") == ["The deploy key is rotated on Mondays."]
-        assert there.find("deploy key", scope=own) == ["The deploy key is rotated on Mondays."]
+        assert there.find("deploy key", scope="/", limit=1) == ["The deploy key is rotated on Mondays."]
+        assert there.find("deploy key", scope=own, limit=1) == ["The deploy key is rotated on Mondays."]
 
 
-def test_what_holds_everywhere_is_found_in_every_repository(
+def test_what_holds_everywhere_is_found_in_every_isolated_repository(
     tmp_path: Path, repositories: tuple[Path, Path]
 ) -> None:
-    with open_world(tmp_path / "data", place=repositories[0]) as world:
+    with open_world(tmp_path / "data", place=repositories[0], **ISOLATED) as world:
         world.remember("Ada prefers tabs.", scope="/user/ada")
         world.remember("Everybody signs commits.", scope="/")
         world.remember("The other team prefers tabs too.", scope="/project/other")
         found = world.find("who prefers tabs and signs commits", min_confidence=0)
         assert sorted(found) == ["Ada prefers tabs.", "Everybody signs commits."]
+
+
+@pytest.mark.parametrize("home", ["a", "b"])
+def test_among_equals_the_current_project_comes_first(tmp_path: Path, home: str) -> None:
+    settings: dict[str, Any] = {"memory.scope": f"/project/{home}"}
+    with open_world(tmp_path, **settings) as world:
+        texts = {"a": "The gateway is written in Go.", "b": "The gateway is written in Rust."}
+        for name, text in texts.items():
+            world.remember(text, scope=f"/project/{name}")
+        answer = world.call("search", query="How is the gateway written?", explain=True, min_confidence=0)
+        assert answer["results"][0]["content"] == texts[home]
+        assert "scope" in [stage["stage"] for stage in answer["results"][0]["explain"]["stages"]]
+        # Two projects are two things: neither overtakes nor contradicts the other.
+        assert "competitionSuppressed" not in answer
+        assert not any("contradicts" in hit for hit in answer["results"])
+        named = world.call(
+            "search", query="How is the gateway written?", explain=True, scope="/", min_confidence=0
+        )
+        assert "scope" not in [stage["stage"] for stage in named["results"][0]["explain"]["stages"]]
+
+
+def test_a_clearly_better_answer_from_elsewhere_comes_first(tmp_path: Path) -> None:
+    with open_world(tmp_path, **IN_A) as world:
+        world.remember("The gateway is written in Go.")
+        there = world.remember("The gateway listens on port 9090.", scope="/project/b")
+        answer = world.call("search", query="Which port does the gateway listen on?", min_confidence=0)
+        assert answer["results"][0]["id"] == there
+
+
+def test_the_notes_of_a_named_codebase_are_found_from_another_project(tmp_path: Path) -> None:
+    with open_world(tmp_path, **IN_A) as world:
+        noted = world.call(
+            "codebase",
+            action="remember_decision",
+            decision="Use SQLite.",
+            rationale="One file.",
+            codebase="shop",
+            scope="/project/shop",
+        )
+        assert world.call("codebase", action="get_context")["decisions"]["items"] == []
+        named = world.call("codebase", action="get_context", codebase="shop")
+        assert [one["id"] for one in named["decisions"]["items"]] == [noted["nodeId"]]
+        assert named["scope"] == "/"
+
+
+def test_a_key_that_is_limited_to_a_scope_still_sees_no_more(tmp_path: Path) -> None:
+    with open_world(tmp_path, **IN_A) as world:
+        mine = world.remember("The gateway listens on port 8080.")
+        world.remember("The gateway listens on port 9090.", scope="/project/b")
+        world.remember("The gateway of the user has port 7070.", scope="/user")
+        limited = Call(engine=world.app.engine, access=Access(scopes=("/project/a",)), scope="/project/a")
+        answer = registry.operations["search"].call(limited, {"query": "gateway port", "min_confidence": 0})
+        assert ([hit["id"] for hit in answer["results"]], answer["scope"]) == ([mine], "/project/a")
+        stored = registry.operations["smart_ingest"].call(limited, {"content": "I prefer tabs."})
+        assert stored["scope"] == "/project/a"
+
+
+def test_a_search_of_everything_is_announced_in_the_callers_scope(tmp_path: Path) -> None:
+    with open_world(tmp_path, **IN_A) as world:
+        world.remember("The gateway listens on port 9090.", scope="/project/b")
+        world.call("search", query="gateway port")
+        [event] = [one for one in world.heard if isinstance(one, SearchPerformed)]
+        assert event.scope == "/project/a"
 
 
 def test_an_idempotency_key_is_one_projects_own(tmp_path: Path, repositories: tuple[Path, Path]) -> None:
@@ -96,14 +189,14 @@ def test_a_scope_that_is_set_wins_over_the_place(tmp_path: Path, repositories: t
     settings: dict[str, Any] = {"memory.scope": "/agent/scribe"}
     with open_world(tmp_path / "data", place=repositories[0], **settings) as world:
         assert world.get(world.remember("The mast is oak."))["scope"] == "/agent/scribe"
-        assert world.call("search", query="mast")["scope"] == "/agent/scribe"
+        assert world.get(world.remember("I prefer tea."))["scope"] == "/agent/scribe"
 
 
 def test_where_a_server_runs_says_nothing_about_those_who_come_over_the_network(
     tmp_path: Path, repositories: tuple[Path, Path]
 ) -> None:
     somebody = Caller(name="a key", permissions=frozenset({"read", "write"}))
-    with open_world(tmp_path / "data", place=repositories[0]) as world:
+    with open_world(tmp_path / "data", place=repositories[0], **ISOLATED) as world:
         answer = world.app.call_operation(
             Invocation(name="search", arguments={"query": "mast"}, caller=somebody)
         )
@@ -114,7 +207,7 @@ def test_where_a_server_runs_says_nothing_about_those_who_come_over_the_network(
 def test_a_clients_root_wins_over_the_servers_own_folder(
     tmp_path: Path, repositories: tuple[Path, Path]
 ) -> None:
-    with open_world(tmp_path / "data", place=repositories[0]) as world:
+    with open_world(tmp_path / "data", place=repositories[0], **ISOLATED) as world:
         world.remember("The keel is iron.")
         assert _rooted(world, repositories[0])["total"] == 1
         elsewhere = _rooted(world, repositories[1])
@@ -139,7 +232,12 @@ def server(data: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
         [script, "--data-dir", str(data)],
         cwd=folder,
-        env={"HOME": str(data), "VESTIGE_EMBEDDINGS_PROVIDER": "hashing", "PATH": "/usr/bin:/bin"},
+        env={
+            "HOME": str(data),
+            "VESTIGE_EMBEDDINGS_PROVIDER": "hashing",
+            "VESTIGE_MEMORY_ISOLATE": "true",
+            "PATH": "/usr/bin:/bin",
+        },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
@@ -171,7 +269,7 @@ def _tool(process: subprocess.Popen[bytes], name: str, **arguments: Any) -> dict
 
 
 @pytest.mark.slow
-def test_queries_of_two_clients_in_two_repositories_never_cross(
+def test_queries_of_two_clients_in_two_isolated_repositories_never_cross(
     tmp_path: Path, repositories: tuple[Path, Path]
 ) -> None:
     data = tmp_path / "data"

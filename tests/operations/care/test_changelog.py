@@ -132,7 +132,7 @@ def test_the_preview_is_of_the_memory_as_it_is_now(world: World) -> None:
     assert {change["preview"] for change in world.call("memory_changelog")["changes"]} == {"Ada drinks tea."}
 
 
-def test_changes_are_those_of_the_callers_scope_unless_another_is_asked_for(tmp_path: Path) -> None:
+def test_changes_are_those_of_every_scope_unless_one_is_asked_for(tmp_path: Path) -> None:
     with open_world(tmp_path, **IN_A) as world:
         own = world.remember("Ours is blue.")
         shared = world.remember("Ada is left-handed.", scope="/user/ada")
@@ -140,8 +140,8 @@ def test_changes_are_those_of_the_callers_scope_unless_another_is_asked_for(tmp_
 
         log = world.call("memory_changelog")
 
-        assert {one["memoryId"] for one in log["changes"]} == {own, shared}
-        assert log["scope"] == "/project/a"
+        assert {one["memoryId"] for one in log["changes"]} == {own, shared, other}
+        assert log["scope"] == "/"
         assert told(world, scope="/project/b") == [("created", other)]
         assert {one for _, one in told(world, scope="/")} == {own, shared, other}
 

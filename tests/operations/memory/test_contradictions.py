@@ -87,13 +87,16 @@ def test_the_better_supported_side_is_the_stronger_one(world: World) -> None:
     assert f"demote id={new}" in clash["settle"]
 
 
-def test_scopes_are_compared_each_with_what_it_can_see(world: World) -> None:
+def test_a_scope_is_compared_with_those_above_and_below_it_and_not_beside_it(world: World) -> None:
+    world.remember("The audit log is kept for a year.", scope="/project", force_create=True)
+    world.remember("The audit log is not kept for a year.", scope="/project/a", force_create=True)
     world.remember("The audit log is enabled in staging.", scope="/project/a", force_create=True)
     world.remember("The audit log is disabled in staging.", scope="/project/b", force_create=True)
 
     assert world.call("contradictions", scope="/project/a")["total"] == 0
     assert world.call("contradictions", scope="/project/a")["scope"] == "/project/a"
-    assert world.call("contradictions", scope="/project")["total"] == 1
+    assert world.call("contradictions")["total"] == 1
+    assert world.call("contradictions")["contradictions"][0]["weaker"]["scope"].startswith("/project")
 
 
 def test_things_that_can_both_be_true_are_not_listed(world: World) -> None:

@@ -112,7 +112,7 @@ def test_a_scope_keeps_others_out(world: World) -> None:
     assert labels(graph(world, scope="/project/there")) == ["Bo"]
     call = Call(engine=world.app.engine, scope="/project/here")
     own = registry.operations["memory_graph"].call(call, {})
-    assert labels(own) == ["Ada"]
+    assert (labels(own), own["nodes"][0]["label"]) == (["Ada", "Bo"], "Ada")
     call = Call(engine=world.app.engine, access=Access(scopes=("/project/here",)))
     assert labels(registry.operations["memory_graph"].call(call, {"center_id": here})) == ["Ada"]
 

@@ -44,7 +44,7 @@ def test_a_timeline_shows_what_was_known_then_in_the_words_of_then(world: World)
     assert len(told(world, known_at="2026-03-02T12:00:00Z")) == 2
 
 
-def test_lists_and_timelines_stay_in_the_callers_scope_and_name_it(tmp_path: Path) -> None:
+def test_lists_and_timelines_cover_everything_unless_a_scope_is_asked_for(tmp_path: Path) -> None:
     with open_world(tmp_path, **IN_A) as world:
         world.remember("Ours is blue.")
         world.remember("Ada is left-handed.", scope="/user/ada")
@@ -52,11 +52,11 @@ def test_lists_and_timelines_stay_in_the_callers_scope_and_name_it(tmp_path: Pat
 
         timeline, listed = world.call("memory_timeline"), world.call("memory", action="list")
 
-        assert (timeline["scope"], listed["scope"]) == ("/project/a", "/project/a")
-        assert sorted(told(world)) == ["Ada is left-handed.", "Ours is blue."]
-        assert (timeline["total"], listed["total"]) == (2, 2)
+        assert (timeline["scope"], listed["scope"]) == ("/", "/")
+        assert sorted(told(world)) == ["Ada is left-handed.", "Ours is blue.", "Theirs is red."]
+        assert (timeline["total"], listed["total"]) == (3, 3)
         assert told(world, scope="/project/b") == ["Theirs is red."]
-        assert world.call("memory", action="list", scope="/")["total"] == 3
+        assert world.call("memory", action="list", scope="/project/a")["total"] == 1
 
 
 @pytest.mark.parametrize(

@@ -94,18 +94,21 @@ def test_no_trace_is_left_where_the_settings_say_so(tmp_path: Path) -> None:
         assert world.get(tea)["timesRetrieved"] == 0
 
 
-def test_superseded_expired_and_foreign_memories_are_not_told(tmp_path: Path) -> None:
+def test_queries_find_other_projects_but_their_pins_and_what_has_ended_are_not_shown(tmp_path: Path) -> None:
     with open_world(tmp_path, **IN_SHOP) as world:
         own = world.remember("The tea shop opens at nine.")
         user = world.remember("Ada loves the tea shop.", scope="/user/ada")
-        world.remember("The tea shop of others opens at ten.", scope="/project/other", pinned=True)
+        other = world.remember("The tea shop of others opens at ten.", scope="/project/other", pinned=True)
         world.remember("The tea shop was closed.", valid_until="2020-01-01", pinned=True)
 
         session = start(world, "tea shop")
 
-        assert set(shown(session)) == {own, user}
-        assert session["scope"] == "/project/shop"
-        assert "(3 memories" in session["context"]
+        assert set(shown(session)) == {own, user, other}
+        assert session["scope"] == "/"
+        assert "### Pinned" not in session["context"]
+        assert "(/project/other)" in session["context"]
+        assert set(shown(start(world, "tea shop", scope="/project/shop"))) == {own}
+        assert "(4 memories" in session["context"]
 
 
 def test_notes_of_the_codebase_are_told_and_those_about_the_file_first(world: World) -> None:

@@ -72,7 +72,7 @@ def test_the_help_names_arguments_and_tools_as_the_command_line_does(operation: 
 
 def test_the_help_shows_how_the_command_line_writes_a_value(data_dir: str) -> None:
     search = " ".join(invoke(["search", "--help"]).stdout.split())
-    assert "only the current scope (`scope` in the answer): pass `--scope /` to search everything" in search
+    assert "The current project ranks first among equals; each result names the scope it is in" in search
     assert "`--no-record` leaves no trace" in search
     assert "use `vestige memory get`" in search
     assert "With `--dry-run` (the default)" in " ".join(invoke(["gc", "--help"]).stdout.split())

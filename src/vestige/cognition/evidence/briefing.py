@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from vestige.cognition.text.form import estimate_tokens
 from vestige.core.events import preview
-from vestige.core.models import Memory
+from vestige.core.models import ROOT_SCOPE, Memory
 
 GIST_CHARS = 150
 LABEL_CHARS = 40
@@ -20,16 +20,18 @@ _SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s|$)|[。！？]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BriefingSection:
-    """Memories under a heading, most important first, or plain lines."""
+    """Memories under a heading, most important first, or plain lines. Memories of another scope than `home`
+    show their scope."""
 
     heading: str
     memories: tuple[Memory, ...] = ()
     lines: tuple[str, ...] = ()
+    home: str = ROOT_SCOPE
 
     def entries(self) -> Iterator[tuple[str | None, str]]:
         """Every line, with the id of its memory."""
         yield from ((None, line) for line in self.lines)
-        yield from ((memory.id, line_of(memory)) for memory in self.memories)
+        yield from ((memory.id, line_of(memory, self.home)) for memory in self.memories)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +79,11 @@ def compose(head: Sequence[str], sections: Sequence[BriefingSection], token_budg
     )
 
 
-def line_of(memory: Memory) -> str:
-    """A memory on one line with its provenance: date, text, author, source and id."""
+def line_of(memory: Memory, home: str = ROOT_SCOPE) -> str:
+    """A memory on one line with its provenance: date, text, author, source, scope and id."""
+    scope = memory.scope if memory.scope != home else None
     at = memory.occurred_at or memory.created_at
-    origin = ", ".join(preview(name, LABEL_CHARS) for name in (memory.author, memory.source) if name)
+    origin = ", ".join(preview(name, LABEL_CHARS) for name in (memory.author, memory.source, scope) if name)
     shown = f"{gist(memory.content)} ({origin})" if origin else gist(memory.content)
     return f"- ({at:%b %d, %Y}) {shown} [{memory.id}]"
 

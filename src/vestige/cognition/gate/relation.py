@@ -15,7 +15,7 @@ from vestige.cognition.gate.paraphrase import could_restate, limits
 from vestige.cognition.text.analyser import STOP_WORDS, is_alike, overlap, terms
 from vestige.cognition.text.form import Form, features, name_hash, speaker_and_words
 from vestige.cognition.text.likeness import Words
-from vestige.core.models import Memory
+from vestige.core.models import Memory, nested
 
 CONTAINED = 0.75
 """The share of the shorter text's content words that the longer one has if it says the same and more …"""
@@ -84,8 +84,10 @@ def conflict_between(newer: Memory, older: Memory, *, close: bool = False) -> St
     about the same thing.
 
     A question states nothing, statements of two people about themselves are about two people, and in a
-    conversation nearly everything reports a later state.
+    conversation nearly everything reports a later state. Two projects are two things.
     """
+    if not nested(newer.scope, older.scope):
+        return None
     conflict = find_conflict(newer.content, older.content, close=close)
     if conflict is None or not _comparable(newer, older):
         return None

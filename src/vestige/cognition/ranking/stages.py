@@ -19,8 +19,8 @@ from vestige.cognition.fsrs import strength
 from vestige.cognition.text.analyser import terms
 from vestige.cognition.text.form import Form, features
 from vestige.cognition.time.calendar import WEEKDAYS
-from vestige.core.candidates import CandidatePool, Floats, Integers, Traits
-from vestige.core.models import Memory, Record
+from vestige.core.candidates import CandidatePool, Floats, Integers, Labels, Traits
+from vestige.core.models import ROOT_SCOPE, SHARED_SCOPE, Memory, Record, covers, nested
 
 IN_TIME = 0.1  # The gain of a memory that happened in the time asked for.
 VALID_THEN = 0.2  # The gain of a memory that was valid at the past time asked for; its loss if it was not.
@@ -33,6 +33,10 @@ FADED_PART = 0.02
 """The loss of a fully faded memory: a note, and a part of a conversation or a text. A note drops out of use;
 a record of what was said is no worse for being old."""
 IN_CONTEXT = 0.1  # The gain of a memory whose context matches the caller's completely.
+AT_HOME = 0.05
+INHERITED = 0.5
+"""The gain of a memory of the current project in a search of everything, and the share of it that a memory
+gets which the project inherits: one of an enclosing scope, or about the user."""
 OVERTAKEN = 0.999  # The factor of a memory that another candidate superseded: it comes right behind it.
 ACTIVATED = 0.05  # The gain of a memory that is fully activated by its links to the best ones.
 HELPFUL = 0.03  # The gain of a memory that always helped.
@@ -50,7 +54,8 @@ class StageInputs:
     is how well the caller's context fits a candidate's (0 to 1), `replaced_by` the index of the candidate
     that superseded it and `newer` that of a later rival (-1 for none; for a question about the past, of the
     rival that was valid then), `activation` what it receives through links (0 to 1), `lent` the same for
-    those that links bring in (0 for the others).
+    those that links bring in (0 for the others). `home` is how near its scope is to the current project (0 to
+    1).
     """
 
     now: float
@@ -62,6 +67,7 @@ class StageInputs:
     newer: Integers
     activation: Floats
     lent: Floats
+    home: Floats
     then: Floats | None = None
 
 
@@ -141,6 +147,28 @@ def context(ranking: Ranking, given: StageInputs) -> Ranking:
     return ranking.scored("context", ranking.scores * (1 + IN_CONTEXT * given.context))
 
 
+def scope(ranking: Ranking, given: StageInputs) -> Ranking:
+    """Favours the current project in a search of everything; no step if nothing is near it."""
+    if not given.home.any():
+        return ranking
+    return ranking.scored("scope", ranking.scores * (1 + AT_HOME * given.home))
+
+
+def nearness(scopes: Labels, home: str) -> Floats:
+    """How near each scope is to the current project: 1 in it and below, INHERITED above it and under
+    SHARED_SCOPE, else 0. All 0 outside any project."""
+    if home == ROOT_SCOPE:
+        return np.zeros(len(scopes))
+    known = {one: _nearness(one, home) for one in set(scopes.tolist())}
+    return np.array([known[one] for one in scopes.tolist()], dtype=np.float64)
+
+
+def _nearness(one: str, home: str) -> float:
+    if covers(home, one):
+        return 1.0
+    return INHERITED if covers(one, home) or covers(SHARED_SCOPE, one) else 0.0
+
+
 def competition(ranking: Ranking, given: StageInputs) -> Ranking:
     """Of two rivals the current one wins (retrieval-induced forgetting, Anderson et al. 1994).
 
@@ -185,6 +213,7 @@ STAGES: Mapping[str, Stage] = {
     "temporal": temporal,
     "decay": accessibility,
     "context": context,
+    "scope": scope,
     "competition": competition,
     "spreading": spreading,
     "utility": utility,
@@ -235,6 +264,7 @@ def traits_of(records: Sequence[Record], threads: Sequence[int]) -> Traits:
         asks=np.array([one.asks for one in found], dtype=np.bool_),
         timed=np.array([one.timed for one in found], dtype=np.bool_),
         speaker=np.array([one.speaker for one in found], dtype=np.int64),
+        scope=np.array([one.scope for one in memories], dtype=np.object_),
     )
 
 
@@ -267,6 +297,9 @@ def newer_rivals(pool: CandidatePool, scores: Floats) -> Integers:
     rivals = np.einsum("ik,jk->ij", vectors, vectors) >= ALIKE
     rivals &= created[np.newaxis, :] > created[:, np.newaxis]
     rivals &= scores[best][np.newaxis, :] >= NEARLY * scores[best][:, np.newaxis]
+    scopes = pool.traits.scope[best].tolist()
+    if len(set(scopes)) > 1:
+        rivals &= np.array([[nested(one, other) for other in scopes] for one in scopes], dtype=np.bool_)
     # The best are in order: the first rival is the best one.
     has = np.flatnonzero(rivals.any(axis=1))
     newer[best[has]] = best[rivals[has].argmax(axis=1)]

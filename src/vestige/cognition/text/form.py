@@ -1,5 +1,5 @@
-"""The form of a memory (a turn of a conversation, a chunk of a longer text, a note), its speaker, and the
-pieces that a long text is cut into.
+"""The form of a memory (a turn of a conversation, a chunk of a longer text, a note), its speaker, whether it
+is about the user, and the pieces that a long text is cut into.
 
 The form is computed when a memory is written and never depends on a query, so that a memory is always ranked
 in one way.
@@ -150,6 +150,130 @@ def is_talk(text: str) -> bool:
     """Whether a text greets, thanks, asks, or begins with an exclamation."""
     said = _SPOKEN_BY.sub("", text, count=1)
     return bool(_OPENING.match(said) or _EXCLAMATION.match(said) or _QUESTION.search(said))
+
+
+# -- Statements about the user: preferences, habits and facts that hold in every project
+
+USER_CHARS = 300  # A longer text says more than one thing.
+_LEAD = re.compile(
+    r"(?:(?:please |also |and |but |no, |actually,? |by the way,? |btw,? |correction: |update: |note: |fyi:? "
+    r"|preferences?: |user preference: |(?:remember|note) that |i changed my mind[:,;.]? )\s*)*",
+    re.IGNORECASE,
+)
+_FAMILY = (
+    "wife|husband|spouse|partner|girlfriend|boyfriend|fianc[ée]e?|mother|mom|mum|father|dad|parents|sister"
+    "|brother|siblings|son|daughter|kids?|child(?:ren)?|family|grand(?:mother|father|ma|pa|parents)|aunt|uncle"
+    "|cousin|nephew|niece|dogs?|cats?|pets?"
+)
+_OWN = (
+    rf"{_FAMILY}|favou?rite \w+|(?:full |first |last |middle |nick)?name|surname|pronouns|birthday"
+    "|date of birth|age|job(?: title)?|salary|home(?: ?town| address)?|address|house|flat|apartment"
+    "|phone(?: number)?|e-?mail(?: address)?|time ?zone|native language|mother tongue|hobby|hobbies|diet"
+    "|allerg(?:y|ies)|doctor|dentist|therapist|gym|car|bike|bicycle|passport|visa|vacation|holidays?"
+    "|work(?:ing)? hours|commute|height|weight|shoe size|blood type|anniversary|wedding|religion|nationality"
+    "|degree|university|school|medication|glasses|eyesight"
+)
+_AT_WORK = (
+    r"preferred \w+|boss|manager|editor|keyboard(?: layout)?|shell|terminal|laptop|computer|monitor"
+    "|office"
+)
+_ANSWERS = (
+    "answers?|repl(?:y|ies)|responses?|explanations?|examples?|summary|summaries|diffs"
+    "|commit messages|commits|pull requests|PRs|reviews|reminders|meetings|emails"
+)
+_STATE = (
+    r"(?:not )?(?:an? (?:[\w-]+ ){0,2}(?:engineer|developer|programmer|designer|student|teacher|nurse|doctor"
+    "|manager|scientist|researcher|writer|lawyer|accountant|artist|musician|parent|father|mother|beginner"
+    "|expert|speaker|vegetarian|vegan|morning person|night owl|early riser|fan)"
+    "|allergic|vegetarian|vegan|left-handed|right-handed|colou?r-?blind|dyslexic|deaf|hard of hearing|from"
+    "|based in|born|married|divorced|single|engaged|learning|fluent|fond of|afraid of|new to|good at|bad at"
+    r"|\d+ years old|lactose|gluten|diabetic|retired|on a diet|called|named)\b"
+)
+_TASTE = "prefer|like|love|hate|dislike|enjoy|adore|detest|favou?r"
+_LIFE = (
+    "live|speak|drink|eat|study|commute|wear|own|go by|suffer from|wake up|get up|go to bed|drive|cycle|swim"
+    "|smoke|subscribe to"
+)
+_CHANGED = (
+    r"grew up|was born|(?:moved|relocated) to (?-i:[A-Z])|switched (?:to|from)"
+    r"|(?:quit|stopped|gave up|started \w+ing)\b"
+)
+_PLACED = r"(?:as|at|for|from|in|remotely|part-time|full-time|best|nights|late|early|alone)\b"
+_HABIT = (
+    "use|write|read|work|run|code|commit|review|test|sleep|start|answer|take|keep|listen|travel|cook|walk|ride"
+    "|watch|plan|type|squash|rebase|want|have|go|ask|skip"
+)
+_OFTEN = "(?:always|never|usually|often|rarely|normally|typically|mostly|tend to|no longer|don't|do not)"
+_HOW = (
+    "(?:(?:really|generally|usually|always|never|often|rarely|strongly|now|still|also|mostly|normally|typically"
+    "|personally|much|no longer|do not|don't|does not|doesn't|can't|cannot|tends? to) )*"
+)
+_SOME = r"(?:[\w-]+ ){0,3}"
+_LIFE_OF_USER = re.compile(
+    rf"My (?:{_OWN})\b|I {_HOW}(?:{_LIFE})\b|I(?:'m| am| was| have been|'ve been) {_STATE}"
+    rf"|I (?:have|'ve got|have got) {_SOME}(?:{_FAMILY}|allergy|degree|PhD)\b"
+    r"|(?:call|address) me (?!when|if|back|at|on|tomorrow|today)\w+",
+    re.IGNORECASE,
+)
+_WAY_OF_USER = re.compile(
+    rf"I {_HOW}(?:{_TASTE})\b(?! (?:how|what|where|to see)\b)|I can't stand\b"
+    # "I'd rather walk", but not "I'd prefer to merge it"
+    r"|I(?:'d| would) (?:rather|prefer)\b(?! (?:to|you|we|not)\b)"
+    rf"|I (?:{_CHANGED})|I {_HOW}work {_PLACED}|I {_HOW}play\b|I {_OFTEN} (?:{_HABIT})\b"
+    rf"|I {_HOW}(?:want|expect) {_SOME}(?:{_ANSWERS})\b|I {_HOW}use {_SOME}as my\b|My (?:{_AT_WORK})\b"
+    rf"|(?:The )?user {_HOW}(?:{_TASTE}|live|speak|drink|eat|commute)s?\b(?! an? )"
+    rf"|(?:The )?user (?:{_CHANGED})|(?:The )?user {_HOW}works? {_PLACED}|(?:The )?user (?:is|was) {_STATE}"
+    rf"|(?:The )?user writes in\b|(?:The )?user has {_SOME}(?:{_FAMILY}|allergy|degree|PhD)\b"
+    rf"|(?:The )?user {_HOW}(?:wants?|expects?) {_SOME}(?:{_ANSWERS})\b"
+    rf"|(?:The )?user {_HOW}uses? {_SOME}as (?:their|h\w\w)\b"
+    # A record has fields of its user too: "The user's name is stored in Redis."
+    rf"|(?:The )?user's (?:{_OWN}|{_AT_WORK}) (?:is|are|was)\b"
+    r"(?! (?:\w+ed|kept|sent|shown|set|hidden|unique|optional|null|missing|an?)\b)"
+    r"|(?:always )?(?:answer|reply to|talk to) me in\b",
+    re.IGNORECASE,
+)
+_PARTICULAR = re.compile(
+    r"`|https?:|\w[/\\][\w-]+(?:[/\\]|\.\w)|[~.]/\w|\b[a-z]\w*_\w+|\b[A-Z][A-Z\d]*_[A-Z]|\b[a-z]{3,}[A-Z][a-z]"
+    r"|\w\(\)|\d\.\d|#\d|\b[A-Z]{2,}-\d|\b[a-z_][\w-]*\.(?:py|jsx?|tsx?|go|rs|java|rb|php|cc?|cpp|h|toml|ya?ml"
+    r"|json|md|txt|sql|sh|css|html|lock|cfg|ini)\b"
+    r"|\b(?i:we|we're|we've|us|ours?|repo|repository|codebase|branch|sprint|ticket|milestone|deployment|staging"
+    r"|production|pipeline|migrations?|endpoint|schema|(?<!each )(?<!every )(?<!any )project)\b"
+)
+"""What belongs to one project: code, paths, versions, issues, and the team."""
+_POINTING = re.compile(
+    r"\b(?:this|these|those|here|today|tonight|tomorrow|yesterday|currently|right now|(?:next|last) week"
+    r"|it(?! (?:when|if)\b)|the (?!user\b|(?:morning|afternoon|evening|night|weekend)s?\b|command\b"
+    r"|terminal\b|keyboard\b|mouse\b|piano\b|guitar\b|violin\b|Netherlands\b|USA?\b|UK\b|city\b|country(?:side)?\b|sea\b"
+    r"|Oxford comma\b|explanation\b|answer\b|code\b))",
+    re.IGNORECASE,
+)
+"""One thing at hand, where a preference or a habit is about a kind of thing."""
+_ERRAND = re.compile(
+    rf"\b(?:my|the user's|user's) (?:{_OWN})\b|\b(?:dentist|groceries|birthday|haircut|laundry|passport"
+    r"|vacation|mom|mum|dad|grandma|grandpa|dinner|tax return|doctor's appointment)\b",
+    re.IGNORECASE,
+)
+
+
+def about_user(text: str) -> str | None:
+    """The words by which a text is about the user and not about one project, or None. In doubt it is not: the
+    subject must be the user ("I prefer", "My wife", "The user speaks"), and nothing may point to a project, a
+    file or, for preferences and habits, one thing at hand."""
+    said = text.strip().replace("’", "'")
+    if len(said) > USER_CHARS or "\n" in said or "?" in said or _PARTICULAR.search(said):
+        return None
+    lead = _LEAD.match(said)
+    start = lead.end() if lead else 0
+    if found := _LIFE_OF_USER.match(said, start):
+        return found[0]
+    found = _WAY_OF_USER.match(said, start)
+    return found[0] if found and not _POINTING.search(said, found.end()) else None
+
+
+def is_errand(text: str) -> bool:
+    """Whether something to do is the user's own affair: "call my mother", "book the dentist"."""
+    said = text.replace("’", "'")
+    return _PARTICULAR.search(said) is None and (_ERRAND.search(said) or about_user(said)) is not None
 
 
 # -- Questions to a speaker: "What did Caroline paint?" becomes "What did you paint?"

@@ -1,5 +1,6 @@
 """The values of the write path: a new text, its draft, the decision about it, the result, and the batch."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -11,12 +12,13 @@ from numpy.typing import NDArray
 from vestige.cognition.gate.decide import Decision
 from vestige.cognition.prediction.importance import Judgement
 from vestige.cognition.text.analyser import fingerprint
+from vestige.cognition.text.form import about_user
 from vestige.cognition.time.calendar import LATEST
 from vestige.cognition.time.validity import StatedValidity, stated_validity
 from vestige.core.errors import Forbidden, InvalidInput
 from vestige.core.events import Event
-from vestige.core.models import Memory, Record, covers
-from vestige.engine.context import Call, in_writable_domain
+from vestige.core.models import PROJECTS_SCOPE, ROOT_SCOPE, Memory, Record, covers
+from vestige.engine.context import Call, in_writable_domain, may_write_to, user_scope
 from vestige.engine.embedding import vectors_for
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.changes import Change, Embedded
@@ -66,6 +68,7 @@ class Draft:
     force_create: bool = False
     stated: StatedValidity | None = None
     expires: bool = False
+    scope_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +84,9 @@ class Decided:
 class Ingested:
     """What became of a draft.
 
-    - `memory_id` is the memory in `scope` that now holds the text, `valid_from` and `valid_until` its
-      validity, and `validity_words` the words of the text that state it. `begins_at` is a time to come at
-      which it begins, by these words: the memory is found before that.
+    - `memory_id` is the memory in `scope` that now holds the text, `scope_reason` why there,
+      `valid_from` and `valid_until` its validity, and `validity_words` the words of the text that state it.
+      `begins_at` is a time to come at which it begins, by these words: the memory is found before that.
     - `importance` stays None if it was not judged.
     - `rival_preview` is the beginning of the memory that the decision is about, as it was before; None if
       that memory is suppressed or archived.
@@ -91,6 +94,7 @@ class Ingested:
 
     memory_id: str
     scope: str
+    scope_reason: str
     valid_from: datetime | None
     valid_until: datetime | None
     decision: Decision
@@ -133,8 +137,8 @@ def draft_all(call: Call, texts: Sequence[NewText]) -> list[Draft]:
 
 
 def _draft(call: Call, text: NewText, index: int, now: datetime) -> Draft:
-    scope = text.scope or call.scope
-    if call.access.scopes is not None and not any(covers(allowed, scope) for allowed in call.access.scopes):
+    scope, why = _scope(call, text)
+    if not may_write_to(call, scope):
         raise Forbidden(f"This caller may not write to the scope {scope}.", details={"scope": scope})
     stated = _stated_validity(text, now)
     kept = stated.by(now) if stated else None
@@ -159,7 +163,32 @@ def _draft(call: Call, text: NewText, index: int, now: datetime) -> Draft:
         force_create=text.force_create,
         stated=stated,
         expires=expiry is not None,
+        scope_reason=why,
     )
+
+
+def _scope(call: Call, text: NewText) -> tuple[str, str]:
+    """The scope of a text, and why: the given one, that of the user, or the caller's."""
+    if text.scope:
+        return text.scope, "as given"
+    shared, words = user_scope(call), _user_words(call, text)
+    if shared is not None and words is not None:
+        return shared, f"about the user: “{words}”"
+    if call.scope == ROOT_SCOPE:
+        return call.scope, "no project"
+    return call.scope, "the current project" if covers(PROJECTS_SCOPE, call.scope) else "the default scope"
+
+
+def _user_words(call: Call, text: NewText) -> str | None:
+    """The words by which a text is about the user; None for what another person, a conversation or a document
+    says, for notes on code, and for a text that names the project."""
+    said_by_user = text.author is None or text.author.casefold() in ("user", "the user", "me")
+    whole = text.thread is None and text.position is None and "/" not in (text.source or "")
+    if not said_by_user or not whole or text.node_type in ("decision", "pattern"):
+        return None
+    project = re.split("[@~]", call.scope.rsplit("/", 1)[-1])[0]
+    named = len(project) > 2 and re.search(rf"\b{re.escape(project)}\b", text.content, re.IGNORECASE)
+    return None if named else about_user(text.content)
 
 
 def _stated_validity(text: NewText, now: datetime) -> StatedValidity | None:

@@ -207,6 +207,7 @@ def result_of(batch: IngestBatch, draft: Draft, decided: Decided, memory_id: str
     return Ingested(
         memory_id=memory_id,
         scope=kept.scope,
+        scope_reason=draft.scope_reason,
         valid_from=kept.valid_from,
         valid_until=kept.valid_until,
         decision=_without_details(decision) if hidden else decision,

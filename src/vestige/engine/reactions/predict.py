@@ -1,9 +1,12 @@
 """Predicting what is needed next, from what was learned of earlier searches (`engine.reactions.searches`)."""
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
+
+import numpy as np
 
 from vestige.cognition.fsrs.strength import retention_of
 from vestige.cognition.prediction.forecast import (
@@ -15,6 +18,8 @@ from vestige.cognition.prediction.forecast import (
     waiting,
 )
 from vestige.cognition.prediction.habits import SESSION, Habit, asked_terms, habit_from, interests
+from vestige.cognition.ranking.stages import AT_HOME, nearness
+from vestige.core.documents import Document
 from vestige.core.errors import Conflict, StoreError
 from vestige.core.models import Filter, Order, Record
 from vestige.engine.context import Call
@@ -94,8 +99,11 @@ def predict(
         found=frozenset(one.shown[0] for one in asked if one.shown and now - one.at < SESSION),
         about=work.named(),
     )
-    habits = _habits(call, where, situation.session) if call.engine.settings.mechanisms.prediction else {}
+    patterns = _patterns(call, where) if call.engine.settings.mechanisms.prediction else []
+    habits = {one.id: habit_from(one.body, situation.session) for one in patterns}
     foretold = foretell(habits, situation)
+    if where.scope is None:
+        foretold = _home_first(foretold, patterns, call.scope)
     predictions = _accessible(call, foretold, where, limit)
     degraded = None if predictions else _why_not(call, habits)
     if predictions and record:
@@ -112,11 +120,17 @@ def predict(
     )
 
 
-def _habits(call: Call, where: Filter, session: Collection[str]) -> dict[str, Habit]:
-    found = call.engine.store.documents(
+def _patterns(call: Call, where: Filter) -> Sequence[Document]:
+    return call.engine.store.documents(
         PATTERN, access=call.access, scope=where.scope, inherited=where.inherited, limit=MOST_PATTERNS
     )
-    return {document.id: habit_from(document.body, session) for document in found}
+
+
+def _home_first(foretold: Sequence[Foretold], patterns: Sequence[Document], home: str) -> list[Foretold]:
+    """The same predictions, those of the current project first among equals, as in a search."""
+    near = nearness(np.array([one.scope for one in patterns], dtype=np.object_), home)
+    gains = {one.id: 1 + AT_HOME * float(level) for one, level in zip(patterns, near, strict=True)}
+    return sorted(foretold, key=lambda one: (-one.confidence * gains[one.memory_id], one.memory_id))
 
 
 def _accessible(
@@ -147,8 +161,10 @@ def _why_not(call: Call, habits: Mapping[str, Habit]) -> str:
 
 
 def _fallback(call: Call, where: Filter, limit: int, now: datetime) -> tuple[Prediction, ...]:
-    """The strongest of the newest memories, if there is no prediction."""
-    found = call.engine.store.find(where, access=call.access, order=Order.NEWEST, limit=RECENT)
+    """The strongest of the newest memories, of the current project if it has any, without a prediction."""
+    find = partial(call.engine.store.find, access=call.access, order=Order.NEWEST, limit=RECENT)
+    home = where if where.scope else replace(where, scope=call.scope, inherited=True)
+    found = find(home) or find(where)
     kept = sorted(found, key=lambda one: -retention_of(one.strength, now))[:limit]
     return tuple(
         Prediction(record=one, confidence=COLD * level, reasons=(f"recent: new and strong ({level:.2f})",))

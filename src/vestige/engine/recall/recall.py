@@ -21,7 +21,7 @@ from vestige.cognition.time.query_window import NO_TIME, TimeAsked, time_asked
 from vestige.core.candidates import CandidatePool
 from vestige.core.errors import EmbedderError
 from vestige.core.events import EventScope, SearchPerformed, scopes_of
-from vestige.core.models import ROOT_SCOPE, Filter
+from vestige.core.models import Filter
 from vestige.engine.context import Call, visible_scope
 from vestige.engine.ingest.secrets import redact_query
 from vestige.engine.recall.absent_terms import find_absent_terms
@@ -190,8 +190,9 @@ def record_shown(
 def emit_search(
     call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit], *, recorded: bool
 ) -> None:
-    """Emit `SearchPerformed` to the scope that was searched and to the scopes of the hits."""
-    scope = visible_scope(call, query.where.scope or ROOT_SCOPE)
+    """Emit `SearchPerformed` to the scope that was searched (of a search of everything: the caller's own) and
+    to the scopes of the hits."""
+    scope = visible_scope(call, query.where.scope or call.scope)
     call.engine.events.emit(
         SearchPerformed(
             timestamp=call.engine.now(),

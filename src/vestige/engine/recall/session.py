@@ -34,11 +34,13 @@ STAMP = "vestige-%Y%m%d-%H%M%S.db"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionQuery:
-    """What a session is about. `within` is where to look, `pins` the most pinned memories that could fit.
-    Without a `situation` no intentions are checked; without `foresee` nothing is predicted."""
+    """What a session is about. `within` is where to search, `home` where to look for what the queries do not
+    ask for, `pins` the most pinned memories that could fit. Without a `situation` no intentions are checked;
+    without `foresee` nothing is predicted."""
 
     queries: tuple[str, ...]
     within: Filter
+    home: Filter
     topics: tuple[str, ...] = ()
     codebase: str | None = None
     file: str | None = None
@@ -70,8 +72,8 @@ class Needs:
 
 def collect(call: Call, asked: SessionQuery) -> SessionMaterial:
     now = call.engine.now()
-    where = replace(asked.within, valid_at=now)
-    pinned = call.engine.store.find(replace(where, pinned=True), access=call.access, limit=asked.pins)
+    where, home = (replace(one, valid_at=now) for one in (asked.within, asked.home))
+    pinned = call.engine.store.find(replace(home, pinned=True), access=call.access, limit=asked.pins)
     place = Context(topics=asked.topics, codebase=asked.codebase, file=asked.file)
     searches = tuple(_search(call, text, where, place) for text in asked.queries)
     recalled = _merged(searches)
@@ -147,7 +149,7 @@ def _notes(call: Call, asked: SessionQuery, kind: str) -> tuple[Record, ...]:
     """The strongest notes about the codebase; those that name the current file come first."""
     if asked.codebase is None:
         return ()
-    found = notes(call, kind, asked.codebase, asked.within)
+    found = notes(call, kind, asked.codebase, asked.home)
     if asked.file:
         found.sort(key=lambda record: asked.file not in files_of(record.memory))
     return tuple(found[:NOTES])
@@ -156,7 +158,7 @@ def _notes(call: Call, asked: SessionQuery, kind: str) -> tuple[Record, ...]:
 def _intentions(call: Call, asked: SessionQuery) -> tuple[Looked, ...]:
     if asked.situation is None:
         return ()
-    return tuple(relevant(call, asked.situation, asked.within)[:INTENTIONS])
+    return tuple(relevant(call, asked.situation, asked.home)[:INTENTIONS])
 
 
 def _predicted(call: Call, asked: SessionQuery) -> tuple[Record, ...]:

@@ -21,6 +21,7 @@ from vestige.cognition.ranking.stages import (
     StageInputs,
     hints,
     is_statement,
+    nearness,
     newer_rivals,
 )
 from vestige.cognition.time.query_window import (
@@ -33,7 +34,7 @@ from vestige.cognition.time.query_window import (
     successor,
 )
 from vestige.core.candidates import CandidatePool, Floats, Integers
-from vestige.core.models import Edge, Filter, Memory, Record
+from vestige.core.models import ROOT_SCOPE, Edge, Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known, gather_as_known, known_records
 from vestige.engine.recall.candidates import Depth
@@ -86,6 +87,8 @@ def load_stage_inputs(
         newer=np.full(len(pool.ids), -1),
         activation=_activation(lent, here),
         lent=_activation(brought, here),
+        # A search in a given scope has no other project to prefer it to.
+        home=nearness(pool.traits.scope, ROOT_SCOPE if where.scope else call.scope),
     )
     if asked_time.past is not None:
         then = asked_time.window.validity() if asked_time.window is not None else window

@@ -76,7 +76,7 @@ def known_insights(call: Call, memory_ids: Sequence[str]) -> list[tuple[str, fro
     return [(str(one.body["type"]), frozenset(one.cites)) for one in found]
 
 
-def insights(call: Call, *, scope: str, inherited: bool, limit: int) -> list[KeptInsight]:
+def insights(call: Call, *, scope: str | None, inherited: bool, limit: int) -> list[KeptInsight]:
     """The latest insights of a scope whose sources are unchanged."""
     found: list[KeptInsight] = []
     store, offset = call.engine.store, 0

@@ -11,9 +11,9 @@ from vestige.core.models import Filter, LogEvent, Record
 from vestige.engine.context import Call
 from vestige.engine.revise import load
 from vestige.engine.sleep.runs import CONSOLIDATION, DREAM
-from vestige.operations.registry.arguments import Arguments, EndMoment, InheritedScope, Moment, Wire
+from vestige.operations.registry.arguments import Arguments, EndMoment, Moment, SearchedScope, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.filters import used
+from vestige.operations.shared.filters import searched, searched_scope
 from vestige.operations.shared.text import day, table
 from vestige.store.contract import changes
 from vestige.store.contract.answers import LogQuery
@@ -55,7 +55,7 @@ class ChangelogArguments(Arguments):
         description="Only changes before this log position: the `next` of an answer.",
     )
     limit: int = Field(20, ge=1, le=100, description="Maximum number of changes, the latest ones.")
-    scope: InheritedScope = None
+    scope: SearchedScope = None
 
 
 class ChangeView(Wire):
@@ -146,7 +146,7 @@ def memory_changelog(call: Call, asked: ChangelogArguments) -> Changelog:
         next=listed[-1].position if len(events) > len(listed) else None,
         changes=[_view(event, known.get(event.memory_id or "")) for event in listed],
         filter=ChangelogFilter(memory_id=one, start=asked.start, end=asked.end, before=asked.before),
-        scope=used(call, asked.scope) if one is None else None,
+        scope=searched_scope(call, asked.scope) if one is None else None,
         superseded_by=known[one].memory.superseded_by if one in known else None,
     )
 
@@ -154,12 +154,13 @@ def memory_changelog(call: Call, asked: ChangelogArguments) -> Changelog:
 def _query(call: Call, asked: ChangelogArguments) -> LogQuery:
     if asked.memory_id is not None:
         return LogQuery(memory_id=asked.memory_id, since=asked.start, until=asked.end, before=asked.before)
+    where = searched(call, Filter(), asked.scope)
     return LogQuery(
         since=asked.start,
         until=asked.end,
         before=asked.before,
-        scope=used(call, asked.scope),
-        inherited=asked.scope is None,
+        scope=where.scope,
+        inherited=where.inherited,
         exposures=False,
     )
 

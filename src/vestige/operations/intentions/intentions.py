@@ -20,10 +20,18 @@ from vestige.cognition.intentions.intention import (
     with_deadline,
 )
 from vestige.cognition.intentions.parse import Understood, understand
-from vestige.cognition.intentions.triggers import Trigger, TriggerSituation, repeats, stated_words
+from vestige.cognition.intentions.triggers import (
+    ContextTrigger,
+    Trigger,
+    TriggerSituation,
+    leaves,
+    repeats,
+    stated_words,
+)
+from vestige.cognition.text.form import is_errand
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Filter, check_text
-from vestige.engine.context import Call
+from vestige.engine.context import Call, user_scope
 from vestige.engine.intentions import (
     NewIntention,
     Which,
@@ -76,7 +84,9 @@ class SetArguments(Arguments):
     deadline: EndMoment | None = Field(
         None, description="When it must be done: it reminds ahead of it, and its priority rises."
     )
-    scope: Scope | None = Field(None, description="Scope it belongs to. Default: the current scope.")
+    scope: Scope | None = Field(
+        None, description="Scope it belongs to. Default: the current scope; /user for the user's own affairs."
+    )
     secrets: Secrets = None
 
 
@@ -170,7 +180,7 @@ def set_intention(call: Call, arguments: SetArguments) -> IntentionSet:
             trigger=trigger,
             priority=_priority(arguments.priority) or (read.priority if read else None) or Priority.NORMAL,
             deadline=deadline,
-            scope=used(call, arguments.scope),
+            scope=arguments.scope or _scope(call, arguments.description, trigger),
         ),
     )
     shown = view(made, now)
@@ -183,6 +193,17 @@ def set_intention(call: Call, arguments: SetArguments) -> IntentionSet:
         warning=not_understood(read.unread, now) if read and read.unread else None,
         intention=shown,
     )
+
+
+def _scope(call: Call, description: str, trigger: Trigger) -> str:
+    """The scope of an intention: that of the user for the user's own affairs, unless a codebase or a file
+    triggers it; else the caller's."""
+    shared = user_scope(call) if is_errand(description) else None
+    in_code = any(
+        isinstance(part, ContextTrigger) and (part.codebase or part.file_pattern)
+        for _, part in leaves(trigger)
+    )
+    return call.scope if shared is None or in_code else shared
 
 
 @registry.operation(

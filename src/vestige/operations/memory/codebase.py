@@ -21,9 +21,9 @@ from vestige.core.models import Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.memory.codebase import cross_project, notes, structure
 from vestige.operations.memory.ingest import IngestArguments, SmartIngested, render_ingested, smart_ingest
-from vestige.operations.registry.arguments import Arguments, InheritedScope, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, Scope, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.filters import scoped, used
+from vestige.operations.shared.filters import scoped, searched, searched_scope, used
 from vestige.operations.shared.memory_view import MemoryView, view_fields
 from vestige.operations.shared.secrets import Secrets, cleaned
 from vestige.operations.shared.text import count, table
@@ -75,7 +75,11 @@ class AboutArguments(Arguments):
     """Codebase and scope of a query."""
 
     codebase: Name | None = Field(None, description="Name of the codebase. Default: the current one.")
-    scope: InheritedScope = None
+    scope: Scope | None = Field(
+        None,
+        description="Only this scope and scopes below it. Default: the current scope and what it inherits; "
+        "everything if `codebase` is given.",
+    )
 
 
 class ContextArguments(AboutArguments):
@@ -245,14 +249,14 @@ def get_context(call: Call, asked: ContextArguments) -> CodebaseContext:
     patterns similar to one of this codebase, and patterns that at least two others share. Outside a project,
     and without `codebase`, it lists the notes of all codebases.
     """
-    name, within = _name(call, asked), scoped(call, Filter(), asked.scope)
+    name, within, scope = _name(call, asked), *_within(call, asked)
     wanted = set(asked.include)
     patterns = notes(call, PATTERN, name, within) if {"patterns", "cross_project"} & wanted else []
     decisions = notes(call, DECISION, name, within) if "decisions" in wanted else []
     shared = cross_project(call, name, patterns) if "cross_project" in wanted else []
     return CodebaseContext(
         codebase=name,
-        scope=used(call, asked.scope),
+        scope=scope,
         patterns=_notes(call, patterns, asked.limit) if "patterns" in wanted else None,
         decisions=_notes(call, decisions, asked.limit) if "decisions" in wanted else None,
         cross_project=_shared(call, shared, asked.limit) if "cross_project" in wanted else None,
@@ -264,13 +268,10 @@ def get_context(call: Call, asked: ContextArguments) -> CodebaseContext:
 )
 def codebase_structure(call: Call, asked: StructureArguments) -> Structure:
     """List the files named by the patterns and decisions of a codebase, most named first."""
-    name = _name(call, asked)
-    files = structure(call, name, scoped(call, Filter(), asked.scope))
+    name, within, scope = _name(call, asked), *_within(call, asked)
+    files = structure(call, name, within)
     return Structure(
-        codebase=name,
-        scope=used(call, asked.scope),
-        total=len(files),
-        files=[FileView.of(one) for one in files[: asked.limit]],
+        codebase=name, scope=scope, total=len(files), files=[FileView.of(one) for one in files[: asked.limit]]
     )
 
 
@@ -279,6 +280,13 @@ _TEXTS = ("files", "codebase", "scope", "name", "description", "decision", "rati
 
 def _name(call: Call, asked: NoteArguments | AboutArguments) -> str | None:
     return asked.codebase or codebase_at(used(call, asked.scope))
+
+
+def _within(call: Call, asked: AboutArguments) -> tuple[Filter, str]:
+    """Where to look, and its name: a codebase that is named may belong to any scope."""
+    if asked.codebase is not None:
+        return searched(call, Filter(), asked.scope), searched_scope(call, asked.scope)
+    return scoped(call, Filter(), asked.scope), used(call, asked.scope)
 
 
 def _remember(call: Call, note: Pattern | CodebaseDecision, arguments: NoteArguments) -> Noted:
@@ -291,7 +299,7 @@ def _remember(call: Call, note: Pattern | CodebaseDecision, arguments: NoteArgum
             tags=list(tags_of(note, name)),
             node_type=kind,
             source=name,
-            scope=used(call, arguments.scope),
+            scope=arguments.scope,
             secrets=arguments.secrets,
         ),
     )

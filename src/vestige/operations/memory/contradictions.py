@@ -7,9 +7,9 @@ from vestige.core.models import Filter
 from vestige.engine.context import Call, require_scope
 from vestige.engine.memory.contradictions import Contradiction, contradictions
 from vestige.operations.reasoning.reference_view import quoted
-from vestige.operations.registry.arguments import Arguments, Moment, ScopeBelow, Wire
+from vestige.operations.registry.arguments import Arguments, Moment, SearchedScope, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scoped, used
+from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, searched, searched_scope
 from vestige.operations.shared.memory_view import ContradictionView, ExhibitView, exhibit_fields
 from vestige.operations.shared.text import count, percent
 
@@ -46,7 +46,7 @@ class ContradictionsArguments(Arguments):
         max_length=MAX_QUERY_CHARS,
         description="Only memories about this topic. Default: all.",
     )
-    scope: ScopeBelow = None
+    scope: SearchedScope = None
     as_of: Moment | None = Field(
         None, description="Check memories that were true at this time. Default: now."
     )
@@ -68,7 +68,7 @@ def render_contradictions(answer: Contradictions) -> str:
 
 def _line(side: ExhibitView, which: str) -> str:
     origin = "".join(f", {name}" for name in (side.source, side.author) if name)
-    facts = f"{side.date:%Y-%m-%d}, trust {percent(side.trust)}{origin}"
+    facts = f"{side.date:%Y-%m-%d}, {side.scope}, trust {percent(side.trust)}{origin}"
     return f"  {which}: {quoted(side.preview)} [{side.id}] ({facts})"
 
 
@@ -91,14 +91,14 @@ def find_contradictions(call: Call, asked: ContradictionsArguments) -> Contradic
         check_query("topic", asked.topic)
     now = call.engine.now()
     moment = asked.as_of or now
-    where = scoped(call, Filter(valid_at=moment, include_suppressed=False, now=now), asked.scope)
+    where = searched(call, Filter(valid_at=moment, include_suppressed=False, now=now), asked.scope)
     found = contradictions(call, where, asked.topic, moment)
     if not found.memories:
         require_scope(call, asked.scope)
     shown = [_view(one) for one in found.contradictions[: asked.limit]]
     return Contradictions(
         topic=asked.topic,
-        scope=used(call, asked.scope),
+        scope=searched_scope(call, asked.scope),
         total=len(found.contradictions),
         shown=len(shown),
         contradictions=shown,

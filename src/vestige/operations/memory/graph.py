@@ -16,9 +16,9 @@ from vestige.core.models import Filter, Record
 from vestige.engine.context import Call, require_scope
 from vestige.engine.recall.explore import SHOWN, Graph, centre_for_query, graph, newest_centre
 from vestige.engine.revise import load
-from vestige.operations.registry.arguments import Arguments, MemoryId, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, MemoryId, SearchedScope, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scoped
+from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scoped, searched
 from vestige.operations.shared.memory_view import EdgeView, edge_view
 from vestige.operations.shared.text import clip, count, percent, table
 
@@ -153,18 +153,14 @@ class GraphArguments(Arguments):
     """Where to start, and how much to show."""
 
     center_id: MemoryId | None = Field(
-        None, description="Id of the memory in the centre. Default: the newest."
+        None, description="Id of the memory in the centre. Default: the newest of the current scope."
     )
     query: str | None = Field(
         None, min_length=1, max_length=MAX_QUERY_CHARS, description="Start from the best match of this query."
     )
     depth: int = Field(2, ge=1, le=3, description="Maximum number of links from the centre.")
     max_nodes: int = Field(50, ge=1, le=200, description="Maximum number of memories.")
-    scope: Scope | None = Field(
-        None,
-        description="Only this scope and scopes below it. Default: with `center_id` everything you "
-        "have access to, else the current scope and what it inherits.",
-    )
+    scope: SearchedScope = None
     format: Format = Field(
         "json", description="mermaid or svg also returns a drawing of the graph in `drawing`."
     )
@@ -235,11 +231,11 @@ def _centre(call: Call, asked: GraphArguments) -> tuple[Record | None, Filter]:
     """The memory to start from, and which others may be shown."""
     if asked.center_id is not None:
         return load(call, asked.center_id), replace(SHOWN, scope=asked.scope)
-    where = scoped(call, SHOWN, asked.scope)
+    where = searched(call, SHOWN, asked.scope)
     if asked.query is not None:
         check_query("query", asked.query)
         return centre_for_query(call, asked.query, where), where
-    newest = newest_centre(call, where)
+    newest = newest_centre(call, scoped(call, SHOWN, asked.scope)) or newest_centre(call, where)
     if newest is None:
         require_scope(call, asked.scope)
     return newest, where

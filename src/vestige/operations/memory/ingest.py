@@ -42,7 +42,9 @@ class Item(Arguments):
         "fact", description="fact, concept, event, person, place, note, decision, state (expires) …"
     )
     source: str | None = Field(None, description="Origin: a URL, file or system.")
-    scope: Scope | None = Field(None, description="Scope it belongs to, such as /project/vestige.")
+    scope: Scope | None = Field(
+        None, description="Default: the current project, or /user for what is about the user."
+    )
     author: str | None = Field(None, description="Author of the statement.")
     agent_id: str | None = Field(None, description="Agent that stores it.")
     session_id: str | None = Field(None, description="Session it comes from.")
@@ -84,6 +86,7 @@ class IngestedView(Wire):
     decision: str
     node_id: str
     scope: str
+    scope_reason: str | None = None
     message: str
     reason: str
     has_embedding: bool
@@ -124,10 +127,11 @@ class BatchIngested(Wire):
 def render_ingested(result: SmartIngested | BatchIngested) -> str:
     warning = f"\nWarning: {result.warning}" if result.warning else ""
     if isinstance(result, SmartIngested):
-        truth, beside = _truth(result), _beside(result)
-        return f"{result.message}\n{result.reason}\n{result.node_id}{truth}{beside}{warning}"
-    rows = ((r.index, r.decision, r.node_id, r.reason) for r in result.results)
-    decisions = table(("#", "decision", "id", "reason"), rows)
+        where = f"Scope: {result.scope} ({result.scope_reason or 'stored'})"
+        about = f"{where}{_truth(result)}{_beside(result)}{warning}"
+        return f"{result.message}\n{result.reason}\n{result.node_id}\n{about}"
+    rows = ((r.index, r.decision, r.node_id, r.scope, r.reason) for r in result.results)
+    decisions = table(("#", "decision", "id", "scope", "reason"), rows)
     return f"{decisions}\n\n{count(len(result.results), 'text')} processed.{warning}"
 
 
@@ -273,6 +277,7 @@ def _decision_fields(result: Ingested) -> dict[str, Any]:  # fields of IngestedV
         "decision": type(decision).__name__.lower(),
         "node_id": result.memory_id,
         "scope": result.scope,
+        "scope_reason": result.scope_reason,
         "message": f"{_MESSAGES[type(decision)]}{_STAYS if result.suppressed else ''}",
         "reason": decision.reason,
         "has_embedding": result.embedded,

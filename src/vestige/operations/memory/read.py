@@ -14,7 +14,7 @@ from vestige.engine.recall.as_known import events_of
 from vestige.engine.revise import load
 from vestige.operations.registry.arguments import DetailLevel, MemoryId, Moment, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.filters import FilterArguments, used
+from vestige.operations.shared.filters import FilterArguments, searched_scope
 from vestige.operations.shared.memory_view import (
     EdgeView,
     MemoryView,
@@ -229,9 +229,8 @@ class ListArguments(FilterArguments):
 def memory_list(call: Call, asked: ListArguments) -> Listed:
     """List memories without searching: newest, oldest, due or fading.
 
-    Without `scope`: the current scope and what it inherits. Superseded and expired memories are included;
-    `current` leaves them out, and `as_of` leaves out what was not true then. Suppressed ones are listed with
-    `include_suppressed` only, archived ones never.
+    Superseded and expired memories are included; `current` leaves them out, and `as_of` leaves out what was
+    not true then. Suppressed ones are listed with `include_suppressed` only, archived ones never.
     """
     now, store = call.engine.now(), call.engine.store
     where = asked.narrow(
@@ -246,7 +245,7 @@ def memory_list(call: Call, asked: ListArguments) -> Listed:
     )
     records = store.find(where, access=call.access, order=asked.order, limit=asked.limit, offset=asked.offset)
     return Listed(
-        scope=used(call, asked.scope),
+        scope=searched_scope(call, asked.scope),
         total=store.count(where, access=call.access),
         offset=asked.offset,
         results=[view(record, now, asked.detail_level) for record in records],

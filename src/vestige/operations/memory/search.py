@@ -15,7 +15,13 @@ from vestige.operations.memory.budget import within
 from vestige.operations.memory.search_view import Found, found, render_found, shorter
 from vestige.operations.registry.arguments import DetailLevel, Moment, Names
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.filters import MAX_QUERY_CHARS, FilterArguments, check_query, used, widening
+from vestige.operations.shared.filters import (
+    MAX_QUERY_CHARS,
+    FilterArguments,
+    check_query,
+    searched_scope,
+    widening,
+)
 from vestige.operations.shared.text import day
 
 
@@ -94,12 +100,12 @@ def search(call: Call, asked: SearchArguments) -> Found:
     """Find memories by meaning and by words, best first.
 
     Searches what is true now, unless `as_of` or `include_expired` is given or the query asks about a past
-    time ("who was the CTO in March"; `note` says how it was read), and only the current scope (`scope` in the
-    answer): pass scope "/" to search everything. Write a question or key words; quote text that must occur
-    literally. `confidence` is the certainty of the answer; if nothing is good enough,
-    `abstained` is true and there are no results. `missing` lists what you asked about (names, versions, days,
-    ids, quoted text) that no memory mentions: the results are then about something else. With `context_…`
-    arguments, memories from a similar context rank a little higher; then, and with `explain`,
+    time ("who was the CTO in March"; `note` says how it was read), in everything you have access to. The
+    current project ranks first among equals; each result names the scope it is in. Write a question or key
+    words; quote text that must occur literally. `confidence` is the certainty of the answer; if nothing is
+    good enough, `abstained` is true and there are no results. `missing` lists what you asked about (names,
+    versions, days, ids, quoted text) that no memory mentions: the results are then about something else. With
+    `context_…` arguments, memories from a similar context rank a little higher; then, and with `explain`,
     `contextReinstatement` describes the context of the best result. `competitionSuppressed` counts results
     ranked behind a current rival. Results are strengthened a little, at most once a day; `record: false`
     leaves no trace. If you have an id, use `memory` with action `get`.
@@ -123,7 +129,7 @@ def search(call: Call, asked: SearchArguments) -> Found:
     recalled = recall(call, wanted)
     level = asked.detail_level or settings.detail_level
     hits = (*recalled.hits, *recalled.rejected)
-    scope = used(call, asked.scope)
+    scope = searched_scope(call, asked.scope)
     answer = found(
         wanted,
         recalled,

@@ -397,6 +397,7 @@ def _lines(hit: HitView, place: int) -> list[str]:
         no_longer_valid(hit),
         day(hit.provenance.at),
         hit.source,
+        hit.scope,
         ", ".join(hit.tags),
         hit.id,
     ]

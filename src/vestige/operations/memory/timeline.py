@@ -9,9 +9,17 @@ from vestige.core.errors import InvalidInput
 from vestige.core.models import Filter
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known
-from vestige.operations.registry.arguments import Arguments, DetailLevel, EndMoment, Moment, Scope, Tags, Wire
+from vestige.operations.registry.arguments import (
+    Arguments,
+    DetailLevel,
+    EndMoment,
+    Moment,
+    SearchedScope,
+    Tags,
+    Wire,
+)
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.filters import scoped, used
+from vestige.operations.shared.filters import searched, searched_scope
 from vestige.operations.shared.memory_view import MemoryView, memory_lines, view
 from vestige.operations.shared.text import count
 
@@ -44,10 +52,7 @@ class TimelineArguments(Arguments):
     )
     node_type: str | None = Field(None, min_length=1, description="Only this node type.")
     tags: Tags = Field([], description="Only memories with any of these tags.")
-    scope: Scope | None = Field(
-        None,
-        description="Only this scope and scopes below it. Default: the current scope and what it inherits.",
-    )
+    scope: SearchedScope = None
     as_of: Moment | None = Field(None, description="Only memories that were true at this time.")
     known_at: Moment | None = Field(None, description="As stored at this time; also the default of `end`.")
     limit: int = Field(50, ge=1, le=200, description="Maximum number of memories.")
@@ -90,7 +95,7 @@ def memory_timeline(call: Call, asked: TimelineArguments) -> Timeline:
         known_at=asked.known_at,
         include_suppressed=False,
     )
-    where = scoped(call, where, asked.scope)
+    where = searched(call, where, asked.scope)
     records = call.engine.store.find(where, access=call.access, limit=asked.limit)
     days: dict[str, list[MemoryView]] = defaultdict(list)
     for known in as_known(call, records, asked.known_at):
@@ -100,7 +105,7 @@ def memory_timeline(call: Call, asked: TimelineArguments) -> Timeline:
         end=end.isoformat(),
         total=call.engine.store.count(where, access=call.access),
         shown=len(records),
-        scope=used(call, asked.scope),
+        scope=searched_scope(call, asked.scope),
         days=[Day(date=date, count=len(memories), memories=memories) for date, memories in days.items()],
     )
 

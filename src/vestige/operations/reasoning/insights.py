@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from vestige.core.models import estimate
+from vestige.core.models import Filter, estimate
 from vestige.engine.context import Call
 from vestige.engine.sleep.insights import KeptInsight, insights
 from vestige.engine.sleep.insights import dismiss as dismiss_insight
 from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, RunRecord, run_records
-from vestige.operations.registry.arguments import Arguments, InheritedScope, Wire
+from vestige.operations.registry.arguments import Arguments, SearchedScope, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.filters import used
+from vestige.operations.shared.filters import searched, searched_scope
 from vestige.operations.shared.text import count, day, percent, table
 
 EXAMPLE_INSIGHT = "00000000000000000000000000000000"
@@ -67,7 +67,7 @@ class InsightsArguments(Arguments):
     """Scope and limit."""
 
     limit: int = Field(20, ge=1, le=100, description="Maximum number of insights.")
-    scope: InheritedScope = None
+    scope: SearchedScope = None
 
 
 def render_insights(answer: Insights) -> str:
@@ -84,8 +84,8 @@ def list_insights(call: Call, asked: InsightsArguments) -> Insights:
 
     An insight is hidden once one of its sources is edited, ended, suppressed, archived or deleted.
     """
-    scope = used(call, asked.scope)
-    found = insights(call, scope=scope, inherited=asked.scope is None, limit=asked.limit)
+    scope, where = searched_scope(call, asked.scope), searched(call, Filter(), asked.scope)
+    found = insights(call, scope=where.scope, inherited=where.inherited, limit=asked.limit)
     return Insights(scope=scope, shown=len(found), insights=[insight_view(one) for one in found])
 
 

@@ -9,9 +9,9 @@ from vestige.core.events import preview
 from vestige.core.models import Filter, estimate
 from vestige.engine.context import Call
 from vestige.engine.reactions.predict import CurrentWork, LikelyQuery, Prediction, predict
-from vestige.operations.registry.arguments import Arguments, InheritedScope, Names, Wire
+from vestige.operations.registry.arguments import Arguments, Names, SearchedScope, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.filters import scoped, used
+from vestige.operations.shared.filters import searched, searched_scope
 from vestige.operations.shared.text import percent
 
 PREVIEW_CHARS = 200
@@ -30,7 +30,7 @@ class PredictArguments(Arguments):
 
     context: PredictionContext | None = Field(None, description="Your current work.")
     limit: int = Field(5, ge=1, le=20, description="Maximum number of memories.")
-    scope: InheritedScope = None
+    scope: SearchedScope = None
 
 
 class PredictionView(Wire):
@@ -82,7 +82,7 @@ def render_predictions(answer: Predictions) -> str:
     lines = [f"! {answer.predict_degraded}"] if answer.predict_degraded else []
     for one in answer.predictions:
         lines.append(f"{percent(one.confidence):>5}  {preview(one.preview, 70)}")
-        lines += [f"       {one.memory_id}", *(f"       {reason}" for reason in one.reasons)]
+        lines += [f"       {one.memory_id} · {one.scope}", *(f"       {reason}" for reason in one.reasons)]
     if answer.speculative:
         lines.append("Likely queries: " + "; ".join(one.query for one in answer.speculative))
     if answer.prediction_accuracy is not None:
@@ -109,7 +109,7 @@ def predict_next(call: Call, asked: PredictArguments) -> Predictions:
     """
     about = asked.context or PredictionContext()
     busy = CurrentWork(file=about.current_file, topics=tuple(about.current_topics), codebase=about.codebase)
-    found = predict(call, busy, asked.limit, within=scoped(call, Filter(), asked.scope))
+    found = predict(call, busy, asked.limit, within=searched(call, Filter(), asked.scope))
     predictions = [_view(one) for one in found.predictions]
     return Predictions(
         predictions=predictions,
@@ -119,7 +119,7 @@ def predict_next(call: Call, asked: PredictArguments) -> Predictions:
         prediction_accuracy=None if found.accuracy is None else round(found.accuracy, 4),
         predictions_measured=found.measured,
         predict_degraded=found.degraded,
-        scope=used(call, asked.scope),
+        scope=searched_scope(call, asked.scope),
     )
 
 

@@ -14,9 +14,9 @@ from vestige.operations.reasoning.reference_view import (
     render_reference,
     within,
 )
-from vestige.operations.registry.arguments import Arguments, Moment, ScopeBelow
+from vestige.operations.registry.arguments import Arguments, Moment, SearchedScope
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scoped, used
+from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, searched, searched_scope
 
 
 class ReferenceArguments(Arguments):
@@ -24,7 +24,7 @@ class ReferenceArguments(Arguments):
 
     query: str = Field(min_length=1, max_length=MAX_QUERY_CHARS, description="The question.")
     depth: int = Field(20, ge=5, le=50, description="Number of memories to weigh.")
-    scope: ScopeBelow = None
+    scope: SearchedScope = None
     as_of: Moment | None = Field(None, description="Use what was true at this time. Default: now.")
     known_at: Moment | None = Field(None, description="Use what was stored at this time. Default: now.")
     token_budget: int | None = Field(
@@ -55,12 +55,12 @@ def deep_reference(call: Call, asked: ReferenceArguments) -> Referenced:
     now, settings = call.engine.now(), call.engine.settings.memory
     moment = asked.as_of or asked.known_at or now
     valid_then = Filter(valid_at=moment, known_at=asked.known_at, include_suppressed=False, now=now)
-    where = scoped(call, valid_then, asked.scope)
+    where = searched(call, valid_then, asked.scope)
     wanted = RecallQuery(text=asked.query, where=where, limit=asked.depth)
     reference = refer(call, wanted, moment)
     if not reference.exhibits:
         require_scope(call, asked.scope)
-    answer = referenced(asked.query, used(call, asked.scope), reference)
+    answer = referenced(asked.query, searched_scope(call, asked.scope), reference)
     if asked.token_budget is not None:
         answer = within(answer, asked.token_budget)
     # Superseded evidence is shown as such; only current evidence is strengthened.

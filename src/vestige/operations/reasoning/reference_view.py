@@ -9,7 +9,7 @@ from pydantic import Field
 from vestige.cognition.evidence.evidence import AnswerStatus, Exhibit, Findings, Role, settled_by
 from vestige.cognition.gate.relation import stated_at
 from vestige.cognition.query.analyse import Intent
-from vestige.core.models import Memory, estimate
+from vestige.core.models import ROOT_SCOPE, Memory, estimate
 from vestige.engine.recall.recall import Recalled
 from vestige.engine.recall.reference import Reference
 from vestige.operations.memory.budget import tokens_of
@@ -106,8 +106,9 @@ def _listed(
 
 def _cited(exhibits: Sequence[Exhibit], findings: Findings, at: int, limit: int = QUOTED_CHARS) -> str:
     memory = exhibits[at].memory
+    scope = memory.scope if memory.scope != ROOT_SCOPE else None
     facts = [f"trust {percent(findings.trusts[at])}", f"{stated_at(memory):%Y-%m-%d}"]
-    facts += [clip(name) for name in (memory.source, memory.author) if name]
+    facts += [clip(name) for name in (memory.source, memory.author, scope) if name]
     return f"[{memory.id}] ({', '.join(facts)}) {quoted(memory.content, limit)}"
 
 

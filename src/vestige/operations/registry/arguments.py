@@ -162,6 +162,10 @@ InheritedScope = Annotated[
 ScopeBelow = Annotated[
     Scope | None, Field(description="Only this scope and scopes below it. Default: the current scope.")
 ]
+SearchedScope = Annotated[
+    Scope | None,
+    Field(description="Only this scope and scopes below it. Default: everything you have access to."),
+]
 ScopeTree = Annotated[
     Scope | None,
     Field(description="Only this scope and scopes below it; / is everything. Default: the current scope."),

@@ -10,22 +10,39 @@ from vestige.core.errors import InvalidInput
 from vestige.core.events import preview
 from vestige.core.models import EVERYTHING, ROOT_SCOPE, Filter, check_label, check_text, covers
 from vestige.engine.context import Call
-from vestige.operations.registry.arguments import Arguments, Moment, Names, ScopeTree, StoredBefore, Tags
+from vestige.operations.registry.arguments import Arguments, Moment, Names, SearchedScope, StoredBefore, Tags
 from vestige.operations.shared.text import day
 
 # -- Default scope of an operation
 
 
 def scoped(call: Call, where: Filter, given: str | None) -> Filter:
-    """The filter within the given scope, or within the caller's scope and what it inherits."""
+    """The filter within the given scope, or within the caller's scope and what it inherits: for what changes
+    or exports memories, for intentions and for a codebase."""
     if given is not None:
         return replace(where, scope=given)
     return replace(where, scope=call.scope, inherited=True)
 
 
 def used(call: Call, given: str | None) -> str:
-    """The name of the scope that was searched."""
+    """The given scope, or the caller's."""
     return given if given is not None else call.scope
+
+
+def searched(call: Call, where: Filter, given: str | None) -> Filter:
+    """The filter of a read: the given scope, or everything the caller may see; with `memory.isolate` only the
+    caller's scope and what it inherits."""
+    if given is None and not call.engine.settings.memory.isolate:
+        return where
+    return scoped(call, where, given)
+
+
+def searched_scope(call: Call, given: str | None) -> str:
+    """The name of the scope that a read covers."""
+    if given is not None or call.engine.settings.memory.isolate:
+        return used(call, given)
+    allowed = call.access.scopes or ()
+    return allowed[0] if len(allowed) == 1 else ROOT_SCOPE
 
 
 def widening(call: Call, scope: str, to: str) -> str | None:
@@ -52,7 +69,7 @@ _SAME = ("source", "author", "thread", "created_from", "created_to", "min_retent
 class FilterArguments(Arguments):
     """Which memories to include; an omitted argument does not filter."""
 
-    scope: ScopeTree = None
+    scope: SearchedScope = None
     tags: Tags = Field([], description="Only memories with any of these tags.")
     tags_all: Tags = Field([], description="Only memories with all of these tags.")
     include_types: Names = Field([], description="Only these node types.")
@@ -83,7 +100,7 @@ class FilterArguments(Arguments):
                 hint="Give an earlier `created_from` or a later `created_to`.",
             )
         return replace(
-            scoped(call, where, self.scope),
+            searched(call, where, self.scope),
             now=call.engine.now(),
             tags_any=tuple(self.tags),
             tags_all=tuple(self.tags_all),
@@ -95,7 +112,7 @@ class FilterArguments(Arguments):
 
     def in_words(self, call: Call) -> str:
         """The filter in words, such as "in scope /work with tag tea"; empty for all memories."""
-        scope = used(call, self.scope)
+        scope = searched_scope(call, self.scope)
         where = () if scope == ROOT_SCOPE else (f"in scope {scope}",)
         return preview(" ".join((*where, *self._phrases())), DESCRIBED_CHARS)
 

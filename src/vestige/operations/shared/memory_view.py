@@ -17,7 +17,7 @@ SUMMARY_CHARS = 4_000
 
 
 _IN_SUMMARY = (
-    "scope", "source", "author", "thread", "position", "occurred_at", "created_at", "updated_at",
+    "source", "author", "thread", "position", "occurred_at", "created_at", "updated_at",
     "valid_from", "valid_until", "superseded_by",
 )  # fmt: skip
 _IN_FULL = (
@@ -99,6 +99,7 @@ def view_fields(record: Record, now: datetime, level: DetailLevel) -> dict[str, 
         "id": memory.id,
         "node_type": memory.node_type,
         "tags": list(memory.tags),
+        "scope": memory.scope,
         "retention_strength": round(retention_of(strength, now), 4),
         "ended": (memory.valid_until is not None and memory.valid_until <= now) or None,
     }
@@ -158,6 +159,7 @@ def memory_lines(memories: list[MemoryView]) -> str:
             "pinned" if memory.pinned else None,
             "suppressed" if memory.suppression_count else None,
             memory.source,
+            memory.scope,
             ", ".join(memory.tags),
         ]
         lines.append(clip(memory.content or "(text left out)", 78))
@@ -215,6 +217,7 @@ class ExhibitView(Wire):
     preview: str
     trust: float
     date: datetime
+    scope: str
     source: str | None = None
     author: str | None = None
 
@@ -240,6 +243,7 @@ def exhibit_fields(memory: Memory, trusted: float) -> dict[str, Any]:  # Any: as
         "preview": clip(memory.content, PREVIEW_CHARS),
         "trust": estimate(trusted),
         "date": stated_at(memory),
+        "scope": memory.scope,
         "source": memory.source,
         "author": memory.author,
     }

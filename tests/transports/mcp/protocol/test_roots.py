@@ -340,7 +340,7 @@ def test_what_a_client_stores_first_is_not_filed_where_its_server_was_started(
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28", "http legacy", "http 2026-07-28"])
-def test_two_clients_in_two_repositories_on_one_store_do_not_see_each_other(
+def test_two_clients_in_two_repositories_on_one_store_store_into_their_own_scopes(
     world: World, tmp_path: Path, mode: str
 ) -> None:
     folders = {name: tmp_path / name for name in ("crane", "heron")}
@@ -352,15 +352,15 @@ def test_two_clients_in_two_repositories_on_one_store_do_not_see_each_other(
             for name, folder in folders.items()
         }
 
-        def seen(name: str) -> dict[str, Any]:
+        def seen(name: str) -> dict[str, str]:
             answer = clients[name].tool("memory", {"action": "list"}).structured_content
             assert isinstance(answer, dict)
-            return answer
+            return {hit["content"]: hit["scope"] for hit in answer["results"]}
 
         for name in clients:
             clients[name].tool("smart_ingest", {"content": f"The port of the {name} server is 8080."})
-        for name, folder in folders.items():
-            answer = seen(name)
-            texts = [hit["content"] for hit in answer["results"]]
-            assert texts == [f"The port of the {name} server is 8080."]
-            assert answer["scope"] == scope_of(folder)
+        stored = {
+            f"The port of the {name} server is 8080.": scope_of(folder) for name, folder in folders.items()
+        }
+        assert len(set(stored.values())) == 2
+        assert all(seen(name) == stored for name in clients)

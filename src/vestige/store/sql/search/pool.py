@@ -183,7 +183,7 @@ WITHOUT_ZONE = len("2026-01-01T00:00:00.000000")
 TRAITS = (
     "m.key, m.id, m.created_at, m.occurred_at, m.suppression_count, s.stability,"
     f" s.decay_from, s.retrieval, s.storage, s.times_retrieved, s.times_useful, {strengths.CURVE},"
-    " m.text_hash"
+    " m.scope, m.text_hash"
 )
 """The narrow columns of `memories m` and `strengths s` that `signals_of` reads; last the hash of the text, to
 recognise vectors of an earlier text."""
@@ -289,7 +289,7 @@ def without_outdated(
 def signals_of(directory: Directory, rows: Sequence[Row]) -> TableSignals:
     """Ids and traits of the candidates, from rows of `TRAITS`."""
     ordered = sorted(rows, key=itemgetter(1))  # by id; faster here than in SQL
-    columns = list(zip(*ordered, strict=True)) or [()] * 13
+    columns = list(zip(*ordered, strict=True)) or [()] * 14
     keys = np.array(columns[0], dtype=np.int64)
     flags = directory.flags(keys)
     traits = Traits(
@@ -309,6 +309,7 @@ def signals_of(directory: Directory, rows: Sequence[Row]) -> TableSignals:
         asks=flags & ASKS > 0,
         timed=flags & TIMED > 0,
         speaker=directory.speakers(keys),
+        scope=np.array(columns[12], dtype=np.object_),
     )
     return TableSignals(ids=tuple(columns[1]), keys=keys, traits=traits)
 
