@@ -159,6 +159,16 @@ def clash_between(
     )
 
 
+def competes(one: Memory, other: Memory, *, marked: bool) -> bool:
+    """Whether two notes compete for one attribute of one subject: they are marked as contradicting each
+    other, or their texts cannot both be true. Two similar functions are two things."""
+    pair = (one, other)
+    if any("\n" in memory.content.strip() for memory in pair):
+        return False
+    clash = clash_between(pair, [statement_words(memory) for memory in pair], 0, 1, marked=marked)
+    return clash is not None and clash.contradicts
+
+
 def contradictions_among(
     memories: Sequence[Memory],
     words: Sequence[Words],

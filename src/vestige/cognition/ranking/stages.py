@@ -268,7 +268,7 @@ def traits_of(records: Sequence[Record], threads: Sequence[int]) -> Traits:
     )
 
 
-# -- Rivals: of two states of one thing the later one counts
+# -- Rivals: of two states of one attribute the later one counts
 
 LOOKED_AT = 20  # The number of best candidates that are compared.
 ALIKE = 0.65  # The cosine from which short notes are about the same thing.
@@ -282,16 +282,14 @@ INHIBITED_AT_MOST = 10
 """… at most this often by one rival, and this often in all."""
 
 
-def newer_rivals(pool: CandidatePool, scores: Floats) -> Integers:
-    """For each candidate the index of its best later rival, or -1."""
-    newer = np.full(len(scores), -1, dtype=np.int64)
+def later_rivals(pool: CandidatePool, scores: Floats) -> list[tuple[int, int]]:
+    """Pairs of an older and a later candidate that are alike and may be two states of one thing, the best
+    later ones first. Whether they compete for one attribute is decided by their texts."""
     short = (pool.ends > 0) & (pool.ends - pool.starts <= STATEMENT_CHARS) & ~np.isnan(pool.cosine)
     # What happened at a time is an event: another day's is another event, not a later state.
     short &= np.isnan(pool.traits.happened)
     notes = np.flatnonzero(short & (pool.traits.form == Form.NOTE) & (pool.traits.thread < 0))
     best = notes[np.argsort(-scores[notes], kind="stable")[:LOOKED_AT]]
-    if len(best) < 2:
-        return newer
     created = pool.traits.created[best]
     vectors = pool.vectors[best]
     rivals = np.einsum("ik,jk->ij", vectors, vectors) >= ALIKE
@@ -300,15 +298,7 @@ def newer_rivals(pool: CandidatePool, scores: Floats) -> Integers:
     scopes = pool.traits.scope[best].tolist()
     if len(set(scopes)) > 1:
         rivals &= np.array([[nested(one, other) for other in scopes] for one in scopes], dtype=np.bool_)
-    # The best are in order: the first rival is the best one.
-    has = np.flatnonzero(rivals.any(axis=1))
-    newer[best[has]] = best[rivals[has].argmax(axis=1)]
-    return newer
-
-
-def is_statement(content: str) -> bool:
-    """Whether a text can be a state of something: two similar functions are two things."""
-    return "\n" not in content.strip()
+    return [(int(best[older]), int(best[newer])) for older, newer in zip(*np.nonzero(rivals), strict=True)]
 
 
 def is_inhibited(times: int, last: datetime | None, now: datetime) -> bool:

@@ -16,8 +16,8 @@ from vestige.cognition.graph.kinds import CONTRADICTS
 from vestige.cognition.text.likeness import Words, alike_pairs
 from vestige.core.models import Edge, Filter, Memory, Record
 from vestige.engine.context import Call
-from vestige.engine.recall.hits import marked_pairs
 from vestige.engine.recall.recall import RecallQuery, recall
+from vestige.engine.recall.stage_inputs import marked_pairs
 
 MOST_MEMORIES = 20_000
 """In a larger scope, only the latest memories are compared."""

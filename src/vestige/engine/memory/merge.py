@@ -26,7 +26,7 @@ from vestige.core.models import Edge, Evidence, Filter, Memory, Record, Revision
 from vestige.embed.protocol import Encoded
 from vestige.engine.context import Call, inaccessible_ids
 from vestige.engine.embedding import embedder_or_none, vectors_for
-from vestige.engine.recall.hits import marked_pairs
+from vestige.engine.recall.stage_inputs import marked_pairs
 from vestige.engine.revise import (
     TEXT_FIELDS,
     changed_fields,

@@ -3,11 +3,10 @@ contradictions."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from vestige.cognition.fsrs.strength import retention_of
 from vestige.cognition.gate.relation import contradictions_among, statement_words
-from vestige.cognition.graph.kinds import CONTRADICTS, SUPERSEDES
+from vestige.cognition.graph.kinds import SUPERSEDES
 from vestige.cognition.graph.spread import Activation
 from vestige.cognition.ranking.dedupe import ComparedText, fold_duplicates, spread_out
 from vestige.cognition.ranking.relevance import SIGNALS, Relevance
@@ -15,10 +14,10 @@ from vestige.cognition.ranking.stages import Ranking, joining
 from vestige.cognition.text.analyser import fingerprint, terms
 from vestige.cognition.text.form import Form, features, is_threaded
 from vestige.core.candidates import CandidatePool
-from vestige.core.models import Edge, Filter, Memory, Record
+from vestige.core.models import Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import known_records
-from vestige.engine.recall.stage_inputs import NO_LINKS, LinkedFinds, edges_known_at
+from vestige.engine.recall.stage_inputs import NO_LINKS, LinkedFinds, edges_known_at, marked_pairs
 
 SPARE = 5
 """Candidates loaded beyond the limit; they replace duplicates."""
@@ -190,49 +189,6 @@ def _mark_contradictions(call: Call, hits: Sequence[Hit], where: Filter) -> tupl
 
 def _opposed(memory_id: str, pairs: Collection[frozenset[str]]) -> tuple[str, ...]:
     return tuple(sorted(other for pair in pairs if memory_id in pair for other in pair - {memory_id}))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MarkedPairs:
-    """Pairs of memories, by id, that links mark as contradicting; `beyond` are those that were not given."""
-
-    pairs: frozenset[frozenset[str]]
-    beyond: tuple[Record, ...]
-
-    def places(self, memories: Sequence[Memory]) -> set[frozenset[int]]:
-        """The pairs as indices of these memories."""
-        at = {memory.id: place for place, memory in enumerate(memories)}
-        return {frozenset(at[one] for one in pair) for pair in self.pairs if pair <= at.keys()}
-
-
-def marked_pairs(call: Call, records: Sequence[Record], edges: Sequence[Edge], where: Filter) -> MarkedPairs:
-    """The pairs that these edges mark as contradicting, of these records with each other and with memories
-    beyond them that pass the filter. A mark counts until it is removed or one of the texts changes."""
-    marks = [edge for edge in edges if edge.kind == CONTRADICTS and edge.source_id != edge.target_id]
-    given = {record.memory.id: record for record in records}
-    missing = {end for edge in marks for end in (edge.source_id, edge.target_id)} - given.keys()
-    beyond = {one.memory.id: one for one in known_records(call, sorted(missing), where)} if missing else {}
-    known = given | beyond
-    pairs = {
-        frozenset((edge.source_id, edge.target_id))
-        for edge in marks
-        if {edge.source_id, edge.target_id} <= known.keys()
-        and _unchanged(call, known[edge.source_id].memory, edge.created_at)
-        and _unchanged(call, known[edge.target_id].memory, edge.created_at)
-    }
-    used = {end for pair in pairs for end in pair}
-    return MarkedPairs(
-        pairs=frozenset(pairs), beyond=tuple(beyond[end] for end in sorted(used & beyond.keys()))
-    )
-
-
-def _unchanged(call: Call, memory: Memory, since: datetime) -> bool:
-    """Whether a memory has the text that it had at a time."""
-    if memory.updated_at <= since or memory.revision == 1:
-        return True
-    history = call.engine.store.history(memory.id, access=call.access)
-    texts = [one.memory.content for one in history if one.memory.updated_at <= since]
-    return not texts or texts[-1] == memory.content
 
 
 def _compared_text(memory: Memory) -> ComparedText:

@@ -91,7 +91,7 @@ def recall(call: Call, query: RecallQuery) -> Recalled:
     gathered = gather_as_known(call, asked, query.where, query.mode.depth, least_cosine=query.min_similarity)
     call.check()
     ranked = _rank(call, query, asked, gathered)
-    ranked = _run_stages(call, query, time, ranked)
+    ranked = _run_stages(call, query, asked, time, ranked)
     hits = _hits(call, query, ranked)
     answer = _answer(call, query, asked, gathered, ranked, hits)
     return replace(answer, time=time, seconds=call.engine.monotonic() - started)
@@ -128,11 +128,11 @@ def rerank(
     return ranking.scored("reranking", reranked(ranking.scores, order, judged))
 
 
-def _run_stages(call: Call, query: RecallQuery, time: TimeAsked, ranked: Ranked) -> Ranked:
+def _run_stages(call: Call, query: RecallQuery, asked: Asked, time: TimeAsked, ranked: Ranked) -> Ranked:
     """Run the stages of the mechanisms that are switched on: time, context, competition, activation …"""
     pool, ranking, depth = ranked.pool, ranked.ranking, query.mode.depth
     fit = context_match(call, query.context, pool.ids, query.where.known_at)
-    inputs, links = load_stage_inputs(call, time, query.where, fit, pool, ranking, depth)
+    inputs, links = load_stage_inputs(call, asked, time, query.where, fit, pool, ranking, depth)
     off = [name for name, on in call.engine.settings.mechanisms if not on]
     return replace(ranked, ranking=rank(ranking, inputs, stages_without(off)), links=links)
 

@@ -22,9 +22,9 @@ from vestige.core.models import Edge, Filter, Revision
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import known_records
 from vestige.engine.recall.candidates import Mode
-from vestige.engine.recall.hits import Hit, MarkedPairs, marked_pairs
+from vestige.engine.recall.hits import Hit
 from vestige.engine.recall.recall import Recalled, RecallQuery, recall
-from vestige.engine.recall.stage_inputs import MOST_EDGES, edges_known_at
+from vestige.engine.recall.stage_inputs import MOST_EDGES, MarkedPairs, edges_known_at, marked_pairs
 from vestige.engine.sleep.insights import KeptInsight, insights_into
 
 SURE_ENOUGH = Mode.PRECISE.depth.confidence

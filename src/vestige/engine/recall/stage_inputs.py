@@ -10,9 +10,10 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from vestige.cognition.fsrs.strength import retention_of
-from vestige.cognition.graph.kinds import SUPERSEDES
+from vestige.cognition.gate.relation import competes
+from vestige.cognition.graph.kinds import CONTRADICTS, SUPERSEDES
 from vestige.cognition.graph.spread import Activation, raised, received
-from vestige.cognition.query.analyse import analyse
+from vestige.cognition.query.analyse import Asked, analyse
 from vestige.cognition.ranking.relevance import relevance
 from vestige.cognition.ranking.stages import (
     Context,
@@ -20,9 +21,8 @@ from vestige.cognition.ranking.stages import (
     Ranking,
     StageInputs,
     hints,
-    is_statement,
+    later_rivals,
     nearness,
-    newer_rivals,
 )
 from vestige.cognition.time.query_window import (
     Anchor,
@@ -60,6 +60,7 @@ NO_LINKS = LinkedFinds(brought={}, beyond=())
 
 def load_stage_inputs(
     call: Call,
+    asked: Asked,
     asked_time: TimeAsked,
     where: Filter,
     context: Floats,
@@ -94,27 +95,34 @@ def load_stage_inputs(
         then = asked_time.window.validity() if asked_time.window is not None else window
         inputs = _as_of_then(call, asked_time.past, then, inputs, pool, ranking, where)
     elif window is None:
-        inputs = replace(inputs, newer=_newer(call, pool, ranking))
+        inputs = replace(inputs, newer=_newer(call, asked, where, pool, ranking, inside))
     return inputs, LinkedFinds(brought=brought, beyond=beyond)
 
 
-def _newer(call: Call, pool: CandidatePool, ranking: Ranking) -> Integers:
-    """The rivals that were stated later, among plain statements. One that begins later is behind: a plan."""
-    newer = newer_rivals(pool, ranking.scores)
-    older = np.flatnonzero(newer >= 0)
-    if not len(older):
+def _newer(
+    call: Call, asked: Asked, where: Filter, pool: CandidatePool, ranking: Ranking, inside: Sequence[Edge]
+) -> Integers:
+    """For each candidate the index of the later statement that it competes with, or -1. One that begins later
+    is behind: a plan. The one that holds the names and numbers of the question is behind none without."""
+    newer = np.full(len(pool.ids), -1, dtype=np.int64)
+    pairs = later_rivals(pool, ranking.scores)
+    if not pairs:
         return newer
-    ids = [pool.ids[at] for at in np.union1d(older, newer[older])]
-    records = call.engine.store.get_many(ids, access=call.access)
-    plain = {one.memory.id for one in records if is_statement(one.memory.content)}
+    records = known_records(call, sorted({pool.ids[at] for pair in pairs for at in pair}), where)
+    memories = {one.memory.id: one.memory for one in records}
+    among = [edge for edge in inside if {edge.source_id, edge.target_id} <= memories.keys()]
+    marked = marked_pairs(call, records, among, where).pairs
     now = call.engine.now().timestamp()
-    plans = {one.memory.id for one in records if stretch(one.memory).begin > now}
-    for at in older.tolist():
-        later = int(newer[at])
-        if not {pool.ids[at], pool.ids[later]} <= plain:
-            newer[at] = -1
-        elif pool.ids[later] in plans and pool.ids[at] not in plans:
-            newer[at], newer[later] = -1, at
+    plans = {one for one, memory in memories.items() if stretch(memory).begin > now}
+    for older, later in pairs:
+        ids = pool.ids[older], pool.ids[later]
+        if not memories.keys() >= {*ids}:
+            continue
+        behind, ahead = (later, older) if ids[1] in plans and ids[0] not in plans else (older, later)
+        one, other = memories[pool.ids[behind]], memories[pool.ids[ahead]]
+        lost = any(named.mentioned_in(one) and not named.mentioned_in(other) for named in asked.particulars)
+        if newer[behind] < 0 and not lost and competes(one, other, marked=frozenset(ids) in marked):
+            newer[behind] = ahead
     return newer
 
 
@@ -189,6 +197,49 @@ def _reached(call: Call, fresh: Activations, edges: Sequence[Edge]) -> Activatio
 def edges_known_at(edges: Sequence[Edge], known_at: datetime | None) -> Sequence[Edge]:
     """The edges that existed at a time; all of them without a time."""
     return edges if known_at is None else [edge for edge in edges if edge.created_at <= known_at]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedPairs:
+    """Pairs of memories, by id, that links mark as contradicting; `beyond` are those that were not given."""
+
+    pairs: frozenset[frozenset[str]]
+    beyond: tuple[Record, ...]
+
+    def places(self, memories: Sequence[Memory]) -> set[frozenset[int]]:
+        """The pairs as indices of these memories."""
+        at = {memory.id: place for place, memory in enumerate(memories)}
+        return {frozenset(at[one] for one in pair) for pair in self.pairs if pair <= at.keys()}
+
+
+def marked_pairs(call: Call, records: Sequence[Record], edges: Sequence[Edge], where: Filter) -> MarkedPairs:
+    """The pairs that these edges mark as contradicting, of these records with each other and with memories
+    beyond them that pass the filter. A mark counts until it is removed or one of the texts changes."""
+    marks = [edge for edge in edges if edge.kind == CONTRADICTS and edge.source_id != edge.target_id]
+    given = {record.memory.id: record for record in records}
+    missing = {end for edge in marks for end in (edge.source_id, edge.target_id)} - given.keys()
+    beyond = {one.memory.id: one for one in known_records(call, sorted(missing), where)} if missing else {}
+    known = given | beyond
+    pairs = {
+        frozenset((edge.source_id, edge.target_id))
+        for edge in marks
+        if {edge.source_id, edge.target_id} <= known.keys()
+        and _unchanged(call, known[edge.source_id].memory, edge.created_at)
+        and _unchanged(call, known[edge.target_id].memory, edge.created_at)
+    }
+    used = {end for pair in pairs for end in pair}
+    return MarkedPairs(
+        pairs=frozenset(pairs), beyond=tuple(beyond[end] for end in sorted(used & beyond.keys()))
+    )
+
+
+def _unchanged(call: Call, memory: Memory, since: datetime) -> bool:
+    """Whether a memory has the text that it had at a time."""
+    if memory.updated_at <= since or memory.revision == 1:
+        return True
+    history = call.engine.store.history(memory.id, access=call.access)
+    texts = [one.memory.content for one in history if one.memory.updated_at <= since]
+    return not texts or texts[-1] == memory.content
 
 
 def _replaced_by(inside: Sequence[Edge], here: Mapping[str, int]) -> Integers:

@@ -68,3 +68,26 @@ def test_of_rivals_in_one_answer_the_one_told_last_goes_first_and_the_other_is_c
     answer = living.restart(mechanisms__competition=False).call("search", **asked)
     assert [hit["id"] for hit in answer["results"]] == [stale, current]
     assert "competitionSuppressed" not in answer
+
+
+def test_notes_about_siblings_do_not_compete(living: Living) -> None:
+    john = living.world.remember("John's laptop has 16 GB of memory.", scope="/project")
+    living.clock.advance(hours=1)
+    jane = living.world.remember("Jane's laptop has 32 GB of memory.", scope="/project")
+    world = living.restart()
+
+    for name, wanted, other in (("John", john, jane), ("Jane", jane, john)):
+        answer = world.call("search", query=f"How much memory does {name}'s laptop have?", record=False)
+        assert [hit["id"] for hit in answer["results"]] == [wanted, other]
+        assert "competitionSuppressed" not in answer
+
+
+def test_a_rival_without_the_name_in_the_question_does_not_overtake(living: Living) -> None:
+    oslo = living.world.remember("The Oslo office is not open on Fridays.", scope="/project")
+    living.clock.advance(hours=1)
+    office = living.world.remember("The office is open on Fridays.", scope="/project")
+    living.world.call("memory", action="link", id=oslo, target=office, type="contradicts")
+    world = living.restart()
+
+    answer = world.call("search", query="Is the Oslo office open on Fridays?", record=False, min_confidence=0)
+    assert answer["results"][0]["id"] == oslo
