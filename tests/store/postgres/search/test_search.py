@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.store.support.foreign_edit import check_that_outdated_vectors_do_not_count
 from tests.store.support.generators import (
     DAY,
     SIGNATURE,
@@ -22,7 +23,6 @@ from tests.store.support.generators import (
     rows,
     some_tokens,
 )
-from tests.store.support.outdated import check_that_outdated_vectors_do_not_count
 from tests.store.support.postgres_stores import open_at, put, query
 from vestige.core.models import ANYTHING, EVERYTHING, Filter
 from vestige.store.contract.changes import Add

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.store.support import sqlite_files
+from tests.store.support.foreign_edit import check_that_outdated_vectors_do_not_count
 from tests.store.support.generators import (
     DAY,
     SIGNATURE,
@@ -20,7 +21,6 @@ from tests.store.support.generators import (
     revise,
     some_tokens,
 )
-from tests.store.support.outdated import check_that_outdated_vectors_do_not_count
 from tests.store.support.sqlite_files import open_at
 from vestige.cognition.ranking.bm25 import MOST_COUNTED, MOST_PREFIXES, MOST_TERMS
 from vestige.core.models import EVERYTHING

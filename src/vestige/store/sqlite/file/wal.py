@@ -78,8 +78,8 @@ class Journal:
         return self._seen is not None and self._seen == before != self._copied
 
     def copy(self, db: sqlite3.Connection) -> None:
-        """Copy the log into the file and leave it in place: nobody waits, and a copy of the file alone is
-        complete. What an earlier snapshot still needs is left for the next call."""
+        """Copy the log into the file and leave it in place: no reader or writer waits, and a copy of the file
+        alone is complete. What an earlier snapshot still needs is left for the next call."""
         stamp = self._stamp()
         busy, logged, copied = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         self._copied = stamp if not busy and logged == copied else None
