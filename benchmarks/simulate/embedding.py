@@ -6,6 +6,7 @@ from typing import TypeVar
 import numpy as np
 
 from vestige.app.app import system_clock
+from vestige.core.pair_model import PairModelState, RelationScores
 from vestige.embed.protocol import Embedder, Encoded, Signature, Vectors
 from vestige.embed.providers import embedder_source
 from vestige.settings.settings import load_settings
@@ -22,6 +23,8 @@ class Remembering:
         self._documents: dict[str, Encoded] = {}
         self._queries: dict[str, Encoded] = {}
         self._counts: dict[str, int] = {}
+        self._relations: dict[tuple[str, str], RelationScores | None] = {}
+        self._answers: dict[tuple[str, str], float | None] = {}
 
     @property
     def signature(self) -> Signature:
@@ -37,6 +40,11 @@ class Remembering:
     def token_states(self) -> bool:
         """The model's own."""
         return self._inner.token_states
+
+    @property
+    def pair_model_state(self) -> PairModelState:
+        """The model's own."""
+        return self._inner.pair_model_state
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text has."""
@@ -54,6 +62,18 @@ class Remembering:
     def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
         """Vectors with token states."""
         return _through(self._documents, texts, self._inner.encode_documents)
+
+    def relate(self, old: str, new: str) -> RelationScores | None:
+        """The scores of a pair of notes."""
+        if (old, new) not in self._relations:
+            self._relations[old, new] = self._inner.relate(old, new)
+        return self._relations[old, new]
+
+    def answer(self, question: str, text: str) -> float | None:
+        """The log odds that a text answers a question."""
+        if (question, text) not in self._answers:
+            self._answers[question, text] = self._inner.answer(question, text)
+        return self._answers[question, text]
 
     def encode_query(self, text: str) -> Encoded:
         """The query's vector with its token states."""

@@ -42,8 +42,8 @@ def test_no_transport_names_an_operation() -> None:
     assert not broken, _told(rules.transports_name_no_operation.__doc__, broken)
 
 
-def test_tests_and_benchmarks_say_why_they_silence_a_check() -> None:
-    trees = [TESTS, TESTS.parent / "benchmarks"]
+def test_tests_benchmarks_and_training_say_why_they_silence_a_check() -> None:
+    trees = [TESTS, PROJECT / "benchmarks", PROJECT / "training"]
     broken = [
         violation
         for tree in trees

@@ -66,6 +66,7 @@ def test_the_wheel_carries_everything_that_is_read_at_run_time(bare: Run) -> Non
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert {Path("py.typed"), Path("app/demo.json"), Path("cognition/english/data/antonyms.txt")} <= wanted
+    assert Path("embed/minilm/data/pair_model.npz") in wanted
     assert {path for path in wanted if not (installed / path).is_file()} == set()
 
 

@@ -31,7 +31,7 @@ OTHERS = ("helm install", "claude mcp add")
 
 
 ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md", "CHANGELOG.md")
-FOLDERS = ("src", "tests", "docs", "benchmarks", "deploy", "integrations", "testbed")
+FOLDERS = ("src", "tests", "docs", "benchmarks", "deploy", "integrations", "testbed", "training")
 NOTES = ("benchmarks", "deploy", "integrations/openclaw", "tests")
 """Folders with pages beside the code."""
 MODULE = re.compile(r"(?<![\w./-])((?:[\w-]+/)*[\w-]+\.py)\b")

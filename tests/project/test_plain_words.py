@@ -27,7 +27,8 @@ HISTORY = ("adr",)
 """Sentences of decision records are history and may stay."""
 OTHER_PAGES = (
     "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "AGENTS.md", "benchmarks/README.md",
-    "deploy/README.md", "integrations/openclaw/README.md", ".github/PULL_REQUEST_TEMPLATE.md",
+    "deploy/README.md", "integrations/openclaw/README.md", "training/pair_model/README.md",
+    ".github/PULL_REQUEST_TEMPLATE.md",
 )  # fmt: skip
 """Pages outside docs/."""
 

@@ -364,11 +364,11 @@ class HitView(MemoryView):
     memories contain. It is absent if no word matches. `semantic_score`, a cosine, is absent without a vector.
     `shortened` says how a memory was cut to fit a token budget: to its `summary`, its `brief` view, or the
     brief view with the `beginning` of its text."""
-    combinedScore: float; provenance: Provenance; keywordScore: NotRequired[float]
-    semanticScore: NotRequired[float]; matchType: NotRequired[str]; matchedText: NotRequired[str]
-    duplicates: NotRequired[int]; duplicateIds: NotRequired[list[str]]; contradicts: NotRequired[list[str]]
-    association: NotRequired[FoundAssociationView]; shortened: NotRequired[str]
-    explain: NotRequired[Explanation]
+    combinedScore: float; confidence: NotRequired[float]; provenance: Provenance
+    keywordScore: NotRequired[float]; semanticScore: NotRequired[float]; matchType: NotRequired[str]
+    matchedText: NotRequired[str]; duplicates: NotRequired[int]; duplicateIds: NotRequired[list[str]]
+    contradicts: NotRequired[list[str]]; association: NotRequired[FoundAssociationView]
+    shortened: NotRequired[str]; explain: NotRequired[Explanation]
 
 class TimeView(TypedDict):
     """The time range that a query was understood to ask about, excluding `before`; an open end is absent.
@@ -562,9 +562,10 @@ Mode = Literal["precise", "balanced", "exhaustive"]
 """How thorough a search is."""
 
 class ModelView(TypedDict):
-    """The embedding model."""
+    """The embedding model. `pair_model` is the state of the pair model, which judges whether a new note
+    corrects an older one; `unsupported` for a model that has none."""
     state: str; detail: NotRequired[str]; name: NotRequired[str]; dimension: NotRequired[int]
-    progress: NotRequired[float]
+    progress: NotRequired[float]; pairModel: NotRequired[str]
 
 class Noted(IngestedView):
     """The decision of the ingest gate about a note."""

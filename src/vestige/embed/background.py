@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_check
 from vestige.core.errors import Cancelled, EmbedderError, VestigeError
 
 if TYPE_CHECKING:
+    from vestige.core.pair_model import PairModelState
     from vestige.embed.protocol import Embedder, Signature
 
 RETRY_SECONDS = 60.0
@@ -63,13 +64,15 @@ _STATE_OF_REASON = {"offline": EmbedderState.OFFLINE, "absent": EmbedderState.AB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderStatus:
-    """The state with details for people; `error` is the failure as a value."""
+    """The state with details for people; `error` is the failure as a value, and `pair_model` is the state of
+    the pair model, once the embedder is ready."""
 
     state: EmbedderState
     detail: str = ""
     progress: float = 0.0
     signature: "Signature | None" = None
     error: Mapping[str, Any] | None = None
+    pair_model: "PairModelState | None" = None
 
 
 Loaded = TypeVar("Loaded")
@@ -246,7 +249,12 @@ class EmbedderSource(BackgroundSource["Embedder"]):
             log.warning("no embedder: %s", error.message)
 
     def _become_ready(self, embedder: "Embedder") -> None:
-        ready = EmbedderStatus(state=EmbedderState.READY, progress=1.0, signature=embedder.signature)
+        ready = EmbedderStatus(
+            state=EmbedderState.READY,
+            progress=1.0,
+            signature=embedder.signature,
+            pair_model=embedder.pair_model_state,
+        )
         if not self._move(ready, embedder):
             if isinstance(embedder, Closeable):
                 embedder.close()

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vestige.core.errors import EmbedderError
+from vestige.core.pair_model import PairModelState, RelationScores
 from vestige.embed.protocol import Encoded, Signature, Vectors
 
 _BYTES_PER_TOKEN = 4
@@ -29,6 +30,10 @@ class DenseEmbedder(ABC):
     @property
     def max_tokens(self) -> int:
         return self._max_tokens
+
+    @property
+    def pair_model_state(self) -> PairModelState:
+        return PairModelState.UNSUPPORTED
 
     @abstractmethod
     def _embed(self, texts: list[str]) -> ArrayLike:
@@ -53,6 +58,12 @@ class DenseEmbedder(ABC):
 
     def encode_query(self, text: str) -> Encoded:
         return Encoded(vector=self.embed_query(text), tokens=None)
+
+    def relate(self, old: str, new: str) -> RelationScores | None:
+        return None
+
+    def answer(self, question: str, text: str) -> float | None:
+        return None
 
 
 def unit_rows(rows: ArrayLike, *, count: int, dimension: int) -> Vectors:

@@ -12,6 +12,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from vestige.core.pair_model import PairModelState, RelationScores
 from vestige.embed.protocol import Encoded, Signature, TokenStates, Vectors
 
 _WORD = re.compile(r"\w+")
@@ -38,6 +39,10 @@ class HashingEmbedder:
     def token_states(self) -> bool:
         return True
 
+    @property
+    def pair_model_state(self) -> PairModelState:
+        return PairModelState.UNSUPPORTED
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(_WORD.findall(text)) for text in texts]
 
@@ -53,6 +58,12 @@ class HashingEmbedder:
 
     def encode_query(self, text: str) -> Encoded:
         return self._encode(text)
+
+    def relate(self, old: str, new: str) -> RelationScores | None:
+        return None
+
+    def answer(self, question: str, text: str) -> float | None:
+        return None
 
     def _encode(self, text: str) -> Encoded:
         dimension = self._signature.dimension

@@ -8,6 +8,8 @@ two workers with one thread each are as fast as the best padded batch on two thr
 docs/concepts/embeddings.md.
 """
 
+import logging
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,14 +18,16 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.core.errors import EmbedderError, MissingExtra
-from vestige.embed.minilm.manifest import GRAPH, TOKENIZER, damaged, read_manifest
+from vestige.core.errors import EmbedderError, MissingExtra, VestigeError
+from vestige.core.pair_model import PairModelState, RelationScores
+from vestige.embed.minilm.manifest import GRAPH, PAIR_MODEL, TOKENIZER, Manifest, damaged, read_manifest
 from vestige.embed.protocol import Encoded, Signature, TokenStates, Vectors
 from vestige.settings.settings import forbid_telemetry
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
+
 
 MAX_TOKENS = 256
 """The model's training length, [CLS] and [SEP] included."""
@@ -34,14 +38,23 @@ _SPECIAL = 2
 
 _Made = TypeVar("_Made")
 
+log = logging.getLogger(__name__)
+
 
 class OnnxEmbedder:
     """Embeds with a converted model folder. One session and one tokenizer serve all threads."""
 
-    def __init__(self, model_dir: Path, *, threads: int) -> None:
-        self._signature = read_manifest(model_dir).signature
+    def __init__(self, model_dir: Path, *, threads: int, pair_model: str | None = None) -> None:
+        """Open the embedding graph. `pair_model` is the sha256 of the delta that the pair graph must be
+        made of; any will do without it."""
+        manifest = read_manifest(model_dir)
+        self._signature = manifest.signature
+        self._model_dir = model_dir
+        self._pair_model_state = pair_model_state(manifest, pair_model)
+        self._pair_model: PairModel | None = None
+        self._pair_model_lock = threading.Lock()
         self._threads = max(1, threads)
-        self._session = _open_session(model_dir)
+        self._session = open_session(model_dir / GRAPH)
         self._tokenizer = _open_tokenizer(model_dir)
         self._first = self._special_id("[CLS]")
         self._last = self._special_id("[SEP]")
@@ -58,6 +71,10 @@ class OnnxEmbedder:
     @property
     def token_states(self) -> bool:
         return True
+
+    @property
+    def pair_model_state(self) -> PairModelState:
+        return self._pair_model_state
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(self._pieces(text)[0]) for text in texts]
@@ -89,6 +106,22 @@ class OnnxEmbedder:
             states=inner / np.maximum(lengths, np.float32(1e-12)),
         )
         return Encoded(vector=vectors[0], tokens=tokens)
+
+    def relate(self, old: str, new: str) -> RelationScores | None:
+        if self._pair_model_state is not PairModelState.READY:
+            return None
+        return self._opened_pair_model().relation(self._pieces(old)[0], self._pieces(new)[0])
+
+    def answer(self, question: str, text: str) -> float | None:
+        if self._pair_model_state is not PairModelState.READY:
+            return None
+        return self._opened_pair_model().answer(self._pieces(question)[0], self._pieces(text)[0])
+
+    def _opened_pair_model(self) -> "PairModel":
+        with self._pair_model_lock:
+            if self._pair_model is None:
+                self._pair_model = PairModel(self._model_dir / PAIR_MODEL, self._first, self._last)
+            return self._pair_model
 
     def _spread(self, one: Callable[[str], _Made], texts: Sequence[str]) -> list[_Made]:
         """`one` of every text, in order, with the work spread over the threads."""
@@ -129,7 +162,18 @@ class OnnxEmbedder:
         return found
 
 
-def _open_session(model_dir: Path) -> "InferenceSession":
+def pair_model_state(manifest: Manifest, delta: str | None) -> PairModelState:
+    """The state of a folder's pair graph, which must be made of the delta with this sha256, or of any."""
+    if manifest.pair_model is None:
+        return PairModelState.ABSENT
+    return PairModelState.READY if delta in (None, manifest.pair_model) else PairModelState.OUTDATED
+
+
+def open_session(graph: Path) -> "InferenceSession":
+    """A session for the graph of a model folder; ModelDamaged when it cannot be loaded.
+
+    It runs on the caller's thread, so that a result does not depend on the number of cores.
+    """
     forbid_telemetry()
     try:
         import onnxruntime
@@ -142,10 +186,9 @@ def _open_session(model_dir: Path) -> "InferenceSession":
     # A spinning thread would take a core from the agent next to us between two queries.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        graph = str(model_dir / GRAPH)
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors share no base class
-        raise damaged(model_dir, f"{GRAPH} cannot be loaded ({error})") from error
+        raise damaged(graph.parent, f"{graph.name} cannot be loaded ({error})") from error
 
 
 def _open_tokenizer(model_dir: Path) -> "Tokenizer":
@@ -163,3 +206,65 @@ def _open_tokenizer(model_dir: Path) -> "Tokenizer":
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
+
+
+# -- The pair model: how a new note relates to an older one, and whether a note answers a question
+#
+# A pair is one run without padding, on the thread of the caller: dynamic int8 takes the range of the
+# activations over everything in a run, so a pair in a batch would have other scores than alone. The graph is
+# built at installation (`minilm/pair_graph.py`), and opened for the first pair.
+
+MAX_TEXT_TOKENS = 100
+"""The tokens of each text that the model reads; the rest is ignored."""
+RELATIONS, ANSWERS = "relations", "answers"
+"""The outputs of the graph: probabilities and a logit."""
+
+
+class PairModel:
+    """The pair graph of a model folder. Thread-safe. A failure is logged once, and leaves no scores."""
+
+    def __init__(self, graph: Path, first: int, last: int) -> None:
+        self._first, self._last = first, last
+        self._lock = threading.Lock()
+        self._complaint = ""
+        self._session: InferenceSession | None = None
+        try:
+            self._session = open_session(graph)
+        except VestigeError as error:
+            self._complain(error.message)
+
+    def relation(self, old: Sequence[int], new: Sequence[int]) -> RelationScores | None:
+        """The scores of two notes, given as word pieces without special tokens."""
+        row = self._run(RELATIONS, old, new)
+        if row is None:
+            return None
+        same, corrects, unclear, elaborates, other = row
+        return RelationScores(
+            same=same, corrects=corrects, unclear=unclear, elaborates=elaborates, other=other
+        )
+
+    def answer(self, question: Sequence[int], text: Sequence[int]) -> float | None:
+        """The log odds that a text answers a question, both given as word pieces."""
+        row = self._run(ANSWERS, question, text)
+        return None if row is None else row[0]
+
+    def _run(self, output: str, first: Sequence[int], second: Sequence[int]) -> list[float] | None:
+        if self._session is None:
+            return None
+        before = [self._first, *first[:MAX_TEXT_TOKENS], self._last]
+        after = [*second[:MAX_TEXT_TOKENS], self._last]
+        ids = np.array([[*before, *after]], dtype=np.int64)
+        types = np.array([[0] * len(before) + [1] * len(after)], dtype=np.int64)
+        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": types}
+        try:
+            (rows,) = self._session.run([output], feed)
+            return [float(value) for value in rows[0]]
+        except Exception as error:  # onnxruntime's errors share no base class
+            self._complain(str(error))
+            return None
+
+    def _complain(self, message: str) -> None:
+        with self._lock:
+            known, self._complaint = self._complaint, message
+        if message != known:  # once, however many texts are compared
+            log.warning("no pair model, texts are compared by rules alone: %s", message)

