@@ -19,6 +19,7 @@ from vestige.cognition.gate.decide import (
     decide,
     rival_of,
 )
+from vestige.core.pair_model import RelationScores
 
 
 def rival(
@@ -389,3 +390,55 @@ def test_numbers_are_compared_as_words_and_figures() -> None:
         GateInput(content="Deploys need three approvals."), [rival("Deploys need 2 approvals.", 0.93)]
     )
     assert isinstance(decision, Supersede)
+
+
+# -- With the scores of the pair model
+
+
+def scored(content: str, similarity: float = 0.6, *, other_context: bool = False, **scores: float) -> Rival:
+    """A rival with these scores of the pair model; `other` takes the rest."""
+    given = {"same": 0.0, "corrects": 0.0, "unclear": 0.0, "elaborates": 0.0, **scores}
+    relation = RelationScores(**{"other": 1 - sum(given.values()), **given})
+    made = rival(content, similarity)
+    return replace(made, relation=relation, other_context=other_context)
+
+
+LOCKED, GONE = "Dependencies are locked with Poetry.", "Poetry has left the repository; uv does it all."
+
+
+def test_the_model_supersedes_what_the_rules_do_not_see() -> None:
+    decision = decide(GateInput(content=GONE), [scored(LOCKED, corrects=0.7)])
+    assert isinstance(decision, Supersede)
+    assert "70 % sure" in decision.reason
+    assert isinstance(decide(GateInput(content=GONE), [scored(LOCKED, corrects=0.5)]), Create)
+    assert isinstance(decide(GateInput(content=GONE), [rival(LOCKED, 0.6)]), Create)
+
+
+def test_the_model_marks_a_conflict_that_it_does_not_decide() -> None:
+    hedged = decide(GateInput(content=GONE), [scored(LOCKED, unclear=0.95)])
+    assert isinstance(hedged, Create)
+    assert (hedged.contradicts, hedged.related) == (("old",), ())
+
+
+def test_rivals_of_another_context_and_siblings_are_not_superseded_by_the_model() -> None:
+    apart = scored(LOCKED, other_context=True, corrects=0.99)
+    assert isinstance(decide(GateInput(content=GONE), [apart]), Create)
+    room = scored("Room 2 fits four people at most.", corrects=0.99)
+    assert isinstance(decide(GateInput(content="Room 5 takes six."), [room]), Create)
+
+
+def test_the_model_vetoes_a_rule_if_it_is_sure_that_the_old_text_stands() -> None:
+    old, new = "The service runs on PostgreSQL 14.", "The service runs on PostgreSQL 16."
+    assert isinstance(decide(GateInput(content=new), [scored(old, 0.9, corrects=0.2)]), Supersede)
+    assert isinstance(decide(GateInput(content=new), [scored(old, 0.9)]), Create)
+
+
+def test_two_values_that_can_both_be_true_need_a_model_that_is_almost_sure() -> None:
+    old, new = "Ada speaks Finnish.", "Ada speaks Japanese."
+    assert isinstance(decide(GateInput(content=new), [scored(old, 0.8, corrects=0.9)]), Create)
+
+
+def test_the_model_denies_that_two_texts_say_the_same() -> None:
+    old, new = "Grace leads the data team.", "The data team is led by Grace."
+    assert isinstance(decide(GateInput(content=new), [scored(old, 0.95, same=0.9)]), Reinforce)
+    assert isinstance(decide(GateInput(content=new), [scored(old, 0.95)]), Create)

@@ -1,8 +1,9 @@
 """Prediction-error gating: whether a new text is created, updates, reinforces, supersedes or merges.
 
-The decision takes two signals, similarity and conflict, and conflict comes first: nothing is reinforced by
-its own contradiction. Text that is not identical never replaces or joins another memory by itself. Thresholds
-are measured (docs/concepts/gate.md).
+The decision takes similarity, conflict and, if there is a pair model, its scores. Conflict comes before
+similarity: nothing is reinforced by its own contradiction. The rules and the model err on different pairs, so
+each may veto the other, and the model proposes what rules do not see. Text that is not identical never
+replaces or joins another memory by itself. Thresholds are measured (docs/concepts/gate.md).
 """
 
 import re
@@ -10,16 +11,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from vestige.cognition.english.words import words_of
+from vestige.cognition.english.words import Word, verb_at, words_of
 from vestige.cognition.gate.change_words import reports_change, retracts
-from vestige.cognition.gate.conflict import StatementConflict, find_conflict
-from vestige.cognition.gate.paraphrase import Likeness, restates, same_words
+from vestige.cognition.gate.conflict import (
+    StatementConflict,
+    find_conflict,
+    in_common,
+    is_indefinite,
+    statement,
+)
+from vestige.cognition.gate.paraphrase import Likeness, could_restate, restates, same_words
+from vestige.core.pair_model import RelationScores
 
 CLOSE = 0.75  # The similarity from which a text is about the same thing.
 SAME_THING = 0.6  # The similarity from which a reported change or correction is about this memory.
 CORRECTABLE = 0.4  # The similarity from which a text can correct another.
 WEIGHT = {"polarity": 2, "value": 2, "correction": 1, "state": 0, "slot": 0}
 """The precedence of conflicts by kind."""
+CORRECTS = 0.6  # The probability from which the pair model alone supersedes, …
+AGREED = 0.5  # … if the rules see a conflict too, …
+SURE = 0.85  # … if they see none in texts with many words in common, …
+SLOT = 0.95  # … or if they say that both values can be true.
+ALIKE = 0.5  # The share of common content words from which the rules see what differs.
+SEEN = 0.8  # The probability from which the model marks a conflict, …
+HEDGED = 0.9  # … and from which it sees that the new text is not sure.
+VETO = {"polarity": 0.95, "value": 0.95, "correction": 0.8, "state": 0.75, "slot": 1.1}
+"""The probability that the old text stands, from which the model vetoes a conflict of each kind."""
+SAME, OPPOSED, DIFFERENT = 0.6, 0.6, 0.8
+"""The probability from which the model agrees that two texts say the same, and from which it denies it: they
+conflict, or are about different things."""
+LEAD = 8  # the most words of the beginning of a text that say what it is about
 DEMOTED_RETRIEVAL = 0.3
 """Below this level a memory was judged wrong or useless, and a close newcomer replaces it."""
 
@@ -30,8 +51,10 @@ class Rival:
 
     `pinned`, `threaded`, `said` (a turn of a conversation by its form), `partial` (a piece of something
     longer) and `later` (true from a later time on than the new text) each protect it from being changed. An
-    event on another occasion can be corrected, but is not the same. `likeness` compares the words of the new
-    text with those of `content`, if a model provides it.
+    event on another occasion can be corrected, but is not the same. `other_context`: it belongs to another
+    session or has other tags, so that the new text may be about another thing. `likeness` compares the words
+    of the new text with those of `content`, and `relation` is what the pair model says of the two, if
+    there is one.
     """
 
     memory_id: str
@@ -44,7 +67,9 @@ class Rival:
     partial: bool = False
     later: bool = False
     same_occasion: bool = True
+    other_context: bool = False
     likeness: Likeness | None = None
+    relation: RelationScores | None = None
 
     @property
     def protected(self) -> bool:
@@ -157,7 +182,64 @@ def decide(proposal: GateInput, rivals: Sequence[Rival]) -> Decision:
 
 
 def _conflict(proposal: GateInput, rival: Rival) -> StatementConflict | None:
-    return find_conflict(proposal.content, rival.content, close=rival.similarity >= SAME_THING)
+    """The conflict that the rules find, unless the model vetoes it; else the one that the model sees."""
+    found = find_conflict(proposal.content, rival.content, close=rival.similarity >= SAME_THING)
+    scores = rival.relation
+    if scores is None:
+        return found
+    if scores.unclear >= HEDGED:
+        return _learned("the new text is not sure", scores.unclear)
+    decisive = found is not None and found.decisive
+    if found is not None and decisive and scores.other < VETO[found.kind]:
+        return found
+    apart = rival.other_context or is_indefinite(words_of(rival.content))
+    enough = _enough(proposal, rival, found)
+    if not apart and scores.corrects >= enough and not _is_sibling(proposal.content, rival.content):
+        return _learned("the new text makes the old one untrue", scores.corrects, corrects=True)
+    if not apart and max(scores.corrects, scores.unclear) >= SEEN:
+        return _learned("the two may contradict each other", max(scores.corrects, scores.unclear))
+    return None if decisive else found
+
+
+def _enough(proposal: GateInput, rival: Rival, found: StatementConflict | None) -> float:
+    """The probability from which the model alone supersedes. Where two texts have many words in common, the
+    rules see what differs, and the model must be almost sure against them."""
+    ours, theirs = statement(proposal.content), statement(rival.content)
+    if ours.content_keys == theirs.content_keys:
+        return 1.0
+    if found is not None:
+        return SLOT if found.kind == "slot" else AGREED
+    said = restates(proposal.content, rival.content, rival.similarity, rival.likeness)
+    return SURE if said or in_common(ours, theirs) >= ALIKE else CORRECTS
+
+
+def _is_sibling(new: str, old: str) -> bool:
+    """Whether two texts begin alike, but with another name or number: "room 1", "room 2"."""
+    ours, theirs = words_of(new), words_of(old)
+    left, right = _lead(ours), _lead(theirs)
+    if {word.key for word in left}.isdisjoint(word.key for word in right):
+        return False  # "Ada leads the team", "Bob leads the team": one post, another holder
+    return _has_own_particular(left, theirs) and _has_own_particular(right, ours)
+
+
+def _lead(words: Sequence[Word]) -> list[Word]:
+    """The content words of what a text is about: before its verb or colon."""
+    end = verb_at(words)
+    colon = next((at for at, word in enumerate(words) if ":" in word.mark), len(words))
+    return [word for word in words[: min(len(words) if end is None else end, colon, LEAD)] if word.is_content]
+
+
+def _has_own_particular(lead: Sequence[Word], others: Sequence[Word]) -> bool:
+    known = {word.key for word in others}
+    return any(
+        word.key not in known and (word.kind != "word" or any(sign.isdigit() for sign in word.text))
+        for word in lead
+    )
+
+
+def _learned(meaning: str, sure: float, *, corrects: bool = False) -> StatementConflict:
+    detail = f"{meaning}, the pair model is {100 * sure:.0f} % sure"
+    return StatementConflict(kind="correction", detail=detail, corrects=corrects, exact=False)
 
 
 def _same(proposal: GateInput, rival: Rival) -> Decision | None:
@@ -198,7 +280,15 @@ def _corrected(proposal: GateInput, rival: Rival) -> Decision | None:
 
 
 def _agrees(proposal: GateInput, rival: Rival) -> bool:
-    return restates(proposal.content, rival.content, rival.similarity, rival.likeness)
+    """Whether the new text says the same: the rules say so and the model does not deny it, or the model says
+    so and nothing visible speaks against it."""
+    said = restates(proposal.content, rival.content, rival.similarity, rival.likeness)
+    scores = rival.relation
+    if scores is None:
+        return said
+    if scores.same >= SAME:
+        return could_restate(proposal.content, rival.content, rival.similarity)
+    return said and scores.corrects + scores.unclear < OPPOSED and scores.other < DIFFERENT
 
 
 def _restated(proposal: GateInput, rival: Rival) -> Decision | None:

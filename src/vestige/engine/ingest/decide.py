@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 # -- Rivals: stored memories that a new text may repeat, extend or correct
 
+RELATED, RELATED_CHARS = 3, 400  # the rivals that the pair model judges, and the longest text of one
 RIVALS = 5
 """The most rivals by meaning, and the most by words."""
 
@@ -139,6 +140,19 @@ def with_word_likeness(call: Call, content: str, rivals: Sequence[Rival]) -> lis
     made = {
         rival.memory_id: replace(rival, likeness=_likeness(content, encoded[0], rival.content, one))
         for rival, one in zip(open_, encoded[1:], strict=True)
+    }
+    return [made.get(rival.memory_id, rival) for rival in rivals]
+
+
+def with_relations(call: Call, content: str, rivals: Sequence[Rival]) -> list[Rival]:
+    """The rivals; the nearest ones get what the pair model says of them and the new text."""
+    embedder = embedder_or_none(call.engine)
+    if embedder is None or len(content) > RELATED_CHARS:
+        return list(rivals)
+    short = [one for one in rivals if not one.protected and len(one.content) <= RELATED_CHARS]
+    made = {
+        rival.memory_id: replace(rival, relation=embedder.relate(rival.content, content))
+        for rival in short[:RELATED]
     }
     return [made.get(rival.memory_id, rival) for rival in rivals]
 
@@ -263,7 +277,9 @@ def _gate_input(batch: IngestBatch, index: int, draft: Draft) -> tuple[GateInput
     rivals = list(islice(found, 2 * RIVALS))  # by meaning and by words
     if proposal.force_create or proposal.threaded or proposal.identical_id or proposal.place_id:
         return proposal, rivals
-    return proposal, with_word_likeness(batch.call, memory.content, rivals)
+    return proposal, with_relations(
+        batch.call, memory.content, with_word_likeness(batch.call, memory.content, rivals)
+    )
 
 
 def _still_rival(batch: IngestBatch, near: Scored, memory: Memory) -> bool:
@@ -287,7 +303,14 @@ def _rival(batch: IngestBatch, index: int, draft: Draft, near: Scored) -> Rival:
         partial=not whole_known or len(batch.vectors[index].pieces) > 1,
         later=_is_not_current(draft, batch.now) or _begin_of(new, batch.now) < _known_from(memory, new),
         same_occasion=same_occasion(new, memory),
+        other_context=_in_other_context(new, memory),
     )
+
+
+def _in_other_context(one: Memory, other: Memory) -> bool:
+    """Whether two memories come from two sessions, or have tags of which none is the same."""
+    sessions = {memory.session_id for memory in (one, other) if memory.session_id}
+    return len(sessions) > 1 or bool(one.tags and other.tags and set(one.tags).isdisjoint(other.tags))
 
 
 def _known_from(memory: Memory, new: Memory) -> datetime:
