@@ -117,3 +117,67 @@ def test_three_hundred_turns_in_are_three_hundred_memories_found_again(real: Wor
     assert real.call("system_status")["totalMemories"] == 300
     missed = [text for text in turns[::10] if text not in real.find(text, limit=5, record=False)]
     assert missed == []
+
+
+# -- Everyday notes, with the pair model
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("We install the front end with yarn.", "We dropped yarn; install the front end with pnpm."),
+        ("Python dependencies are managed with Poetry.", "Poetry is gone; dependencies are managed with uv."),
+        ("The default branch is main.", "The default branch was renamed from main to trunk."),
+    ],
+)
+def test_a_correction_in_free_words_supersedes(real: World, old: str, new: str) -> None:
+    first = real.remember(old)
+    real.clock.advance(days=1)
+
+    answer = real.call("smart_ingest", content=new)
+
+    assert (answer["decision"], answer["supersededId"]) == ("supersede", first)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Northwind needs a notice five days before releases.", "Northwind signed a three-year contract."),
+        ("The search team uses Meilisearch.", "The search team hired two engineers."),
+        ("The Kafka cluster has five brokers.", "The Kafka cluster was upgraded to 3.7."),
+        ("The builds run on GitHub Actions.", "The builds ran on Jenkins until 2023."),
+        ("Sessions are cached in Redis.", "If we used Memcached for sessions, we would lose persistence."),
+        ("Room 2 seats four people.", "Room 5 seats six people."),
+    ],
+)
+def test_news_history_hypotheses_and_siblings_end_nothing(real: World, old: str, new: str) -> None:
+    first = real.remember(old)
+    real.clock.advance(days=1)
+
+    assert real.call("smart_ingest", content=new)["decision"] in ("create", "merge")
+    assert "validUntil" not in real.get(first)
+
+
+NOTES = (
+    "John's laptop is a ThinkPad with 16 GB of memory.",
+    "Jane's laptop is a MacBook with 32 GB of memory.",
+    "Miriam's birthday is on 4 May.",
+    "The office in Bergen opens at eight.",
+    "Staging is deployed from the branch develop.",
+)
+
+
+def test_each_result_says_how_likely_it_answers_and_unanswerable_questions_are_refused(real: World) -> None:
+    for note in NOTES:
+        real.remember(note)
+        real.clock.advance(hours=1)
+
+    for name, wanted in (("John", NOTES[0]), ("Jane", NOTES[1])):
+        answer = real.call("search", query=f"How much RAM does {name}'s laptop have?", record=False)
+        assert answer["results"][0]["content"] == wanted
+        assert answer["results"][0]["confidence"] > 0.5
+        assert all(one["confidence"] < 0.5 for one in answer["results"][1:])
+    for query in ("When is Ingrid's birthday?", "Which colour is John's laptop?", "What do owls dream of?"):
+        refused = real.call("search", query=query, record=False)
+        assert (refused["abstained"], refused["results"]) == (True, [])
+    assert real.call("search", query="laptop memory", record=False)["results"]

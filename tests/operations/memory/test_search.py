@@ -314,7 +314,7 @@ def tokens(answer: dict[str, Any]) -> int:
 @pytest.mark.parametrize(
     ("content", "budget", "shortened"),
     [
-        (LONG, 240, "brief"),
+        (LONG, 250, "brief"),
         (LONG, 270, "beginning"),
         (LONG, 1_000, "beginning"),
         ("The heron stands in the pond.", 350, "summary"),

@@ -237,18 +237,26 @@ def confidence(asked: Asked, pool: CandidatePool, matched: Matched | None, best:
     size = SIZE_WEIGHT * min(log(max(1, pool.memories)), LARGE)
     constant, by_context, by_cover, by_cosine = weights
     level = constant + size + by_context * (context or 0) + by_cover * covered + by_cosine * (cosine or 0)
-    sure = 1 / (1 + exp(-level))
-    return _literally(asked, pool, best[0], sure) if asked.literals else sure
+    return _literally(asked, pool, best[0], _logistic(level))
 
 
 def _literally(asked: Asked, pool: CandidatePool, first: int, sure: float) -> float:
-    """The confidence, adjusted by how many literals the best hit and any other hit hold."""
+    """The confidence, raised by the literals that the best hit holds."""
+    if not asked.literals:
+        return sure
     here = float(pool.literals[first]) / len(asked.literals)
+    return max(without_literals(asked, pool, sure), LITERAL * here)
+
+
+def without_literals(asked: Asked, pool: CandidatePool, sure: float) -> float:
+    """The confidence, lowered by the literals that no hit holds."""
+    if not asked.literals:
+        return sure
     most = float(pool.literals.max()) / len(asked.literals)
     if asked.concrete and not most:
         return min(sure, NOTHING_CONCRETE)
     least = NO_ID if asked.identifying else NO_LITERAL
-    return max(sure * (least + (1 - least) * most), LITERAL * here)
+    return sure * (least + (1 - least) * most)
 
 
 def lowered_confidence(sure: float, asked: Asked, missing: Collection[str]) -> float:
@@ -262,3 +270,63 @@ def lowered_confidence(sure: float, asked: Asked, missing: Collection[str]) -> f
 def _highest(values: Floats) -> float | None:
     there = values[~np.isnan(values)]
     return float(there.max()) if len(there) else None
+
+
+# -- The chance of a hit to answer: calibrated on notebooks and talks (docs/concepts/abstention.md)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HitEvidence:
+    """What is known of a hit as an answer.
+
+    `odds` are the log odds of the pair model, None if it has not read the hit. `share` is its relevance as a
+    share of the best. `cosine` and `context` (MaxSim) are 0 without a model. `lacks`: the query names
+    something that the hit does not mention. `holds_all`: it has every term of the query.
+    """
+
+    form: int
+    odds: float | None
+    share: float
+    cosine: float
+    context: float
+    lacks: bool
+    holds_all: bool
+
+
+HOLDS_ALL = 0.9  # The chance of a hit that has every term of the query.
+
+# The constant, then the weights of the log odds, of the share, and of what the hit lacks.
+_READ = (-11.65, 0.45, 11.39, -1.19)
+# The constant, then the weights of the cosine, of the share, and of what the hit lacks.
+_NOTE_MATCHED = (-13.61, 4.25, 11.34, -1.5)
+# The constant, then the weights of the context, of the share, and of what the hit lacks.
+_TALK_MATCHED = (-14.43, 4.71, 11.33, -1.51)
+# Of the whole answer: the constant, then the weights of the best log odds and of what that hit lacks.
+_ANSWER_READ = (0.23, 0.44, -1.59)
+
+
+def chance_to_answer(hit: HitEvidence) -> float:
+    """The chance that a hit answers the query."""
+    if hit.odds is not None:
+        weights, signal = _READ, hit.odds
+    elif hit.form == Form.NOTE:
+        weights, signal = _NOTE_MATCHED, hit.cosine
+    else:
+        weights, signal = _TALK_MATCHED, hit.context
+    constant, by_signal, by_share, by_lack = weights
+    chance = _logistic(constant + by_signal * signal + by_share * hit.share + by_lack * hit.lacks)
+    return max(chance, HOLDS_ALL) if hit.holds_all else chance
+
+
+def confidence_when_read(hits: Sequence[HitEvidence]) -> float | None:
+    """The chance that one of the hits answers the query; None if the pair model has read none of them."""
+    constant, by_odds, by_lack = _ANSWER_READ
+    read = [hit for hit in hits if hit.odds is not None]
+    if not read:
+        return None
+    sure = _logistic(max(constant + by_odds * (hit.odds or 0) + by_lack * hit.lacks for hit in read))
+    return max(sure, HOLDS_ALL) if any(hit.holds_all for hit in hits) else sure
+
+
+def _logistic(level: float) -> float:
+    return 1 / (1 + exp(-level))

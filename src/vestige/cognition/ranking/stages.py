@@ -311,15 +311,15 @@ def is_inhibited(times: int, last: datetime | None, now: datetime) -> bool:
 RERANKED = 30  # The number of best candidates that the reranker judges: reading them takes the time.
 
 
-def reranked(scores: Floats, order: Sequence[int], judged: Floats) -> Floats:
+def reranked(scores: Floats, order: Sequence[int], judged: Floats, weight: float = 1.0) -> Floats:
     """New scores for all candidates, where those at `order` were `judged` (0 to 1, in that order).
 
-    The judged ones are sorted by relevance + judgement, both on the scale of the best relevance; the others
-    keep their scores.
+    The judged ones are sorted by relevance + `weight` · judgement, both on the scale of the best relevance;
+    the others keep their scores.
     """
     result = scores.copy()
     if len(order):
-        result[np.asarray(order)] += scores.max() * (judged - judged.min())
+        result[np.asarray(order)] += weight * scores.max() * (judged - judged.min())
     return result
 
 

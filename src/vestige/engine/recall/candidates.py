@@ -3,6 +3,7 @@
 import enum
 import logging
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,17 +22,26 @@ from vestige.store.contract.search import Probe
 logger = logging.getLogger(__name__)
 
 
+class RequiredConfidence(NamedTuple):
+    """The confidence that an answer needs: if its best hits were only matched with the query, and if the pair
+    model has read them. The two are estimated by different means and mean different things."""
+
+    matched: float
+    read: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
     """How far a search goes: the candidates of each arm, the links followed in a row, the memories that may
-    join through them, the confidence that an answer needs, and the share of the best score that a hit
-    needs."""
+    join through them, the confidence that an answer needs, the share of the best score that a hit needs, and
+    the chance to answer that a hit needs which the pair model has read."""
 
     per_arm: int
     steps: int
     associations: int
-    confidence: float
+    confidence: RequiredConfidence
     share: float = 0.0
+    chance: float = 0.0
 
 
 class Mode(enum.StrEnum):
@@ -47,9 +57,22 @@ class Mode(enum.StrEnum):
 
 
 DEPTHS = {
-    Mode.PRECISE: Depth(per_arm=50, steps=0, associations=0, confidence=0.21, share=0.7),
-    Mode.BALANCED: Depth(per_arm=100, steps=1, associations=2, confidence=0.03),
-    Mode.EXHAUSTIVE: Depth(per_arm=300, steps=2, associations=5, confidence=0.0),
+    Mode.PRECISE: Depth(
+        per_arm=50,
+        steps=0,
+        associations=0,
+        confidence=RequiredConfidence(matched=0.21, read=0.45),
+        share=0.7,
+        chance=0.05,
+    ),
+    Mode.BALANCED: Depth(
+        per_arm=100,
+        steps=1,
+        associations=2,
+        confidence=RequiredConfidence(matched=0.03, read=0.32),
+        chance=0.01,
+    ),
+    Mode.EXHAUSTIVE: Depth(per_arm=300, steps=2, associations=5, confidence=RequiredConfidence(0.0, 0.0)),
 }
 
 

@@ -1,7 +1,7 @@
 """Hits: turns ranked candidates into records, folds duplicates, adds linked memories, marks
 contradictions."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from vestige.cognition.fsrs.strength import retention_of
@@ -60,15 +60,18 @@ class Hit:
     duplicates: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
     association: Activation | None = None
+    chance: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A pool with its ranking, from which hits are made. `explain` asks for the reasons of each hit."""
+    """A pool with its ranking, from which hits are made. `odds` are the log odds of the pair model that a
+    candidate answers, by index. `explain` asks for the reasons of each hit."""
 
     pool: CandidatePool
     relevance: Relevance
     ranking: Ranking
+    odds: Mapping[int, float]
     explain: bool
     links: LinkedFinds = NO_LINKS
 

@@ -1,12 +1,22 @@
 """The read path: analyse → gather → rank → stages → answer; then a trace of the hits that were shown."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+import numpy as np
+
 from vestige.cognition.query.analyse import Asked, analyse
-from vestige.cognition.ranking.relevance import confidence, lowered_confidence, relevance
+from vestige.cognition.ranking.relevance import (
+    HitEvidence,
+    chance_to_answer,
+    confidence,
+    confidence_when_read,
+    lowered_confidence,
+    relevance,
+    without_literals,
+)
 from vestige.cognition.ranking.stages import (
     NOWHERE,
     RERANKED,
@@ -17,21 +27,31 @@ from vestige.cognition.ranking.stages import (
     stages_without,
 )
 from vestige.cognition.text.analyser import searchable
+from vestige.cognition.text.form import Form
 from vestige.cognition.time.query_window import NO_TIME, TimeAsked, time_asked
 from vestige.core.candidates import CandidatePool
 from vestige.core.errors import EmbedderError
 from vestige.core.events import EventScope, SearchPerformed, scopes_of
 from vestige.core.models import Filter
+from vestige.core.pair_model import PairModelState
 from vestige.engine.context import Call, visible_scope
+from vestige.engine.embedding import embedder_or_none
 from vestige.engine.ingest.secrets import redact_query
 from vestige.engine.recall.absent_terms import find_absent_terms
 from vestige.engine.recall.as_known import as_known, gather_as_known
-from vestige.engine.recall.candidates import Gathered, Mode
+from vestige.engine.recall.candidates import Gathered, Mode, RequiredConfidence
 from vestige.engine.recall.hits import Hit, Ranked, best_hits
 from vestige.engine.recall.stage_inputs import Reinstated, context_match, load_stage_inputs, reinstate
 from vestige.engine.recall.testing_effect import leave_trace
 
 logger = logging.getLogger(__name__)
+
+NO_CONFIDENCE = RequiredConfidence(matched=0.0, read=0.0)
+READ, READ_AT_LEAST, READ_CHARS = 5, 2, 600
+"""The best notes that the pair model reads with the query, the least of them, and the longest piece."""
+ALMOST_ALL = 0.999  # The share of the query in a hit that has all its terms, up to rounding.
+CERTAIN = 3.0  # The log odds from which the rest is not read.
+READING = 0.3  # The weight of what the pair model says, beside relevance.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +67,7 @@ class RecallQuery:
     mode: Mode = Mode.BALANCED
     context: Context = NOWHERE
     min_similarity: float = -1.0
-    min_confidence: float = 0.0
+    min_confidence: RequiredConfidence = NO_CONFIDENCE
     explain: bool = False
     asks_time: bool = False
 
@@ -69,6 +89,7 @@ class Recalled:
     hits: tuple[Hit, ...]
     rejected: tuple[Hit, ...]
     confidence: float
+    required: float
     missing: tuple[str, ...]
     reinstated: Reinstated | None
     overtaken: int
@@ -98,13 +119,17 @@ def recall(call: Call, query: RecallQuery) -> Recalled:
 
 
 def _rank(call: Call, query: RecallQuery, asked: Asked, gathered: Gathered) -> Ranked:
-    """Rank the candidates by relevance, then by the reranker if one is configured."""
-    pool = gathered.pool
+    """Rank the candidates by relevance, then by a reranker, if there is one, then by reading."""
+    pool, known_at = gathered.pool, query.where.known_at
     found = relevance(asked, pool, gathered.matched)
     ranking = Ranking(ids=pool.ids, scores=found.scores).scored("relevance", found.scores)
-    ranking = rerank(call, query.text, pool, ranking, query.where.known_at)
+    ranking = rerank(call, query.text, pool, ranking, known_at)
     call.check()
-    return Ranked(pool=pool, relevance=found, ranking=ranking, explain=query.explain)
+    odds = _read(call, asked, pool, ranking, known_at)
+    if odds:
+        judged = 1 / (1 + np.exp(-np.array(list(odds.values()))))
+        ranking = ranking.scored("reading", reranked(ranking.scores, list(odds), judged, READING))
+    return Ranked(pool=pool, relevance=found, ranking=ranking, odds=odds, explain=query.explain)
 
 
 def rerank(
@@ -114,18 +139,44 @@ def rerank(
     reranker = call.engine.reranker()
     if reranker is None:
         return ranking
-    best = ranking.best(RERANKED)
-    records = call.engine.store.get_many([pool.ids[at] for at in best], access=call.access)
-    records = as_known(call, records, known_at)
-    texts = {record.memory.id: searchable(record.memory) for record in records}
-    order = [at for at in best if pool.ids[at] in texts]
-    pieces = [texts[pool.ids[at]][pool.starts[at] : pool.ends[at] or None] for at in order]
+    pieces = _pieces(call, pool, ranking.best(RERANKED), known_at)
     try:
-        judged = reranker.score(text, pieces)
+        judged = reranker.score(text, list(pieces.values()))
     except EmbedderError as exc:
         logger.warning("The reranker failed; results keep their order: %s", exc.message)
         return ranking
-    return ranking.scored("reranking", reranked(ranking.scores, order, judged))
+    return ranking.scored("reranking", reranked(ranking.scores, list(pieces), judged))
+
+
+def _read(
+    call: Call, asked: Asked, pool: CandidatePool, ranking: Ranking, known_at: datetime | None
+) -> dict[int, float]:
+    """The log odds that the best notes answer the query, as the pair model judges that has read them. It
+    stops early when one of the first is almost certain. A query that is only a literal is no question."""
+    embedder = embedder_or_none(call.engine)
+    if asked.concrete or embedder is None or embedder.pair_model_state is not PairModelState.READY:
+        return {}
+    best = [at for at in ranking.best(READ) if pool.traits.form[at] == Form.NOTE]
+    odds: dict[int, float] = {}
+    for at, piece in _pieces(call, pool, best, known_at).items():
+        if len(odds) >= READ_AT_LEAST and max(odds.values()) >= CERTAIN:
+            break
+        if len(piece) <= READ_CHARS and (found := embedder.answer(asked.text, piece)) is not None:
+            odds[at] = found
+    return odds
+
+
+def _pieces(
+    call: Call, pool: CandidatePool, best: Sequence[int], known_at: datetime | None
+) -> dict[int, str]:
+    """The best-matching piece of each of these candidates that is still there."""
+    records = call.engine.store.get_many([pool.ids[at] for at in best], access=call.access)
+    texts = {one.memory.id: searchable(one.memory) for one in as_known(call, records, known_at)}
+    return {
+        at: texts[pool.ids[at]][pool.starts[at] : pool.ends[at] or None]
+        for at in best
+        if pool.ids[at] in texts
+    }
 
 
 def _run_stages(call: Call, query: RecallQuery, asked: Asked, time: TimeAsked, ranked: Ranked) -> Ranked:
@@ -148,16 +199,26 @@ def _answer(
     call: Call, query: RecallQuery, asked: Asked, gathered: Gathered, ranked: Ranked, hits: tuple[Hit, ...]
 ) -> Recalled:
     """The answer: the hits with their confidence, or no hits if that is too low."""
-    ranking = ranked.ranking
-    sure = confidence(asked, gathered.pool, gathered.matched, ranking.best(query.limit))
+    ranking, pool = ranked.ranking, gathered.pool
+    best = ranking.best(query.limit)
     absent = find_absent_terms(call, asked, query.where, [hit.record.memory for hit in hits])
-    sure = lowered_confidence(sure, asked, absent)
-    shown, rejected = ((), hits[:1]) if sure < query.min_confidence else (hits, ())
+    evidence = _evidence(asked, gathered, ranked, hits)
+    read = confidence_when_read(list(evidence.values()))
+    if read is None:
+        sure = lowered_confidence(confidence(asked, pool, gathered.matched, best), asked, absent)
+        required = query.min_confidence.matched
+    else:
+        sure, required = without_literals(asked, pool, read), query.min_confidence.read
+    judged = [_with_chance(hit, evidence) for hit in hits]
+    least = query.mode.depth.chance if required else 0.0
+    kept = tuple(hit for at, hit in enumerate(judged) if not at or not _is_unlikely(hit, evidence, least))
+    shown, rejected = ((), kept[:1]) if sure < required else (kept, ())
     lowered = ranking.lowered_by("competition")
     return Recalled(
         hits=shown,
         rejected=rejected,
         confidence=sure,
+        required=required,
         missing=absent,
         reinstated=_reinstated(call, query, shown),
         overtaken=sum(hit.record.memory.id in lowered for hit in shown),
@@ -165,6 +226,43 @@ def _answer(
         why_not=gathered.why_not,
         unread=gathered.unread,
     )
+
+
+def _evidence(
+    asked: Asked, gathered: Gathered, ranked: Ranked, hits: Sequence[Hit]
+) -> dict[str, HitEvidence]:
+    """What is known of each hit as an answer, by id; nothing of linked ones."""
+    pool, matched = gathered.pool, gathered.matched
+    here = {memory_id: at for at, memory_id in enumerate(pool.ids)}
+    scores = ranked.relevance.scores
+    top = float(scores.max(initial=0.0)) or 1.0
+    evidence = {}
+    for memory in (hit.record.memory for hit in hits if hit.record.memory.id in here):
+        at = here[memory.id]
+        evidence[memory.id] = HitEvidence(
+            form=int(pool.traits.form[at]),
+            odds=ranked.odds.get(at),
+            share=float(scores[at]) / top,
+            cosine=float(np.nan_to_num(pool.cosine[at])),
+            context=0.0 if matched is None else float(np.nan_to_num(matched.context[at])),
+            lacks=not all(named.mentioned_in(memory) for named in asked.particulars),
+            holds_all=len(asked.terms) > 1 and float(pool.covered[at]) > ALMOST_ALL,
+        )
+    return evidence
+
+
+def _with_chance(hit: Hit, evidence: Mapping[str, HitEvidence]) -> Hit:
+    known = evidence.get(hit.record.memory.id)
+    return hit if known is None else replace(hit, chance=chance_to_answer(known))
+
+
+def _is_unlikely(hit: Hit, evidence: Mapping[str, HitEvidence], least: float) -> bool:
+    """Whether the pair model has read a hit and finds it too unlikely to answer. What a link, a literal or a
+    contradiction brings in stays."""
+    known = evidence.get(hit.record.memory.id)
+    if known is None or known.odds is None or hit.association or hit.by_literal or hit.contradicts:
+        return False
+    return hit.chance is not None and hit.chance < least
 
 
 def _reinstated(call: Call, query: RecallQuery, hits: Sequence[Hit]) -> Reinstated | None:

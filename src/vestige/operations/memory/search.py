@@ -9,7 +9,7 @@ from pydantic import Field
 from vestige.cognition.ranking.stages import Context
 from vestige.core.models import Filter
 from vestige.engine.context import Call
-from vestige.engine.recall.candidates import Mode
+from vestige.engine.recall.candidates import Mode, RequiredConfidence
 from vestige.engine.recall.recall import RecallQuery, recall, record_shown
 from vestige.operations.memory.budget import within
 from vestige.operations.memory.search_view import Found, found, render_found, shorter
@@ -124,7 +124,9 @@ def search(call: Call, asked: SearchArguments) -> Found:
         explain=asked.explain,
         asks_time=asked.as_of is None and asked.known_at is None and not asked.include_expired,
         min_similarity=-1.0 if asked.min_similarity is None else asked.min_similarity,
-        min_confidence=mode.depth.confidence if asked.min_confidence is None else asked.min_confidence,
+        min_confidence=mode.depth.confidence
+        if asked.min_confidence is None
+        else RequiredConfidence(asked.min_confidence, asked.min_confidence),
     )
     recalled = recall(call, wanted)
     level = asked.detail_level or settings.detail_level

@@ -82,6 +82,7 @@ class HitView(MemoryView):
     """
 
     combined_score: float
+    confidence: float | None = None
     provenance: Provenance
     keyword_score: float | None = None
     semantic_score: float | None = None
@@ -204,7 +205,7 @@ def _notes(query: RecallQuery, recalled: Recalled, among: str, wider: str | None
     if recalled.rejected:
         yield (
             f"Nothing good enough was found (confidence {estimate(recalled.confidence):.2f}, required "
-            f"{query.min_confidence:.2f}); `rejected` is the best one. Rephrase the query, or set "
+            f"{recalled.required:.2f}); `rejected` is the best one. Rephrase the query, or set "
             "min_confidence to 0 to see everything."
         )
         if among:
@@ -269,6 +270,7 @@ def hit_view(
         shown["explain"] = _explained(hit, place)
     return HitView(
         combined_score=round(hit.score, 6),
+        confidence=None if hit.chance is None else estimate(hit.chance),
         provenance=Provenance(
             source=memory.source,
             author=memory.author,
