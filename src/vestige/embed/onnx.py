@@ -50,7 +50,8 @@ class OnnxEmbedder:
         manifest = read_manifest(model_dir)
         self._signature = manifest.signature
         self._model_dir = model_dir
-        self._pair_model_state = pair_model_state(manifest, pair_model)
+        there = (model_dir / PAIR_MODEL).is_file()
+        self._pair_model_state = pair_model_state(manifest, pair_model) if there else PairModelState.ABSENT
         self._pair_model: PairModel | None = None
         self._pair_model_lock = threading.Lock()
         self._threads = max(1, threads)

@@ -28,7 +28,7 @@ SAME_THING = 0.6  # The similarity from which a reported change or correction is
 CORRECTABLE = 0.4  # The similarity from which a text can correct another.
 WEIGHT = {"polarity": 2, "value": 2, "correction": 1, "state": 0, "slot": 0}
 """The precedence of conflicts by kind."""
-CORRECTS = 0.6  # The probability from which the pair model alone supersedes, …
+CORRECTS = 0.65  # The probability from which the pair model alone supersedes, …
 AGREED = 0.5  # … if the rules see a conflict too, …
 SURE = 0.85  # … if they see none in texts with many words in common, …
 SLOT = 0.95  # … or if they say that both values can be true.
@@ -51,8 +51,8 @@ class Rival:
 
     `pinned`, `threaded`, `said` (a turn of a conversation by its form), `partial` (a piece of something
     longer) and `later` (true from a later time on than the new text) each protect it from being changed. An
-    event on another occasion can be corrected, but is not the same. `other_context`: it belongs to another
-    session or has other tags, so that the new text may be about another thing. `likeness` compares the words
+    event on another occasion can be corrected, but is not the same. `other_context`: it has other
+    tags, so that the new text may be about another thing. `likeness` compares the words
     of the new text with those of `content`, and `relation` is what the pair model says of the two, if
     there is one.
     """
@@ -209,8 +209,19 @@ def _enough(proposal: GateInput, rival: Rival, found: StatementConflict | None) 
         return 1.0
     if found is not None:
         return SLOT if found.kind == "slot" else AGREED
+    if ours.content_keys.isdisjoint(theirs.content_keys) and rival.similarity < SAME_THING:
+        return 1.0  # about nothing that both name
+    if _differs_in_subject(ours.words, theirs.words):
+        return SLOT  # "Grandma's birthday", "Grandpa's birthday"
     said = restates(proposal.content, rival.content, rival.similarity, rival.likeness)
     return SURE if said or in_common(ours, theirs) >= ALIKE else CORRECTS
+
+
+def _differs_in_subject(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
+    """Whether each text begins with a word of its own beside one that both begin with."""
+    left, right = ({word.key for word in _lead(words)} for words in (ours, theirs))
+    known, told = ({word.key for word in words} for words in (theirs, ours))
+    return bool(left & right) and bool(left - known) and bool(right - told)
 
 
 def _is_sibling(new: str, old: str) -> bool:

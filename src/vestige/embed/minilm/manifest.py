@@ -12,7 +12,7 @@ change.
 import hashlib
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import orjson
@@ -90,8 +90,19 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def verify(folder: Path, *, full: bool = False) -> Manifest:
-    """Check the files against the manifest, `full` with every byte; ModelDamaged if they differ."""
+    """Check the files against the manifest, `full` with every byte; ModelDamaged if they differ. A damaged
+    pair graph leaves a model that embeds: the manifest that is returned is without it."""
     manifest = read_manifest(folder)
+    try:
+        return _verified(folder, manifest, full=full)
+    except ModelDamaged:
+        if manifest.pair_model is None:
+            raise
+        files = {name: entry for name, entry in manifest.files.items() if name != PAIR_MODEL}
+        return _verified(folder, replace(manifest, files=files, pair_model=None), full=full)
+
+
+def _verified(folder: Path, manifest: Manifest, *, full: bool) -> Manifest:
     stamps: dict[str, Stamp] = {}
     for name, entry in manifest.files.items():
         stamps[name] = _stamp_of(folder, name)

@@ -308,9 +308,9 @@ def _rival(batch: IngestBatch, index: int, draft: Draft, near: Scored) -> Rival:
 
 
 def _in_other_context(one: Memory, other: Memory) -> bool:
-    """Whether two memories come from two sessions, or have tags of which none is the same."""
-    sessions = {memory.session_id for memory in (one, other) if memory.session_id}
-    return len(sessions) > 1 or bool(one.tags and other.tags and set(one.tags).isdisjoint(other.tags))
+    """Whether two memories have tags of which none is the same. Another session is no sign: a correction
+    mostly comes in a later one."""
+    return bool(one.tags and other.tags and set(one.tags).isdisjoint(other.tags))
 
 
 def _known_from(memory: Memory, new: Memory) -> datetime:

@@ -47,10 +47,10 @@ from vestige.engine.recall.testing_effect import leave_trace
 logger = logging.getLogger(__name__)
 
 NO_CONFIDENCE = RequiredConfidence(matched=0.0, read=0.0)
-READ, READ_AT_LEAST, READ_CHARS = 5, 2, 600
-"""The best notes that the pair model reads with the query, the least of them, and the longest piece."""
+READ, READ_AT_LEAST, READ_CHARS = 3, 2, 600
+"""The best notes that the pair model reads with the query, the least of them, and the longest of one."""
 ALMOST_ALL = 0.999  # The share of the query in a hit that has all its terms, up to rounding.
-CERTAIN = 3.0  # The log odds from which the rest is not read.
+CERTAIN = 2.0  # The log odds from which the rest is not read.
 READING = 0.3  # The weight of what the pair model says, beside relevance.
 
 
@@ -139,13 +139,14 @@ def rerank(
     reranker = call.engine.reranker()
     if reranker is None:
         return ranking
-    pieces = _pieces(call, pool, ranking.best(RERANKED), known_at)
+    texts = _texts(call, pool, ranking.best(RERANKED), known_at)
+    pieces = [whole[pool.starts[at] : pool.ends[at] or None] for at, whole in texts.items()]
     try:
-        judged = reranker.score(text, list(pieces.values()))
+        judged = reranker.score(text, pieces)
     except EmbedderError as exc:
         logger.warning("The reranker failed; results keep their order: %s", exc.message)
         return ranking
-    return ranking.scored("reranking", reranked(ranking.scores, list(pieces), judged))
+    return ranking.scored("reranking", reranked(ranking.scores, list(texts), judged))
 
 
 def _read(
@@ -156,27 +157,25 @@ def _read(
     embedder = embedder_or_none(call.engine)
     if asked.concrete or embedder is None or embedder.pair_model_state is not PairModelState.READY:
         return {}
-    best = [at for at in ranking.best(READ) if pool.traits.form[at] == Form.NOTE]
+    best = ranking.best(READ)
+    texts = _texts(call, pool, best, known_at)
+    # Beside a part of a conversation or a long text, which it does not read, what it says of notes is unfair.
+    if any(pool.traits.form[at] != Form.NOTE or len(texts.get(at, "")) > READ_CHARS for at in best):
+        return {}
     odds: dict[int, float] = {}
-    for at, piece in _pieces(call, pool, best, known_at).items():
+    for at, text in texts.items():
         if len(odds) >= READ_AT_LEAST and max(odds.values()) >= CERTAIN:
             break
-        if len(piece) <= READ_CHARS and (found := embedder.answer(asked.text, piece)) is not None:
+        if (found := embedder.answer(asked.text, text)) is not None:
             odds[at] = found
     return odds
 
 
-def _pieces(
-    call: Call, pool: CandidatePool, best: Sequence[int], known_at: datetime | None
-) -> dict[int, str]:
-    """The best-matching piece of each of these candidates that is still there."""
+def _texts(call: Call, pool: CandidatePool, best: Sequence[int], known_at: datetime | None) -> dict[int, str]:
+    """The text of each of these candidates that is still there."""
     records = call.engine.store.get_many([pool.ids[at] for at in best], access=call.access)
     texts = {one.memory.id: searchable(one.memory) for one in as_known(call, records, known_at)}
-    return {
-        at: texts[pool.ids[at]][pool.starts[at] : pool.ends[at] or None]
-        for at in best
-        if pool.ids[at] in texts
-    }
+    return {at: texts[pool.ids[at]] for at in best if pool.ids[at] in texts}
 
 
 def _run_stages(call: Call, query: RecallQuery, asked: Asked, time: TimeAsked, ranked: Ranked) -> Ranked:
@@ -210,7 +209,7 @@ def _answer(
     else:
         sure, required = without_literals(asked, pool, read), query.min_confidence.read
     judged = [_with_chance(hit, evidence) for hit in hits]
-    least = query.mode.depth.chance if required else 0.0
+    least = query.mode.depth.chance if required and read is not None else 0.0
     kept = tuple(hit for at, hit in enumerate(judged) if not at or not _is_unlikely(hit, evidence, least))
     shown, rejected = ((), kept[:1]) if sure < required else (kept, ())
     lowered = ranking.lowered_by("competition")
@@ -246,9 +245,16 @@ def _evidence(
             cosine=float(np.nan_to_num(pool.cosine[at])),
             context=0.0 if matched is None else float(np.nan_to_num(matched.context[at])),
             lacks=not all(named.mentioned_in(memory) for named in asked.particulars),
-            holds_all=len(asked.terms) > 1 and float(pool.covered[at]) > ALMOST_ALL,
+            holds_all=_holds_all(asked, pool, at),
         )
     return evidence
+
+
+def _holds_all(asked: Asked, pool: CandidatePool, at: int) -> bool:
+    """Whether a candidate has every term of the query, or every literal that it names."""
+    if asked.literals and pool.literals[at] == len(asked.literals):
+        return asked.concrete
+    return len(asked.terms) > 1 and float(pool.covered[at]) > ALMOST_ALL
 
 
 def _with_chance(hit: Hit, evidence: Mapping[str, HitEvidence]) -> Hit:
@@ -257,10 +263,9 @@ def _with_chance(hit: Hit, evidence: Mapping[str, HitEvidence]) -> Hit:
 
 
 def _is_unlikely(hit: Hit, evidence: Mapping[str, HitEvidence], least: float) -> bool:
-    """Whether the pair model has read a hit and finds it too unlikely to answer. What a link, a literal or a
-    contradiction brings in stays."""
+    """Whether a note is too unlikely to answer. What a link, a literal or a contradiction brings in stays."""
     known = evidence.get(hit.record.memory.id)
-    if known is None or known.odds is None or hit.association or hit.by_literal or hit.contradicts:
+    if known is None or known.form != Form.NOTE or hit.association or hit.by_literal or hit.contradicts:
         return False
     return hit.chance is not None and hit.chance < least
 
