@@ -442,3 +442,16 @@ def test_the_model_denies_that_two_texts_say_the_same() -> None:
     old, new = "Grace leads the data team.", "The data team is led by Grace."
     assert isinstance(decide(GateInput(content=new), [scored(old, 0.95, same=0.9)]), Reinforce)
     assert isinstance(decide(GateInput(content=new), [scored(old, 0.95)]), Create)
+
+
+@each(
+    ("old", "new", "similarity"),
+    [
+        ("We bill monthly.", "Payments run through Stripe.", 0.45),
+        ("Grandma's birthday is on 4 May.", "Grandpa's birthday is on 9 June.", 0.8),
+    ],
+)
+def test_the_model_alone_does_not_end_what_is_about_another_thing(
+    old: str, new: str, similarity: float
+) -> None:
+    assert isinstance(decide(GateInput(content=new), [scored(old, similarity, corrects=0.9)]), Create)

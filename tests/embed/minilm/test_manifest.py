@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from vestige.core.errors import ModelDamaged
+from vestige.core.pair_model import PairModelState
 from vestige.embed.minilm.manifest import MODEL_FILES, PAIR_MODEL, VERIFIED, read_manifest, verify
 from vestige.embed.minilm.weights import PairDelta
+from vestige.embed.onnx import OnnxEmbedder
 
 
 @pytest.fixture
@@ -48,17 +50,20 @@ def test_a_flipped_byte_is_noticed(name: str, folder: Path) -> None:
     assert caught.value.code == "model_damaged"
 
 
-def test_the_pair_graph_is_listed_and_verified_like_the_rest(
+def test_a_damaged_or_missing_pair_graph_leaves_a_model_that_embeds(
     pair_folder: Path, tiny_delta: PairDelta
 ) -> None:
     manifest = verify(pair_folder, full=True)
     assert manifest.files.keys() == {*MODEL_FILES, PAIR_MODEL}
     assert manifest.pair_model == tiny_delta.sha256
     flip_a_byte(pair_folder / PAIR_MODEL)
-    with pytest.raises(ModelDamaged, match=f"content of {PAIR_MODEL}"):
-        verify(pair_folder)
+    assert verify(pair_folder).pair_model is None
     (pair_folder / PAIR_MODEL).unlink()
-    with pytest.raises(ModelDamaged, match=f"{PAIR_MODEL} is missing"):
+    manifest = verify(pair_folder)
+    assert (set(manifest.files), manifest.pair_model) == ({*MODEL_FILES}, None)
+    assert OnnxEmbedder(pair_folder, threads=1).pair_model_state is PairModelState.ABSENT
+    flip_a_byte(pair_folder / "model.onnx")
+    with pytest.raises(ModelDamaged, match=r"content of model\.onnx"):
         verify(pair_folder)
 
 

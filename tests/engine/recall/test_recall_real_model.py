@@ -181,3 +181,15 @@ def test_each_result_says_how_likely_it_answers_and_unanswerable_questions_are_r
         refused = real.call("search", query=query, record=False)
         assert (refused["abstained"], refused["results"]) == (True, [])
     assert real.call("search", query="laptop memory", record=False)["results"]
+
+
+def test_notes_beside_a_talk_do_not_spoil_its_answer(real: World) -> None:
+    said = ("Sam: We moved the launch of Heron to the ninth of May.", "Kim: Good, then I book the hall.")
+    for position, text in enumerate(said):
+        author, words = text.split(": ", 1)
+        real.call("smart_ingest", content=words, author=author, thread="talk", position=position)
+    for note in NOTES:
+        real.remember(note)
+
+    answer = real.call("search", query="When is the launch of Heron?", record=False)
+    assert answer["results"][0]["content"] == said[0].split(": ", 1)[1]
