@@ -144,6 +144,18 @@ class Asked:
     names: frozenset[int]
 
 
+_QUESTION = re.compile(
+    r"\?\s*$|^\s*(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|has|have|can|could"
+    r"|should|will)\b",
+    re.IGNORECASE,
+)
+
+
+def is_question(text: str) -> bool:
+    """Whether a query asks something. Other queries are key words, for which everything near is of use."""
+    return _QUESTION.search(text) is not None
+
+
 def analyse(text: str) -> Asked:
     """Analyse a query, in time linear in its length."""
     found = list(literals(text))

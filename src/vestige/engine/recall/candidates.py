@@ -66,11 +66,7 @@ DEPTHS = {
         chance=0.05,
     ),
     Mode.BALANCED: Depth(
-        per_arm=100,
-        steps=1,
-        associations=2,
-        confidence=RequiredConfidence(matched=0.03, read=0.32),
-        chance=0.01,
+        per_arm=100, steps=1, associations=2, confidence=RequiredConfidence(matched=0.03, read=0.32)
     ),
     Mode.EXHAUSTIVE: Depth(per_arm=300, steps=2, associations=5, confidence=RequiredConfidence(0.0, 0.0)),
 }

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import numpy as np
 
-from vestige.cognition.query.analyse import Asked, analyse
+from vestige.cognition.query.analyse import Asked, analyse, is_question
 from vestige.cognition.ranking.relevance import (
     HitEvidence,
     chance_to_answer,
@@ -26,7 +26,7 @@ from vestige.cognition.ranking.stages import (
     reranked,
     stages_without,
 )
-from vestige.cognition.text.analyser import searchable
+from vestige.cognition.text.analyser import searchable, terms
 from vestige.cognition.text.form import Form
 from vestige.cognition.time.query_window import NO_TIME, TimeAsked, time_asked
 from vestige.core.candidates import CandidatePool
@@ -47,8 +47,9 @@ from vestige.engine.recall.testing_effect import leave_trace
 logger = logging.getLogger(__name__)
 
 NO_CONFIDENCE = RequiredConfidence(matched=0.0, read=0.0)
-READ, READ_AT_LEAST, READ_CHARS = 3, 2, 600
-"""The best notes that the pair model reads with the query, the least of them, and the longest of one."""
+READ, READ_AT_LEAST, READ_CHARS, READ_TERMS = 3, 2, 600, 10
+"""The best notes that the pair model reads with the query, the least of them, the longest of one,
+and the most terms of a query."""
 ALMOST_ALL = 0.999  # The share of the query in a hit that has all its terms, up to rounding.
 CERTAIN = 2.0  # The log odds from which the rest is not read.
 READING = 0.3  # The weight of what the pair model says, beside relevance.
@@ -153,12 +154,18 @@ def _read(
     call: Call, asked: Asked, pool: CandidatePool, ranking: Ranking, known_at: datetime | None
 ) -> dict[int, float]:
     """The log odds that the best notes answer the query, as the pair model judges that has read them. It
-    stops early when one of the first is almost certain. A query that is only a literal is no question."""
+    stops early when one of the first is almost certain. A query that is only a literal is no question, and
+    one with many terms asks for more than one note answers."""
     embedder = embedder_or_none(call.engine)
-    if asked.concrete or embedder is None or embedder.pair_model_state is not PairModelState.READY:
+    if (
+        asked.concrete
+        or len(asked.terms) > READ_TERMS
+        or embedder is None
+        or embedder.pair_model_state is not PairModelState.READY
+    ):
         return {}
     best = ranking.best(READ)
-    texts = _texts(call, pool, best, known_at)
+    texts = _texts(call, pool, best, known_at, asked.terms)
     # Beside a part of a conversation or a long text, which it does not read, what it says of notes is unfair.
     if any(pool.traits.form[at] != Form.NOTE or len(texts.get(at, "")) > READ_CHARS for at in best):
         return {}
@@ -171,11 +178,15 @@ def _read(
     return odds
 
 
-def _texts(call: Call, pool: CandidatePool, best: Sequence[int], known_at: datetime | None) -> dict[int, str]:
-    """The text of each of these candidates that is still there."""
+def _texts(
+    call: Call, pool: CandidatePool, best: Sequence[int], known_at: datetime | None, named: Sequence[str] = ()
+) -> dict[int, str]:
+    """The text of each of these candidates that is still there, after those of its tags that are `named`."""
     records = call.engine.store.get_many([pool.ids[at] for at in best], access=call.access)
-    texts = {one.memory.id: searchable(one.memory) for one in as_known(call, records, known_at)}
-    return {at: texts[pool.ids[at]] for at in best if pool.ids[at] in texts}
+    memories = {one.memory.id: one.memory for one in as_known(call, records, known_at)}
+    found = {at: memories[pool.ids[at]] for at in best if pool.ids[at] in memories}
+    tags = {at: [tag for tag in one.tags if set(terms(tag)) & set(named)] for at, one in found.items()}
+    return {at: ": ".join([*tags[at], searchable(one)]) for at, one in found.items()}
 
 
 def _run_stages(call: Call, query: RecallQuery, asked: Asked, time: TimeAsked, ranked: Ranked) -> Ranked:
@@ -207,7 +218,8 @@ def _answer(
         sure = lowered_confidence(confidence(asked, pool, gathered.matched, best), asked, absent)
         required = query.min_confidence.matched
     else:
-        sure, required = without_literals(asked, pool, read), query.min_confidence.read
+        sure = without_literals(asked, pool, read)
+        required = query.min_confidence.read if is_question(query.text) else query.min_confidence.matched
     judged = [_with_chance(hit, evidence) for hit in hits]
     least = query.mode.depth.chance if required and read is not None else 0.0
     kept = tuple(hit for at, hit in enumerate(judged) if not at or not _is_unlikely(hit, evidence, least))
