@@ -211,26 +211,30 @@ def _enough(proposal: GateInput, rival: Rival, found: StatementConflict | None) 
         return SLOT if found.kind == "slot" else AGREED
     if ours.content_keys.isdisjoint(theirs.content_keys) and rival.similarity < SAME_THING:
         return 1.0  # about nothing that both name
-    if _differs_in_subject(ours.words, theirs.words):
+    if all(_own_subject_words(proposal.content, rival.content)):
         return SLOT  # "Grandma's birthday", "Grandpa's birthday"
     said = restates(proposal.content, rival.content, rival.similarity, rival.likeness)
     return SURE if said or in_common(ours, theirs) >= ALIKE else CORRECTS
 
 
-def _differs_in_subject(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
-    """Whether each text begins with a word of its own beside one that both begin with."""
-    left, right = ({word.key for word in _lead(words)} for words in (ours, theirs))
-    known, told = ({word.key for word in words} for words in (theirs, ours))
-    return bool(left & right) and bool(left - known) and bool(right - told)
-
-
-def _is_sibling(new: str, old: str) -> bool:
-    """Whether two texts begin alike, but with another name or number: "room 1", "room 2"."""
+def _own_subject_words(new: str, old: str) -> tuple[list[Word], list[Word]]:
+    """The words of each text's subject that the other text lacks; none if the subjects share no word: "Ada
+    leads the team", "Bob leads the team" are one post with another holder."""
     ours, theirs = words_of(new), words_of(old)
     left, right = _lead(ours), _lead(theirs)
     if {word.key for word in left}.isdisjoint(word.key for word in right):
-        return False  # "Ada leads the team", "Bob leads the team": one post, another holder
-    return _has_own_particular(left, theirs) and _has_own_particular(right, ours)
+        return [], []
+    said, known = ({word.key for word in words} for words in (ours, theirs))
+    return [word for word in left if word.key not in known], [word for word in right if word.key not in said]
+
+
+def _is_sibling(new: str, old: str) -> bool:
+    """Whether two subjects differ in a name or number: "room 1", "room 2"."""
+    return all(any(map(_is_particular, words)) for words in _own_subject_words(new, old))
+
+
+def _is_particular(word: Word) -> bool:
+    return word.kind != "word" or any(sign.isdigit() for sign in word.text)
 
 
 def _lead(words: Sequence[Word]) -> list[Word]:
@@ -238,14 +242,6 @@ def _lead(words: Sequence[Word]) -> list[Word]:
     end = verb_at(words)
     colon = next((at for at, word in enumerate(words) if ":" in word.mark), len(words))
     return [word for word in words[: min(len(words) if end is None else end, colon, LEAD)] if word.is_content]
-
-
-def _has_own_particular(lead: Sequence[Word], others: Sequence[Word]) -> bool:
-    known = {word.key for word in others}
-    return any(
-        word.key not in known and (word.kind != "word" or any(sign.isdigit() for sign in word.text))
-        for word in lead
-    )
 
 
 def _learned(meaning: str, sure: float, *, corrects: bool = False) -> StatementConflict:

@@ -294,6 +294,7 @@ class HitEvidence:
 
 
 HOLDS_ALL = 0.9  # The chance of a hit that has every term of the query.
+ALMOST_ALL = 0.999  # The share of the query in such a hit, up to rounding.
 
 # The constant, then the weights of the log odds, of the share, and of what the hit lacks.
 _READ = (-11.65, 0.45, 11.39, -1.19)
@@ -303,6 +304,12 @@ _NOTE_MATCHED = (-13.61, 4.25, 11.34, -1.5)
 _TALK_MATCHED = (-14.43, 4.71, 11.33, -1.51)
 # Of the whole answer: the constant, then the weights of the best log odds and of what that hit lacks.
 _ANSWER_READ = (0.23, 0.44, -1.59)
+
+
+def holds_all(asked: Asked, pool: CandidatePool, at: int) -> bool:
+    """Whether a candidate has every term of the query, or is what the query names and nothing else."""
+    named = asked.concrete and int(pool.literals[at]) == len(asked.literals)
+    return named or (len(asked.terms) > 1 and float(pool.covered[at]) > ALMOST_ALL)
 
 
 def chance_to_answer(hit: HitEvidence) -> float:

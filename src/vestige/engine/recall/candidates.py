@@ -34,7 +34,7 @@ class RequiredConfidence(NamedTuple):
 class Depth:
     """How far a search goes: the candidates of each arm, the links followed in a row, the memories that may
     join through them, the confidence that an answer needs, the share of the best score that a hit needs, and
-    the chance to answer that a hit needs which the pair model has read."""
+    the chance to answer that a note needs if the pair model has read the best ones."""
 
     per_arm: int
     steps: int

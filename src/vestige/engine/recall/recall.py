@@ -13,6 +13,7 @@ from vestige.cognition.ranking.relevance import (
     chance_to_answer,
     confidence,
     confidence_when_read,
+    holds_all,
     lowered_confidence,
     relevance,
     without_literals,
@@ -50,7 +51,6 @@ NO_CONFIDENCE = RequiredConfidence(matched=0.0, read=0.0)
 READ, READ_AT_LEAST, READ_CHARS, READ_TERMS = 3, 2, 600, 10
 """The best notes that the pair model reads with the query, the least of them, the longest of one,
 and the most terms of a query."""
-ALMOST_ALL = 0.999  # The share of the query in a hit that has all its terms, up to rounding.
 CERTAIN = 2.0  # The log odds from which the rest is not read.
 READING = 0.3  # The weight of what the pair model says, beside relevance.
 
@@ -257,16 +257,9 @@ def _evidence(
             cosine=float(np.nan_to_num(pool.cosine[at])),
             context=0.0 if matched is None else float(np.nan_to_num(matched.context[at])),
             lacks=not all(named.mentioned_in(memory) for named in asked.particulars),
-            holds_all=_holds_all(asked, pool, at),
+            holds_all=holds_all(asked, pool, at),
         )
     return evidence
-
-
-def _holds_all(asked: Asked, pool: CandidatePool, at: int) -> bool:
-    """Whether a candidate has every term of the query, or every literal that it names."""
-    if asked.literals and pool.literals[at] == len(asked.literals):
-        return asked.concrete
-    return len(asked.terms) > 1 and float(pool.covered[at]) > ALMOST_ALL
 
 
 def _with_chance(hit: Hit, evidence: Mapping[str, HitEvidence]) -> Hit:
