@@ -360,6 +360,7 @@ class FoundAssociationView(TypedDict):
 class HitView(MemoryView):
     """A memory found.
 
+    `confidence` is the chance that it answers the query; a memory that a link brought in has none.
     `keyword_score` is its BM25 score; it has no upper bound, and its minimum is 0.0001, for words that most
     memories contain. It is absent if no word matches. `semantic_score`, a cosine, is absent without a vector.
     `shortened` says how a memory was cut to fit a token budget: to its `summary`, its `brief` view, or the

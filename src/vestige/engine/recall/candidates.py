@@ -33,15 +33,14 @@ class RequiredConfidence(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
     """How far a search goes: the candidates of each arm, the links followed in a row, the memories that may
-    join through them, the confidence that an answer needs, the share of the best score that a hit needs, and
-    the chance to answer that a note needs if the pair model has read the best ones."""
+    join through them, the confidence that an answer needs, and the share of the best score that a hit
+    needs."""
 
     per_arm: int
     steps: int
     associations: int
     confidence: RequiredConfidence
     share: float = 0.0
-    chance: float = 0.0
 
 
 class Mode(enum.StrEnum):
@@ -58,12 +57,7 @@ class Mode(enum.StrEnum):
 
 DEPTHS = {
     Mode.PRECISE: Depth(
-        per_arm=50,
-        steps=0,
-        associations=0,
-        confidence=RequiredConfidence(matched=0.21, read=0.45),
-        share=0.7,
-        chance=0.05,
+        per_arm=50, steps=0, associations=0, confidence=RequiredConfidence(matched=0.21, read=0.45), share=0.7
     ),
     Mode.BALANCED: Depth(
         per_arm=100, steps=1, associations=2, confidence=RequiredConfidence(matched=0.03, read=0.32)

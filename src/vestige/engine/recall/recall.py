@@ -220,10 +220,8 @@ def _answer(
     else:
         sure = without_literals(asked, pool, read)
         required = query.min_confidence.read if is_question(query.text) else query.min_confidence.matched
-    judged = [_with_chance(hit, evidence) for hit in hits]
-    least = query.mode.depth.chance if required and read is not None else 0.0
-    kept = tuple(hit for at, hit in enumerate(judged) if not at or not _is_unlikely(hit, evidence, least))
-    shown, rejected = ((), kept[:1]) if sure < required else (kept, ())
+    judged = tuple(_with_chance(hit, evidence) for hit in hits)
+    shown, rejected = ((), judged[:1]) if sure < required else (judged, ())
     lowered = ranking.lowered_by("competition")
     return Recalled(
         hits=shown,
@@ -265,14 +263,6 @@ def _evidence(
 def _with_chance(hit: Hit, evidence: Mapping[str, HitEvidence]) -> Hit:
     known = evidence.get(hit.record.memory.id)
     return hit if known is None else replace(hit, chance=chance_to_answer(known))
-
-
-def _is_unlikely(hit: Hit, evidence: Mapping[str, HitEvidence], least: float) -> bool:
-    """Whether a note is too unlikely to answer. What a link, a literal or a contradiction brings in stays."""
-    known = evidence.get(hit.record.memory.id)
-    if known is None or known.form != Form.NOTE or hit.association or hit.by_literal or hit.contradicts:
-        return False
-    return hit.chance is not None and hit.chance < least
 
 
 def _reinstated(call: Call, query: RecallQuery, hits: Sequence[Hit]) -> Reinstated | None:
