@@ -96,7 +96,9 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
 
     def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
         with self._writing() as state:
-            return merge.absorb(state, histories, self._node, access)
+            absorbed = merge.absorb(state, histories, self._node, access)
+        self._node = absorbed.successor or self._node
+        return absorbed
 
     # -- Reading
 

@@ -91,12 +91,6 @@ def require_in_place(path: Path, opened: FileId) -> None:
         )
 
 
-def node_in(db: sqlite3.Connection) -> str:
-    """The node id under which this file logs its events."""
-    row = db.execute("SELECT node FROM installation").fetchone()
-    return str(row[0])
-
-
 def settled(db: sqlite3.Connection, path: Path, fingerprint: str) -> str | None:
     """The node id of this installation; None if the file belongs to another one, or is an earlier state."""
     marks = _read(path)  # before the log, which grows meanwhile
