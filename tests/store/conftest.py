@@ -115,6 +115,17 @@ def on_databases(databases: FreshDatabases, names: Iterator[str]) -> Iterator[Ne
     reclaim()
 
 
+def become_clone(store: MemoryStore, original: MemoryStore) -> None:
+    """Give a store that knows all of another one its node id too, as a clone of the machine would have it."""
+    node = original.node
+    if isinstance(store, InMemoryStore):
+        with store._writing() as state:
+            state.seq = max((event.seq for event in state.log if event.node == node), default=0)
+    elif isinstance(store, SqliteStore | PostgresStore):
+        store._connections.written(lambda db: db.execute("UPDATE installation SET node = ?", (node,)))
+    store._node = node  # type: ignore[union-attr,attr-defined]  # every store here has one
+
+
 @pytest.fixture(params=[ORACLE, *OTHERS])
 def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewStore]:
     """Opens fresh stores of the kind under test, and closes them in the end."""
