@@ -123,7 +123,7 @@ def become_clone(store: MemoryStore, original: MemoryStore) -> None:
             state.seq = max((event.seq for event in state.log if event.node == node), default=0)
     elif isinstance(store, SqliteStore | PostgresStore):
         store._connections.written(lambda db: db.execute("UPDATE installation SET node = ?", (node,)))
-    store._node = node  # type: ignore[union-attr,attr-defined]  # every store here has one
+    store._node = node  # type: ignore[attr-defined]  # every store here has one
 
 
 @pytest.fixture(params=[ORACLE, *OTHERS])
