@@ -20,6 +20,7 @@ from vestige.store.sql.filters import is_read_only, storable_params
 from vestige.store.sqlite.file import identity
 from vestige.store.sqlite.file.wal import BYTES as JOURNAL_BYTES
 from vestige.store.sqlite.file.wal import Journal
+from vestige.store.sqlite.processes.locks import without_locks
 from vestige.store.sqlite.processes.presence import kept_busy
 
 WRITE_DEADLINE_SECONDS = 5.0
@@ -138,6 +139,8 @@ def store_error(exc: sqlite3.Error, path: Path, waited_seconds: float | None = N
 
 
 def file_error(exc: OSError, path: Path) -> StoreError:
+    if exc.errno == errno.ENOLCK:
+        return without_locks(path)
     kind = FILE_CODES.get(exc.errno or 0, StoreError)
     return kind(
         f"{exc.filename or path} cannot be used: {exc.strerror or exc}.",
