@@ -25,7 +25,9 @@ ME = Who(pid=os.getpid(), command="vestige test", since=T0)
 
 
 def open_inmemory(folder: Path) -> MemoryStore:
-    return InMemoryStore(node=f"{folder.parent.name}-{folder.name}", who=ME)
+    ids = count(1)
+    node = f"{folder.parent.name}-{folder.name}"
+    return InMemoryStore(node=node, who=ME, new_id=lambda: f"{node}-{next(ids)}")
 
 
 def open_sqlite(folder: Path) -> MemoryStore:

@@ -274,7 +274,7 @@ def open_store(settings: Settings, clock: Clock, *, server: bool = False) -> Mem
         case "memory":
             from vestige.store.inmemory import InMemoryStore
 
-            return InMemoryStore(node=clock.new_id(), who=who)
+            return InMemoryStore(node=clock.new_id(), who=who, new_id=clock.new_id)
         case "postgres":
             ends = transfer_ends(clock, who)
             return open_postgres(
@@ -307,7 +307,7 @@ def machine_without_id(host: str, card: int) -> str:
 
 
 def machine_id(*files: Path) -> str | None:
-    """The first id in these files that tells machines apart: images have an empty or constant one."""
+    """The first id in these files that is of one machine only: images have an empty or constant one."""
     for path in files:
         try:
             found = path.read_text(encoding="utf-8").strip()

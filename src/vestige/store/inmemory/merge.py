@@ -1,7 +1,7 @@
 """Exports the histories of an in-memory store, and merges histories into it."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from vestige.cognition.text.analyser import text_hash
@@ -12,7 +12,7 @@ from vestige.store.inmemory import search
 from vestige.store.inmemory.profiles import take_vectors
 from vestige.store.inmemory.state import MemoryEntry, StoreState, apart, as_json
 from vestige.store.merge.absorb import AbsorbPlan, absorb_plan, gathered, mentioned
-from vestige.store.merge.forks import MARK, bases, fork_plan, named_by_content, new_node
+from vestige.store.merge.forks import MARK, bases, fork_plan, named_by_content
 from vestige.store.merge.histories import (
     Absorbed,
     CurveHistory,
@@ -59,9 +59,15 @@ def export(
             yield document
 
 
-def absorb(state: StoreState, histories: Sequence[EntityHistory], node: str, access: Access) -> Absorbed:
+def absorb(
+    state: StoreState,
+    histories: Sequence[EntityHistory],
+    node: str,
+    access: Access,
+    new_id: Callable[[], str],
+) -> Absorbed:
     """Merge histories with those of this store."""
-    given, forks = _split(state, gathered(histories, access), node)
+    given, forks = _split(state, gathered(histories, access), node, new_id)
     arriving = mentioned(given) - state.held.keys()
     mine = _mine(state, given, arriving)
     plan = absorb_plan(given, mine, held=state.held.keys(), buried=state.buried.keys())
@@ -168,7 +174,7 @@ def _mine(state: StoreState, given: Iterable[Key], arriving: Container[str]) -> 
 
 
 def _split(
-    state: StoreState, given: Mapping[Key, EntityHistory], own: str
+    state: StoreState, given: Mapping[Key, EntityHistory], own: str, new_id: Callable[[], str]
 ) -> tuple[Mapping[Key, EntityHistory], tuple[Fork, ...]]:
     """Name the events that a clone made ambiguous by their content, and choose a new node id if they are of
     this store's own node."""
@@ -188,7 +194,7 @@ def _split(
     forked = own in plan.strangers or own in plan.nodes
     if forked:
         state.seq = 0
-    return plan.given, plan.forks(own, new_node() if forked else None)
+    return plan.given, plan.forks(own, new_id() if forked else None)
 
 
 def _log(state: StoreState, plan: AbsorbPlan) -> None:

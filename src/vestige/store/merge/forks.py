@@ -1,5 +1,5 @@
 """Forks of a node: two installations that write under one node id, because one is a clone of the other (a
-cloned machine, volume or image, which no fingerprint tells apart).
+cloned machine, volume or image, which have the same fingerprint).
 
 Both number their events on from the same point, so one name (node, seq) stands for two events. Such events
 get a name with a digest of their content, `<node>~<digest>`. Every store derives the same names, whichever of
@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC
 from hashlib import blake2b
-from uuid import uuid4
 
+from vestige.core.errors import StoreError
 from vestige.core.models import LogEvent
 from vestige.store.contract.changes import PUT
 from vestige.store.merge.histories import DocumentHistory, EntityHistory, Fork, MemoryHistory, stamp
@@ -25,9 +25,9 @@ AFTER_MARK = "\x7f"
 DIGEST_BYTES = 10
 
 
-def new_node() -> str:
-    """A node id for a store that was opened without a source of ids."""
-    return str(uuid4())
+def no_ids() -> str:
+    """The source of ids of a store that was opened without one."""
+    raise StoreError("A clone of this store was found, and there is no source of ids for a new node.")
 
 
 def origin(node: str) -> str:

@@ -12,7 +12,7 @@ from vestige.embed.protocol import Signature
 from vestige.store.contract.changes import Change, Claim
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Trouble
-from vestige.store.merge.forks import new_node
+from vestige.store.merge.forks import no_ids
 from vestige.store.merge.histories import Absorbed, EntityHistory
 from vestige.store.postgres import opening
 from vestige.store.postgres.check import checks
@@ -49,7 +49,7 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
         node: str,
         who: Who,
         copy: Copy | None = None,
-        new_id: Callable[[], str] = new_node,
+        new_id: Callable[[], str] = no_ids,
     ) -> None:
         self._node, self._new_id, self._connections, self._copy = node, new_id, connections, copy
         Tables.__init__(self, connections, PostgresSurfaces())

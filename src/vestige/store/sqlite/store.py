@@ -13,7 +13,7 @@ from vestige.store.contract.answers import IndexStatus
 from vestige.store.contract.changes import Change, Claim, Forget
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Trouble, file_software
-from vestige.store.merge.forks import new_node
+from vestige.store.merge.forks import no_ids
 from vestige.store.merge.histories import Absorbed, EntityHistory
 from vestige.store.sql.commit import analyse
 from vestige.store.sql.database import Database
@@ -48,7 +48,7 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         *,
         node: str,
         who: Who | None = None,
-        new_id: Callable[[], str] = new_node,
+        new_id: Callable[[], str] = no_ids,
     ) -> None:
         self._node, self._new_id, self._file = node, new_id, identity.file_at(connections.path)
         Tables.__init__(self, connections, SqliteSurfaces())

@@ -177,8 +177,8 @@ def _inconsistent(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def _altered(db: sqlite3.Connection) -> Iterator[str]:
-    """The memories whose text is not the one that was hashed. Nothing else in the file tells a flipped bit in
-    a text from a letter. An empty hash says that another program changed the text on purpose."""
+    """The memories whose text is not the one that was hashed. Nothing else in the file shows a flipped bit in
+    a text. An empty hash says that another program changed the text on purpose."""
     for memory_id, content, phrasings, known in db.execute(
         "SELECT id, content, phrasings, text_hash FROM memories WHERE text_hash <> '' ORDER BY key"
     ):
@@ -194,7 +194,7 @@ def _with_altered_texts(backup: Path, ids: Sequence[str]) -> StoreCorrupt:
     named = ", ".join(ids[:MOST_IDS]) + (f" and {len(ids) - MOST_IDS} more" if len(ids) > MOST_IDS else "")
     return StoreCorrupt(
         f"{backup} is damaged: the texts of these memories do not match their hashes: {named}.",
-        hint="Use an earlier backup. If there is none, copy the file into an empty data directory as "
+        hint="Use an earlier backup. Without one, copy the file into an empty data directory as "
         "vestige.db to see what it holds.",
         details={"path": str(backup), "memories": ids[:MOST_IDS], "count": len(ids)},
     )

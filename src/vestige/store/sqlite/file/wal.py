@@ -2,7 +2,8 @@
 
 Committed writes are only in the log until it is copied into the file. A log that is removed, replaced or cut
 under a process takes them along, and SQLite notices nothing. So each write checks the log twice: before it
-begins, with the write lock, when nobody may shorten the log, and after its commit, before it is acknowledged.
+begins, with the write lock, when no process may shorten the log, and after its commit, before it is
+acknowledged.
 
 A deletion is complete when the log was copied into the file and truncated, which a reader that began earlier
 prevents. So a marker file is written beside the database, before the commit that deletes: the next process
