@@ -14,7 +14,7 @@ import pytest
 from testbed.world import HandClock, open_world
 from tests.embed import fake_endpoint
 from tests.embed.minilm.silent_index import SilentIndex
-from vestige.app.app import App, open_app, open_server
+from vestige.app.app import App, machine_id, machine_without_id, open_app, open_server
 from vestige.core.caller import Invocation
 from vestige.embed.background import RETRY_SECONDS, EmbedderSource, EmbedderState
 from vestige.embed.hashing import HashingEmbedder
@@ -206,3 +206,19 @@ def test_nothing_is_embedded_by_an_app_that_was_closed_before_its_model_came(tmp
         threading.Timer(0.05, release.set).start()
         app.close()
     assert not stuck.begun.is_set()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", "uninitialized\n", "0" * 32, "00000000-0000-0000-0000-000000000000"]
+)
+def test_an_empty_or_constant_machine_id_is_no_identity(tmp_path: Path, text: str) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text(text, encoding="utf-8")
+    assert machine_id(first, second) is None
+    second.write_text("0123456789abcdef0123456789abcdef\n", encoding="utf-8")
+    assert machine_id(first, second) == "0123456789abcdef0123456789abcdef"
+
+
+def test_a_machine_without_an_id_is_named_by_its_card_but_not_by_a_number_that_python_made_up() -> None:
+    assert machine_without_id("host", 0x00_0000_000002) == "host-2"
+    assert machine_without_id("host", 0x01_0000_0000 << 8) == machine_without_id("host", 0x0100_0000_0003)

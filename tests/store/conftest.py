@@ -25,7 +25,9 @@ ME = Who(pid=os.getpid(), command="vestige test", since=T0)
 
 
 def open_inmemory(folder: Path) -> MemoryStore:
-    return InMemoryStore(node=f"{folder.parent.name}-{folder.name}", who=ME)
+    ids = count(1)
+    node = f"{folder.parent.name}-{folder.name}"
+    return InMemoryStore(node=node, who=ME, new_id=lambda: f"{node}-{next(ids)}")
 
 
 def open_sqlite(folder: Path) -> MemoryStore:
@@ -113,6 +115,17 @@ def on_databases(databases: FreshDatabases, names: Iterator[str]) -> Iterator[Ne
     for _, store in opened:
         store.close()
     reclaim()
+
+
+def become_clone(store: MemoryStore, original: MemoryStore) -> None:
+    """Give a store that knows all of another one its node id too, as a clone of the machine would have it."""
+    node = original.node
+    if isinstance(store, InMemoryStore):
+        with store._writing() as state:
+            state.seq = max((event.seq for event in state.log if event.node == node), default=0)
+    elif isinstance(store, SqliteStore | PostgresStore):
+        store._connections.written(lambda db: db.execute("UPDATE installation SET node = ?", (node,)))
+    store._node = node  # type: ignore[attr-defined]  # every store here has one
 
 
 @pytest.fixture(params=[ORACLE, *OTHERS])

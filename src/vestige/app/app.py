@@ -274,7 +274,7 @@ def open_store(settings: Settings, clock: Clock, *, server: bool = False) -> Mem
         case "memory":
             from vestige.store.inmemory import InMemoryStore
 
-            return InMemoryStore(node=clock.new_id(), who=who)
+            return InMemoryStore(node=clock.new_id(), who=who, new_id=clock.new_id)
         case "postgres":
             ends = transfer_ends(clock, who)
             return open_postgres(
@@ -296,12 +296,26 @@ def this_process(clock: Clock, *, server: bool = False, exclusive: bool = False)
 
 def machine() -> str:
     """An identifier of this machine, for the node id of its store."""
-    for path in (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id")):
+    given = machine_id(Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+    return given or machine_without_id(platform.node(), uuid.getnode())
+
+
+def machine_without_id(host: str, card: int) -> str:
+    """A name by the host and the number of its network card. Without a card Python makes up another number in
+    every process, and sets this bit in it."""
+    return host if card >> 40 & 1 else f"{host}-{card:x}"
+
+
+def machine_id(*files: Path) -> str | None:
+    """The first id in these files that is of one machine only: images have an empty or constant one."""
+    for path in files:
         try:
-            return path.read_text(encoding="utf-8").strip()
+            found = path.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError):
             continue
-    return f"{platform.node()}-{uuid.getnode():x}"
+        if found != "uninitialized" and len(set(found) - {"-"}) > 1:
+            return found
+    return None
 
 
 def open_database(settings: Settings) -> "MaintainedDatabase":

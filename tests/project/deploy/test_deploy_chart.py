@@ -233,15 +233,17 @@ def test_on_sqlite_there_is_one_pod_with_a_volume_and_a_machine_of_its_own() -> 
     assert (server["args"][1], bridge["args"][1]) == ("serve", "bridge")
 
 
-def test_the_machine_of_a_store_is_told_apart_by_release_and_namespace() -> None:
-    def machine(release: str, namespace: str) -> str:
-        done = helm("template", release, CHART, "--namespace", namespace, "--values", values("sqlite"))
+def test_the_machine_of_a_store_is_random_unless_it_is_given_whatever_the_name_of_the_release() -> None:
+    def machine(*words: str) -> str:
+        done = template("--values", values("sqlite"), *words)
         [found] = re.findall(r'machine-id: "(.*)"', done.stdout)
         return str(found)
 
-    assert re.fullmatch("[0-9a-f]{32}", machine("a", "b"))
-    assert machine("a", "b") == machine("a", "b")
-    assert len({machine("a", "b"), machine("b", "b"), machine("a", "a")}) == 3
+    first, second = machine(), machine()
+    assert re.fullmatch("[0-9a-f]{32}", first)
+    assert first != second, "the same name in another cluster, with a copy of the volume, is another machine"
+    given = "0123456789abcdef" * 2
+    assert machine("--set", f"storage.sqlite.machineId={given}") == given
 
 
 def test_several_replicas_are_not_all_taken_away_at_once() -> None:

@@ -1,6 +1,7 @@
 """Three stores that are changed apart and meet in any order end up alike: what they hold, and all that is
 derived from it."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -8,13 +9,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from testbed.effort import effort
+from tests.store.conftest import become_clone
 from tests.store.support.compare import assert_same_records, assert_same_stats, assert_same_words
 from tests.store.support.generators import HOUR, T0, NewStore, flat
-from tests.store.support.stories import FILED, NAMES, SCOPES, TEXTS, Deed, Visit, live, stories, visit
+from tests.store.support.stories import FILED, NAMES, SCOPES, TEXTS, Deed, Visit, go_on, live, stories, visit
 from vestige.cognition.text.analyser import fingerprint
 from vestige.core.models import ANYTHING, EVERYTHING, Filter, Record
 from vestige.store.contract.changes import TUNED
 from vestige.store.contract.store import MemoryStore
+from vestige.store.merge.forks import origin
 from vestige.store.merge.histories import Absorbed
 from vestige.store.merge.strength_log import Curves
 
@@ -51,6 +54,12 @@ def assert_alike(one: MemoryStore, other: MemoryStore) -> None:
     assert one.tag_counts(access=EVERYTHING) == other.tag_counts(access=EVERYTHING)
 
 
+def events(store: MemoryStore) -> list[str]:
+    """Every event as it was logged, whatever its name has become."""
+    logged = (replace(one, node=origin(one.node), position=0) for one in store.log(access=EVERYTHING))
+    return [f"{one} {sorted(one.payload.items())}" for one in logged]
+
+
 def assert_explained_by_its_log(store: MemoryStore) -> None:
     """Strengths are what the log says, to the last bit."""
     log = store.log(access=EVERYTHING)
@@ -77,6 +86,50 @@ def test_stores_that_have_met_are_alike_whatever_happened_before(
     live(stores, story)
     for giver, taker in [*order, *order]:
         visit(stores[giver], stores[taker])
+    for other in stores[1:]:
+        assert_alike(stores[0], other)
+    told = flat(stores[0].histories(access=EVERYTHING))
+    for store in stores:
+        assert_explained_by_its_log(store)
+        assert store.absorb(told, access=EVERYTHING) == Absorbed()
+        store.close()
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=effort(20, nightly=300),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    # every example opens stores of its own
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    before=stories,
+    after=stories,
+    clones=st.sampled_from([(0, 1), (1, 2), (0, 1, 2)]),
+    order=st.permutations(list(permutations(range(3), 2))),
+)
+def test_clones_of_a_store_that_have_met_are_alike_and_each_event_counts_once(
+    new_store: NewStore,
+    new_oracle: NewStore,
+    before: list[Deed | Visit],
+    after: list[Deed | Visit],
+    clones: tuple[int, ...],
+    order: list[tuple[int, int]],
+) -> None:
+    stores = [new_store(), new_store(), new_oracle()]
+    live(stores, before)
+    for giver, taker in [*order, *order]:
+        visit(stores[giver], stores[taker])
+    for number in clones[1:]:
+        become_clone(stores[number], stores[clones[0]])
+    go_on(stores, after, first=1_000)
+    written = {event for store in stores for event in events(store)}
+    for giver, taker in [*order, *order]:
+        visit(stores[giver], stores[taker])
+    for store in stores:
+        assert sorted(events(store)) == sorted(written)
     for other in stores[1:]:
         assert_alike(stores[0], other)
     told = flat(stores[0].histories(access=EVERYTHING))

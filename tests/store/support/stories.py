@@ -195,7 +195,11 @@ def live(stores: Sequence[MemoryStore], story: Sequence[Deed | Visit]) -> None:
     stores[0].commit([Add(memory=a_memory(name, TEXTS[0])) for name in NAMES[:3]], access=EVERYTHING)
     for taker in stores[1:]:
         visit(stores[0], taker)
-    for number, step in enumerate(story, start=1):
+    go_on(stores, story)
+
+
+def go_on(stores: Sequence[MemoryStore], story: Sequence[Deed | Visit], first: int = 1) -> None:
+    for number, step in enumerate(story, start=first):
         if isinstance(step, Visit):
             if step.giver != step.taker:
                 visit(stores[step.giver], stores[step.taker], step.size, step.batches)

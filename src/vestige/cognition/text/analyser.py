@@ -154,7 +154,7 @@ def memory_terms(memory: Memory) -> list[str]:
 
 def text_hash(memory: Memory) -> str:
     """A digest of the searchable text, by which outdated derived data is recognised."""
-    return _digest(searchable(memory))
+    return digest(searchable(memory))
 
 
 def fingerprint(text: str) -> str:
@@ -169,7 +169,7 @@ def fingerprint(text: str) -> str:
 def _fingerprint(text: str) -> str:
     plain = " ".join(compatible(text).casefold().split())
     start, end = _inner_span(plain)
-    return _digest(plain[start:end] or plain)
+    return digest(plain[start:end] or plain)
 
 
 # A text on its way in is compared several times.
@@ -291,7 +291,7 @@ def _term(chunk: str) -> str:
         word = stem(word)
     if len(word) <= MAX_TERM_CHARS:
         return word
-    return f"{word[: MAX_TERM_CHARS - _DIGEST_CHARS - 1]}_{_digest(word)[:_DIGEST_CHARS]}"
+    return f"{word[: MAX_TERM_CHARS - _DIGEST_CHARS - 1]}_{digest(word)[:_DIGEST_CHARS]}"
 
 
 def _joined(chunk: str) -> str:
@@ -338,7 +338,8 @@ def _is_quoted(text: str, start: int, end: int) -> bool:
     return _QUOTES.get(opening) == closing and opening not in inside and closing not in inside
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """The digest of a text, for `text_hash`."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

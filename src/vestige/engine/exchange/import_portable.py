@@ -6,7 +6,7 @@ by running it again.
 
 import logging
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from io import BufferedReader
@@ -22,7 +22,7 @@ from vestige.engine.exchange.import_secrets import Holding, ImportedSecrets
 from vestige.engine.memory.delete import RemoteDeletions
 from vestige.exchange.portable.file import PortableContents, PortableReader, unpacked
 from vestige.store.contract.store import MemoryStore
-from vestige.store.merge.histories import Absorbed, EdgeHistory, EntityHistory, MemoryHistory
+from vestige.store.merge.histories import Absorbed, EdgeHistory, EntityHistory, Fork, MemoryHistory
 from vestige.store.merge.union import edge
 
 logger = logging.getLogger(__name__)
@@ -76,6 +76,7 @@ class ImportedPortable:
     - `waiting` are documents and `dangling` links that were left out because a memory of theirs is not here.
     - `holdings` are imported records that hold secrets.
     - `embedded` memories got vectors of this installation's model afterwards; `note` says why none did.
+    - `forks` are node ids under which two installations wrote, found with this file.
     """
 
     contents: PortableContents
@@ -90,6 +91,7 @@ class ImportedPortable:
     holdings: tuple[Holding, ...]
     embedded: int
     note: str | None = None
+    forks: tuple[Fork, ...] = ()
 
 
 def import_portable(call: Call, path: Path, *, embed: bool = True) -> ImportedPortable:
@@ -119,7 +121,20 @@ def import_portable(call: Call, path: Path, *, embed: bool = True) -> ImportedPo
         holdings=holdings,
         embedded=embedded,
         note=note,
+        forks=tuple(dict.fromkeys(done.forks)),
     )
+
+
+def fork_notes(forks: Iterable[Fork]) -> list[str]:
+    """What happened to clones that were found in a merge, a sentence each."""
+    return [
+        f"Another store had the id of this one, {one.node}: a clone of its machine, volume or image. All that"
+        f" both wrote was merged, and this store is now {one.successor}."
+        if one.successor is not None
+        else f"Two stores wrote under the id {one.node}: one is a clone of the other. All that both wrote was"
+        " merged. Each of them takes a new id at its next sync."
+        for one in forks
+    ]
 
 
 def _absorb(
@@ -138,6 +153,8 @@ def _absorb(
 
     done = absorb_file(call.engine.store, path, vectors=_usable(call), step=importing, before=before)
     deletions.after_merge()
+    for note in fork_notes(dict.fromkeys(done.forks)):
+        logger.warning("%s: %s", path.name, note)
     counts = {"added": done.memories_added, "changed": done.memories_changed, "ended": done.memories_ended}
     if any(counts.values()):
         now = call.engine.now()

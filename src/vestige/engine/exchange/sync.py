@@ -3,6 +3,9 @@
 Each installation has one file, which only it writes. Merging a file again changes nothing, so all that is
 stored about the others is the digest of their file (docs/adr/0017-sync-through-a-folder.md). Our own names
 are stored too: a restored store is a new installation, and removes the file of its former name.
+
+A clone of this machine writes a file of our name. So the file of our name is merged like any other, unless it
+is the one that we wrote last; the merge finds the clone, and gives this store a new name.
 """
 
 import logging
@@ -24,6 +27,7 @@ from vestige.engine.exchange.import_portable import embed_missing, import_portab
 from vestige.engine.exchange.import_secrets import Holding, merge_holdings
 from vestige.engine.revise import find_document, put_document
 from vestige.exchange.portable.file import PortableContents
+from vestige.store.merge.histories import Fork
 
 logger = logging.getLogger(__name__)
 
@@ -47,12 +51,14 @@ class PeerFile:
     holdings: tuple[Holding, ...] = ()
     digest: str | None = None
     """Of the file, if everything in it is here now."""
+    forks: tuple[Fork, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncResult:
     """The files of other installations, what our own file holds, and whether it had to be written. `removed`
-    are files of our former names, `holdings` imported records that hold secrets."""
+    are files of our former names, `holdings` imported records that hold secrets, `forks` node ids under which
+    two installations wrote."""
 
     folder: Path
     file: Path
@@ -62,6 +68,7 @@ class SyncResult:
     removed: tuple[str, ...]
     holdings: tuple[Holding, ...]
     embedded: int
+    forks: tuple[Fork, ...]
     note: str | None = None
 
 
@@ -69,16 +76,20 @@ def sync(call: Call, folder: Path) -> SyncResult:
     """Merge the files of every other installation in the folder, and write ours."""
     engine = call.engine
     folder = absolute(folder)
-    own = folder / f"{engine.store.node}{SUFFIX}"
     with engine.store.alone("sync"), _file_errors(folder):
         _make_folder(folder)
         _note_own_name(call)
-        files = sorted(path for path in folder.glob(f"*{SUFFIX}") if path != own and path.is_file())
-        peers = []
+        written_before = _own_file(call, folder)
+        files = sorted(path for path in folder.glob(f"*{SUFFIX}") if path.is_file())
+        found = []
         for number, path in enumerate(files):
             call.check()
             call.progress(number, len(files) + 1, f"file {number + 1} of {len(files)}")
-            peers.append(_import_peer(call, path))
+            found.append(_import_peer(call, path))
+        forks = tuple(dict.fromkeys(fork for one in found for fork in one.forks))
+        peers = [one for one in found if one.file != written_before.name or one.forks]
+        _note_own_name(call)  # a new one, if another store had ours
+        own = _own_file(call, folder)
         embedded, note = embed_missing(call)
         call.progress(len(files), len(files) + 1, "our own memories")
         contents, written = _write_own(call, own)
@@ -92,6 +103,7 @@ def sync(call: Call, folder: Path) -> SyncResult:
         removed=removed,
         holdings=merge_holdings([one.holdings for one in peers]),
         embedded=embedded,
+        forks=forks,
         note=note,
     )
 
@@ -125,7 +137,7 @@ def _import_peer(call: Call, path: Path) -> PeerFile:
         done = import_portable(call, path, embed=False)
         whole = not done.waiting
         if whole:
-            _note(call, path.name, {"digest": digest})
+            _note_digest(call, path.name, digest)
     except InvalidInput as exc:
         return _unusable(path, exc.message)
     except OSError as exc:
@@ -138,6 +150,7 @@ def _import_peer(call: Call, path: Path) -> PeerFile:
         ended=done.ended,
         holdings=done.holdings,
         digest=digest if whole else None,
+        forks=done.forks,
     )
 
 
@@ -148,6 +161,10 @@ def _unusable(path: Path, reason: str) -> PeerFile:
 
 
 # -- File names of this node
+
+
+def _own_file(call: Call, folder: Path) -> Path:
+    return folder / f"{call.engine.store.node}{SUFFIX}"
 
 
 def _note_own_name(call: Call) -> None:
@@ -199,6 +216,13 @@ def _remove_imported(folder: Path, peer: PeerFile) -> bool:
     return True
 
 
+def _note_digest(call: Call, name: str, digest: str) -> None:
+    """Note a file whose content is all here."""
+    known = find_document(call, PEER, name, access=EVERYTHING)
+    if known is None or known.body.get("digest") != digest:
+        _note(call, name, {"digest": digest})
+
+
 def _note(call: Call, name: str, body: Mapping[str, str | list[str]]) -> None:
     known = find_document(call, PEER, name, access=EVERYTHING)
     put = put_document(PEER, name, known, call.engine.now(), body=body)
@@ -218,9 +242,12 @@ def _write_own(call: Call, own: Path) -> tuple[PortableContents, bool]:
             contents = write_portable(call, file, zipped=True)
             file.flush()
             os.fsync(handle)
-        written = not own.exists() or _digest(own) != _digest(new)
+        digest = _digest(new)
+        written = not own.exists() or _digest(own) != digest
         if written:
             new.replace(own)
+        # Not the digest of what is there now: that may be the file of a clone already.
+        _note_digest(call, own.name, digest)
         return contents, written
     finally:
         new.unlink(missing_ok=True)

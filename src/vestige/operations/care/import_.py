@@ -13,7 +13,12 @@ from vestige.engine.context import Call
 from vestige.engine.exchange.export import EXPORTS
 from vestige.engine.exchange.import_batches import ImportNote, ImportOutcome, Tally
 from vestige.engine.exchange.import_foreign import import_foreign
-from vestige.engine.exchange.import_portable import ImportedPortable, check_portable, import_portable
+from vestige.engine.exchange.import_portable import (
+    ImportedPortable,
+    check_portable,
+    fork_notes,
+    import_portable,
+)
 from vestige.engine.exchange.import_secrets import Holding
 from vestige.exchange.importers.recognition import ImportFormat, recognise
 from vestige.operations.care.scan import HoldingsView, holdings_lines, view_holdings
@@ -193,7 +198,7 @@ def _portable(call: Call, file: Path, scope: str | None, *, dry_run: bool) -> Im
         ImportFormat.PORTABLE,
         holdings=done.holdings,
         embedded=done.embedded,
-        note=done.note,
+        note=" ".join([*fork_notes(done.forks), *([done.note] if done.note else [])]) or None,
     )
 
 

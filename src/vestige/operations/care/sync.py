@@ -6,11 +6,13 @@ from typing import Annotated
 from pydantic import Field
 
 from vestige.engine.context import Call
+from vestige.engine.exchange.import_portable import fork_notes
 from vestige.engine.exchange.sync import sync
 from vestige.operations.care.scan import HoldingsView, holdings_lines, view_holdings
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.text import count, table
+from vestige.store.merge.histories import Fork
 
 
 class MetView(Wire):
@@ -24,11 +26,19 @@ class MetView(Wire):
     reason: str | None = None
 
 
+class ForkView(Wire):
+    """An id under which two stores wrote."""
+
+    node: str
+    successor: str | None = None
+
+
 class SyncedView(Wire):
     """The files merged from the folder, and the file written to it.
 
     `removed` are files that this installation wrote under a former name, before it was restored or copied.
-    `secrets` came in with files of others.
+    `secrets` came in with files of others. `forks` are ids under which two stores wrote, because one is a
+    clone of the other; if it was the id of this store, its new one is the `successor`.
     """
 
     success: bool = True
@@ -40,6 +50,7 @@ class SyncedView(Wire):
     removed: list[str]
     secrets: HoldingsView | None = None
     embedded: int
+    forks: list[ForkView] = Field([])
     note: str | None = None
 
 
@@ -53,6 +64,7 @@ def render_synced(done: SyncedView) -> str:
     own = f"{done.file}: {count(done.memories, 'memory')}"
     lines.append(own if done.written else f"{own}, unchanged")
     lines += [f"{name}: a former file of this installation, removed" for name in done.removed]
+    lines += [f"! {note}" for note in fork_notes(Fork(**one.model_dump()) for one in done.forks)]
     lines += holdings_lines(done.secrets)
     return "\n".join([*lines, f"! {done.note}"] if done.note else lines)
 
@@ -85,4 +97,5 @@ def sync_stores(
         met=[MetView.of(one) for one in done.peers],
         memories=done.contents.memories,
         secrets=view_holdings(done.holdings),
+        forks=[ForkView.of(one) for one in done.forks],
     )

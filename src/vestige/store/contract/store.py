@@ -194,8 +194,10 @@ class StoreWrites(Protocol):
         anew where evidence came in. A deleted memory stays deleted. An edge exists while both ends do; a
         document that cites a memory unknown here is left out. Vectors are taken like those of `put_vectors`
         by memories that have none; ones of another signature are ignored. Only for an unlimited access, else
-        Forbidden. An invalid history (`store.merge.absorb.check`), or one with another content for a known
-        event, is InvalidInput.
+        Forbidden. An invalid history (`store.merge.absorb.check`) is InvalidInput. One with another content
+        for a known event, or with events of this store's own node that are new here, comes from a clone:
+        these events are named by their content (`store.merge.forks`), both are kept, and this store takes a
+        new node id if its own was forked.
         """
 
 

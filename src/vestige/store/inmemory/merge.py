@@ -1,23 +1,25 @@
 """Exports the histories of an in-memory store, and merges histories into it."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from vestige.cognition.text.analyser import text_hash
 from vestige.core.documents import LOCAL
 from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter, LogEvent
-from vestige.store.contract.changes import Embedded, Piece
+from vestige.store.contract.changes import PUT, Embedded, Piece
 from vestige.store.inmemory import search
 from vestige.store.inmemory.profiles import take_vectors
 from vestige.store.inmemory.state import MemoryEntry, StoreState, apart, as_json
 from vestige.store.merge.absorb import AbsorbPlan, absorb_plan, gathered, mentioned
+from vestige.store.merge.forks import MARK, bases, fork_plan, named_by_content
 from vestige.store.merge.histories import (
     Absorbed,
     CurveHistory,
     DocumentHistory,
     EdgeHistory,
     EntityHistory,
+    Fork,
     MemoryHistory,
     ever_within,
     stamp,
@@ -57,19 +59,25 @@ def export(
             yield document
 
 
-def absorb(state: StoreState, histories: Sequence[EntityHistory], node: str, access: Access) -> Absorbed:
+def absorb(
+    state: StoreState,
+    histories: Sequence[EntityHistory],
+    node: str,
+    access: Access,
+    new_id: Callable[[], str],
+) -> Absorbed:
     """Merge histories with those of this store."""
-    given = gathered(histories, access)
+    given, forks = _split(state, gathered(histories, access), node, new_id)
     arriving = mentioned(given) - state.held.keys()
     mine = _mine(state, given, arriving)
     plan = absorb_plan(given, mine, held=state.held.keys(), buried=state.buried.keys())
-    _log(state, plan, node)
+    _log(state, plan)
     _place(state, plan)
     _weigh(state, plan)
     for memory_id, embedded in plan.embedded.items():
         if state.signature in (None, embedded.signature) and not state.held[memory_id].pieces:
             take_vectors(state, memory_id, embedded)
-    return plan.absorbed()
+    return replace(plan.absorbed(), forks=forks)
 
 
 # -- Export of histories
@@ -165,14 +173,37 @@ def _mine(state: StoreState, given: Iterable[Key], arriving: Container[str]) -> 
     return found
 
 
-def _log(state: StoreState, plan: AbsorbPlan, node: str) -> None:
+def _split(
+    state: StoreState, given: Mapping[Key, EntityHistory], own: str, new_id: Callable[[], str]
+) -> tuple[Mapping[Key, EntityHistory], tuple[Fork, ...]]:
+    """Name the events that a clone made ambiguous by their content, and choose a new node id if they are of
+    this store's own node."""
+    asked = set(bases(given.values()))
+    log = [replace(event, payload=as_json(event.payload)) for event in state.log]
+    plan = fork_plan(
+        given,
+        [event for event in log if name(event) in asked],
+        [name(event) for event in log if MARK in event.node],
+    )
+    new = {name(event): named_by_content(event).node for event in plan.here}
+    for event in plan.here:
+        key = (str(event.payload.get("kind")), str(event.payload.get("id")))
+        if event.kind == PUT and state.stamps.get(key) == (event.clock, event.node):
+            state.stamps[key] = (event.clock, new[name(event)])
+    state.log = [replace(event, node=new.get(name(event), event.node)) for event in state.log]
+    forked = own in plan.strangers or own in plan.nodes
+    if forked:
+        state.seq = 0
+    return plan.given, plan.forks(own, new_id() if forked else None)
+
+
+def _log(state: StoreState, plan: AbsorbPlan) -> None:
     names = {name(event) for event in state.log}
     for event in plan.events:
         if name(event) in names:
             raise two_events(event)
         at_end = replace(event, position=len(state.log) + 1, payload=as_json(event.payload))
         state.log.append(at_end)
-        state.seq = max(state.seq, event.seq) if event.node == node else state.seq
     state.clock = max(state.clock, plan.reading)
 
 

@@ -1,7 +1,7 @@
 """InMemoryStore: the store contract in its plainest form."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -39,6 +39,7 @@ from vestige.store.inmemory.gather import InMemorySearch
 from vestige.store.inmemory.keys import Keys
 from vestige.store.inmemory.peers import InMemoryPeers
 from vestige.store.inmemory.state import apart, as_json, words_of
+from vestige.store.merge.forks import no_ids
 from vestige.store.merge.histories import Absorbed, EntityHistory
 
 
@@ -49,8 +50,8 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
     Vestige. Nothing survives the process. `MemoryStore` has the contract.
     """
 
-    def __init__(self, *, node: str, who: Who | None = None) -> None:
-        self._node = node
+    def __init__(self, *, node: str, who: Who | None = None, new_id: Callable[[], str] = no_ids) -> None:
+        self._node, self._new_id = node, new_id
         super().__init__(who)
 
     @property
@@ -96,7 +97,9 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
 
     def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
         with self._writing() as state:
-            return merge.absorb(state, histories, self._node, access)
+            absorbed = merge.absorb(state, histories, self._node, access, self._new_id)
+        self._node = absorbed.successor or self._node
+        return absorbed
 
     # -- Reading
 

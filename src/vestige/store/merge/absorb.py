@@ -22,7 +22,7 @@ from vestige.core.models import (
     normal_scope,
 )
 from vestige.store.contract import changes
-from vestige.store.merge import union
+from vestige.store.merge import forks, union
 from vestige.store.merge.histories import (
     Absorbed,
     CurveHistory,
@@ -69,6 +69,8 @@ def _check_events(history: EntityHistory) -> None:
             raise _refused(
                 history, f"events of the kind {event.kind!r} are unknown: the history is from a newer Vestige"
             )
+        if not forks.is_well_named(event):
+            raise _refused(history, f"event {event.seq} of {event.node} is named by another content")
         if union.subject(event) != union.key_of(history):
             raise _refused(history, f"event {event.seq} of {event.node} is about something else")
         CHECKS[event.kind](event)

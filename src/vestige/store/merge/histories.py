@@ -80,9 +80,19 @@ def successors(history: MemoryHistory) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """A node id under which two installations wrote, found in a merge. If it was this store's own, the store
+    has the node id `successor` from then on."""
+
+    node: str
+    successor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Absorbed:
     """The result of a merge. `events` were new here. Entities count as added, changed or ended if they differ
-    from before. `waiting` are documents left out because a memory they cite is not here."""
+    from before. `waiting` are documents left out because a memory they cite is not here. `forks` are clones
+    that were found."""
 
     events: int = 0
     memories_added: int = 0
@@ -91,3 +101,9 @@ class Absorbed:
     edges: int = 0
     documents: int = 0
     waiting: tuple[str, ...] = ()
+    forks: tuple[Fork, ...] = ()
+
+    @property
+    def successor(self) -> str | None:
+        """The new node id of this store, if it has one since this merge."""
+        return next((fork.successor for fork in self.forks if fork.successor is not None), None)

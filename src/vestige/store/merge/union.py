@@ -4,6 +4,7 @@ store.
 Merging is a union of events, so it does not matter which store sends first, how often, or in which order.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
@@ -205,10 +206,18 @@ def _merged_document(
     bare = without(replace(mine, events=events))
     if not candidates:
         return bare
-    put, document = max(candidates, key=lambda one: one[0])
+    put, document = max(candidates, key=_put_order)
     if put < last(events, PUT):  # a later one was here: it went with a memory that it cited
         return bare
     return replace(bare, document=document, clock=put[0], node=put[1])
+
+
+def _put_order(one: Filed) -> tuple[tuple[int, str], int, str]:
+    """The later put is larger. Of two clones' puts at one clock reading the content decides, the same on
+    every store."""
+    put, document = one
+    content = [document.scope, document.cites, document.body]
+    return put, document.version, json.dumps(content, sort_keys=True, default=dict)
 
 
 # -- Union of events
@@ -223,9 +232,10 @@ def _union(mine: Sequence[LogEvent], theirs: Sequence[LogEvent]) -> tuple[LogEve
 
 
 def two_events(event: LogEvent) -> InvalidInput:
-    """The error for two events of one name: two installations wrote under one node id."""
+    """The error for two events of one name in one file. No store writes that: one that has met a clone names
+    such events by their content (`store.merge.forks`)."""
     return InvalidInput(
         f"Event {event.seq} of the installation {event.node} has two different contents.",
-        hint="One of the two stores is a copy that kept the other's identity. Open it once where it is now.",
+        hint="The file is damaged or was edited; export it again at its source.",
         details={"node": event.node, "seq": event.seq},
     )

@@ -12,6 +12,7 @@ from vestige.embed.protocol import Signature
 from vestige.store.contract.changes import Change, Claim
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Trouble
+from vestige.store.merge.forks import no_ids
 from vestige.store.merge.histories import Absorbed, EntityHistory
 from vestige.store.postgres import opening
 from vestige.store.postgres.check import checks
@@ -42,9 +43,15 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
     """
 
     def __init__(
-        self, connections: PostgresConnections, *, node: str, who: Who, copy: Copy | None = None
+        self,
+        connections: PostgresConnections,
+        *,
+        node: str,
+        who: Who,
+        copy: Copy | None = None,
+        new_id: Callable[[], str] = no_ids,
     ) -> None:
-        self._node, self._connections, self._copy = node, connections, copy
+        self._node, self._new_id, self._connections, self._copy = node, new_id, connections, copy
         Tables.__init__(self, connections, PostgresSurfaces())
         PostgresSearch.__init__(self, connections)
         PostgresPeers.__init__(self, connections, who)
@@ -86,7 +93,7 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
             undo.callback(connections.close)
             with connections.reading(snapshot=False) as db:
                 opening.require_complete(db, connections.place)
-            store = cls(connections, node=node, who=who, copy=copy)
+            store = cls(connections, node=node, who=who, copy=copy, new_id=new_id)
             undo.callback(store.close)
             if not store._words_are_current() and not store.read_only:
                 with upgrading(connections):
@@ -117,12 +124,17 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
         patience_seconds: float | None = None,
     ) -> list[LogEvent]:
         steps = [analyse(change) for change in changes]
-        return self._connections.written(
-            lambda db: self._commit(db, self._node, steps, changes, access, claim), patience_seconds
+        events = self._connections.written(
+            lambda db: self._commit(db, steps, changes, access, claim), patience_seconds
         )
+        if events:
+            self._node = events[-1].node  # another process may have given the store a new one
+        return events
 
     def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
-        return absorb.absorb(self._connections, histories, access, self._surfaces)
+        absorbed = absorb.absorb(self._connections, histories, access, self._surfaces, self._new_id)
+        self._node = absorbed.successor or self._node
+        return absorbed
 
     def drop_vectors(self, signature: Signature) -> None:
         super().drop_vectors(signature)

@@ -251,9 +251,8 @@ def analyse(change: contract.Change) -> Step:
 
 @dataclass(slots=True, kw_only=True)
 class PendingCommit:
-    """The pending rows of one commit by `node`. `clock` is its last reading."""
+    """The pending rows of one commit. `clock` is its last reading."""
 
-    node: str
     access: Access
     before: StoreHead
     clock: int
@@ -270,17 +269,16 @@ class PendingCommit:
 
     @classmethod
     def begin(
-        cls, db: Database, node: str, changes: Sequence[contract.Change], access: Access, surfaces: Surfaces
+        cls, db: Database, changes: Sequence[contract.Change], access: Access, surfaces: Surfaces
     ) -> "PendingCommit":
         documents = PendingDocuments.begin(db, changes, access)
         named = [memory_id for change in changes for memory_id in contract.about(change)]
         touched = list(dict.fromkeys([*named, *documents.cited()]))
         known = memories.stored(db, touched)
-        before = store_facts.read(db, node)
+        before = store_facts.read(db)
         # Every search records evidence, which needs less.
         adds = any(isinstance(one, contract.Add) for one in changes)
         return cls(
-            node=node,
             access=access,
             before=before,
             clock=before.clock,
@@ -322,7 +320,9 @@ class PendingCommit:
         write_endings(db, self.forgotten, self.surfaces)
         history.bury(db, self.buried)
         history.advance(db, self.clock)
-        return history.append(db, self.node, self.entries, position=self.before.position, seq=self.before.seq)
+        return history.append(
+            db, self.before.node, self.entries, position=self.before.position, seq=self.before.seq
+        )
 
     def _add(self, change: contract.Add, written: Written) -> None:
         memory = change.memory
@@ -423,7 +423,7 @@ class PendingCommit:
             self._note(contract.PUT, made.updated_at, made, {"kind": made.kind, "id": made.id})
         else:
             self.clock = tick(self.clock, made.updated_at)
-        self.documents.stamps[made.kind, made.id] = (self.clock, self.node)
+        self.documents.stamps[made.kind, made.id] = (self.clock, self.before.node)
 
     def _unlink(self, change: contract.Unlink) -> None:
         source, target = self._require(change.source_id), self._require(change.target_id)

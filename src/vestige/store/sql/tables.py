@@ -257,7 +257,6 @@ class Tables(KeyTable):
     def _commit(
         self,
         db: Database,
-        node: str,
         steps: Sequence[Step],
         changes: Sequence[Change],
         access: Access,
@@ -265,7 +264,7 @@ class Tables(KeyTable):
     ) -> list[LogEvent]:
         if claim is not None:
             store_facts.claim(db, claim)
-        work = PendingCommit.begin(db, node, changes, access, self._surfaces)
+        work = PendingCommit.begin(db, changes, access, self._surfaces)
         for step in steps:
             work.apply(step)
         events = work.write(db)

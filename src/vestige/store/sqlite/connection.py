@@ -9,7 +9,7 @@ import errno
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
@@ -17,8 +17,10 @@ from typing import Literal, Protocol, TypeVar
 from vestige.core.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from vestige.store.sql.database import Params
 from vestige.store.sql.filters import is_read_only, storable_params
+from vestige.store.sqlite.file import identity
 from vestige.store.sqlite.file.wal import BYTES as JOURNAL_BYTES
 from vestige.store.sqlite.file.wal import Journal
+from vestige.store.sqlite.processes.locks import without_locks
 from vestige.store.sqlite.processes.presence import kept_busy
 
 WRITE_DEADLINE_SECONDS = 5.0
@@ -137,6 +139,8 @@ def store_error(exc: sqlite3.Error, path: Path, waited_seconds: float | None = N
 
 
 def file_error(exc: OSError, path: Path) -> StoreError:
+    if exc.errno == errno.ENOLCK:
+        return without_locks(path)
     kind = FILE_CODES.get(exc.errno or 0, StoreError)
     return kind(
         f"{exc.filename or path} cannot be used: {exc.strerror or exc}.",
@@ -207,6 +211,19 @@ def connect(
     return db
 
 
+def _require_whole(path: Path, journal: Journal, *, written: bool = False) -> None:
+    """StoreError while the write-ahead log is not whole."""
+    if journal.is_whole(written=written):
+        return
+    raise StoreError(
+        f"{path.name}-wal, the write-ahead log, {journal.lost} while this process had it open. This write is "
+        "not acknowledged, and earlier ones that were only in the log may be lost.",
+        hint="Stop all processes of this store. Then `vestige doctor` says which writes are missing: restore "
+        "a backup, or sync with a machine that has them. Never touch the files beside a store in use.",
+        details={"path": str(path), "log": f"{path}-wal"},
+    )
+
+
 def roll_back(db: sqlite3.Connection) -> None:
     """End a failed transaction; SQLite has sometimes done so itself (disk full)."""
     if db.in_transaction:
@@ -267,10 +284,15 @@ class SqliteConnections:
         with translated(self.path), self._writer_lent(waiting.deadline_seconds) as db:
             patiently(lambda: db.execute("BEGIN IMMEDIATE"), waiting, self.path)
             try:
+                _require_whole(self.path, self.journal)
                 yield db
                 db.execute("COMMIT")
+                _require_whole(self.path, self.journal, written=True)
             except BaseException:
                 roll_back(db)
+                if self.journal.lost is not None:
+                    identity.note_lost(db, self.path, f"{self.path.name}-wal {self.journal.lost}")
+                    self.journal.save(db)
                 raise
             self.journal.maintain(db)
 
@@ -283,14 +305,16 @@ class SqliteConnections:
         data is safe whatever happens here."""
         if self.journal.owed:
             with suppress(StoreError), translated(self.path), self._writer_lent() as db:
-                self.journal.pay(db)
+                if self.journal.is_whole():
+                    self.journal.pay(db)
 
     def settle(self) -> None:
         """Copy the log into the file, if it was not written since the previous call."""
         self.check_open()
         if not self.read_only and self.journal.at_rest():
             with suppress(StoreError), translated(self.path), self._writer_lent() as db:
-                self.journal.copy(db)
+                if self.journal.is_whole():
+                    self.journal.copy(db)
 
     def close(self) -> None:
         """Close idle connections now, and lent ones when they come back."""
@@ -299,20 +323,33 @@ class SqliteConnections:
                 return
             self._closed = True
             idle, self._idle = self._idle, []
-        for db in idle:
-            db.close()
         with self._write_lock:
             writer, self._writer = self._writer, None
+            last = [*idle, *([] if writer is None else [writer])]
+            with suppress(OSError):
+                if last and not self.read_only and not self.journal.is_left():
+                    self.journal.save(last[-1])
             with suppress(sqlite3.Error, OSError):  # maintenance, never worth an error
-                if writer is not None:
-                    # What SQLite asks for at the end of a connection; it is cheap.
-                    writer.execute("PRAGMA analysis_limit = 400").fetchall()
-                    writer.execute("PRAGMA optimize").fetchall()
-                if self.journal.owed and not self.read_only:
-                    writer = writer or connect(self.path)
-                    self.journal.pay(writer)
+                self._finish(writer)
+            for db in last:
+                if db is not self.journal.kept:
+                    db.close()
+            self.journal.close()
+
+    def _finish(self, writer: sqlite3.Connection | None) -> None:
+        """The maintenance at the end of the last write."""
+        if self.journal.lost is not None:
+            return
+        if writer is not None:
+            # What SQLite asks for at the end of a connection; it is cheap.
+            writer.execute("PRAGMA analysis_limit = 400").fetchall()
+            writer.execute("PRAGMA optimize").fetchall()
+        if self.journal.owed and not self.read_only:
             if writer is not None:
-                writer.close()
+                self.journal.pay(writer)
+            else:
+                with closing(connect(self.path)) as db:
+                    self.journal.pay(db)
 
     def _take_reader(self) -> sqlite3.Connection:
         with self._pool_lock:

@@ -108,6 +108,7 @@ def _open_for_writing(
             # From here on there is a reader, by which a restore sees that the file is in use.
             with connections.reading(snapshot=False) as reader:
                 applied(reader)
+                connections.journal.watch()
     except sqlite3.OperationalError as exc:
         # SQLite refuses to write to a file that is no longer at its path.
         if getattr(exc, "sqlite_errorcode", None) != sqlite3.SQLITE_READONLY_DBMOVED:

@@ -13,6 +13,7 @@ from vestige.store.contract.answers import IndexStatus
 from vestige.store.contract.changes import Change, Claim, Forget
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Trouble, file_software
+from vestige.store.merge.forks import no_ids
 from vestige.store.merge.histories import Absorbed, EntityHistory
 from vestige.store.sql.commit import analyse
 from vestige.store.sql.database import Database
@@ -41,8 +42,15 @@ from vestige.store.sqlite.search.words import SqliteSurfaces
 class SqliteStore(Tables, SqliteSearch, SqlitePeers):
     """A `MemoryStore` in one file, which any number of processes may share. Made by `open`."""
 
-    def __init__(self, connections: SqliteConnections, *, node: str, who: Who | None = None) -> None:
-        self._node, self._file = node, identity.file_at(connections.path)
+    def __init__(
+        self,
+        connections: SqliteConnections,
+        *,
+        node: str,
+        who: Who | None = None,
+        new_id: Callable[[], str] = no_ids,
+    ) -> None:
+        self._node, self._new_id, self._file = node, new_id, identity.file_at(connections.path)
         Tables.__init__(self, connections, SqliteSurfaces())
         SqliteSearch.__init__(self, connections)
         SqlitePeers.__init__(self, connections, who)
@@ -77,7 +85,7 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
             undo.callback(connections.close)
             with connections.reading(snapshot=False) as db:
                 opening.require_complete(db, path)
-            store = cls(connections, node=node, who=who)
+            store = cls(connections, node=node, who=who, new_id=new_id)
             undo.callback(store.close)
             if not store._words_are_current() and not store.read_only:
                 with upgrading(path, around):
@@ -111,10 +119,9 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         steps = [analyse(change) for change in changes]
         with self._connections.writing(patience_seconds) as db:
             identity.require_in_place(self._connections.path, self._file)
-            # A process that opened the file after us may have given it a new node.
-            self._node = identity.node_in(db)
-            events = self._commit(db, self._node, steps, changes, access, claim)
+            events = self._commit(db, steps, changes, access, claim)
         if events:
+            self._node = events[-1].node  # another process may have given the file a new one
             identity.keep_mark(self._connections.path, events[-1].node, events[-1].seq)
         self._tidy(ended=any(isinstance(change, Forget) for change in changes))
         return events
@@ -123,7 +130,8 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
 
     def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
         identity.require_in_place(self._connections.path, self._file)
-        absorbed = absorb.absorb(self._connections, histories, access, self._surfaces)
+        absorbed = absorb.absorb(self._connections, histories, access, self._surfaces, self._new_id)
+        self._node = absorbed.successor or self._node
         self._tidy(ended=absorbed.memories_ended > 0)
         return absorbed
 

@@ -81,7 +81,7 @@ def test_events_keep_their_names_and_get_positions_at_the_end_of_the_log(apart: 
     assert (again.position, again.seq, again.node) == (4, 2, other.node)
 
 
-def test_numbers_go_on_after_events_of_its_own_that_come_back(new_store: NewStore) -> None:
+def test_a_store_has_a_new_id_after_events_of_its_own_that_it_did_not_know(new_store: NewStore) -> None:
     one, other = new_store(), new_store()
     add(one, a_memory("a"), a_memory("b", "iron"))
     own = [
@@ -90,7 +90,8 @@ def test_numbers_go_on_after_events_of_its_own_that_come_back(new_store: NewStor
     ]
     other.absorb(own, access=EVERYTHING)
     (event,) = add(other, a_memory("c", "nickel"))
-    assert (event.node, event.seq) == (other.node, 3)
+    assert (event.node, event.seq) == (other.node, 1)
+    assert event.node != own[0].events[0].node
 
 
 def test_the_clock_goes_on_from_the_highest_reading_seen(apart: Pair) -> None:

@@ -143,10 +143,18 @@ def test_a_life_that_cannot_be_true_is_refused_with_everything_beside_it(
 
 
 def test_an_event_that_is_told_in_two_ways_is_refused(other: MemoryStore, life: MemoryHistory) -> None:
-    other.absorb([life], access=EVERYTHING)
+    twofold = worse(life, 2, payload={"evidence": "easy", "details": {}})
     with pytest.raises(InvalidInput, match="two different contents"):
-        other.absorb([worse(life, 2, payload={"evidence": "easy", "details": {}})], access=EVERYTHING)
-    assert lives(other) == [life]
+        other.absorb([life, twofold], access=EVERYTHING)
+    assert lives(other) == []
+
+
+def test_an_event_that_is_named_by_another_content_is_refused(
+    other: MemoryStore, life: MemoryHistory
+) -> None:
+    with pytest.raises(InvalidInput, match="named by another content"):
+        other.absorb([worse(life, 2, node=f"{life.events[2].node}~00000000000000000000")], access=EVERYTHING)
+    assert lives(other) == []
 
 
 def test_an_event_that_is_told_of_two_memories_is_refused(other: MemoryStore, life: MemoryHistory) -> None:
@@ -158,7 +166,3 @@ def test_an_event_that_is_told_of_two_memories_is_refused(other: MemoryStore, li
     with pytest.raises(InvalidInput, match="two different contents"):
         other.absorb([life, twin], access=EVERYTHING)
     assert lives(other) == []
-    other.absorb([life], access=EVERYTHING)
-    with pytest.raises(InvalidInput, match="two different contents"):
-        other.absorb([twin], access=EVERYTHING)
-    assert lives(other) == [life]

@@ -1,5 +1,6 @@
 """Waiting for an outside client, and for readers; and what becomes of the write-ahead log meanwhile."""
 
+import errno
 import os
 import sqlite3
 import subprocess
@@ -30,6 +31,7 @@ from vestige.store.sqlite.connection import (
     WRITE_DEADLINE_SECONDS,
     SqliteConnections,
     Synchronous,
+    file_error,
 )
 from vestige.store.sqlite.opening import open_file
 from vestige.store.sqlite.processes import locks
@@ -309,3 +311,25 @@ def test_the_setting_reaches_the_writer(tmp_path: Path) -> None:
             with store._connections.writing() as db:
                 assert db.execute("PRAGMA synchronous").fetchone() == (pragma,)
             assert query(tmp_path / asked / "vestige.db", "PRAGMA journal_mode") == [("wal",)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has locks on every file system")
+def test_a_file_system_without_locks_is_named_and_not_taken_for_a_busy_store(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(file: object, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    with closing(open_at(path, clock=FakeClock())) as store:
+        add(store, a_memory("m1"))
+        with outside_client(path, "BEGIN IMMEDIATE"):  # SQLite says busy for both
+            monkeypatch.setattr("fcntl.lockf", refused)
+            with pytest.raises(StoreError, match=r"has no locks \(ENOLCK\)") as caught:
+                add(store, a_memory("m2"))
+    assert not isinstance(caught.value, StoreBusy)
+    assert "local disk" in (caught.value.hint or "")
+
+
+def test_an_error_of_a_lock_is_named_for_what_it_is(path: Path) -> None:
+    error = file_error(OSError(errno.ENOLCK, "No locks available"), path)
+    assert "has no locks (ENOLCK)" in error.message

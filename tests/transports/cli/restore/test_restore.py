@@ -116,6 +116,26 @@ def test_a_damaged_store_can_be_replaced_and_is_kept_with_its_log(home: Path, tm
     assert Path(f"{kept}-wal").read_bytes() == b"what was left of the log"
 
 
+def test_a_backup_with_a_flipped_bit_in_a_text_is_refused_by_name(home: Path, tmp_path: Path) -> None:
+    backup = tmp_path / "one.db"
+    with closing(sqlite3.connect(backup)) as db:
+        (memory_id,) = db.execute("SELECT id FROM memories").fetchone()
+    whole = backup.read_bytes()
+    assert whole.count(b"Ada prefers tea.") == 1
+    backup.write_bytes(whole.replace(b"Ada prefers tea.", b"Ada prefers sea."))
+    outcome = attempt(home, backup)
+    assert_unchanged(home, outcome, "store_corrupt")
+    assert memory_id in json.loads(outcome.stderr)["error"]["message"]
+
+
+def test_a_backup_with_a_text_that_another_program_changed_is_restored(home: Path, tmp_path: Path) -> None:
+    backup = tmp_path / "one.db"
+    with closing(sqlite3.connect(backup)) as db, db:
+        db.execute("UPDATE memories SET content = 'Ada prefers coffee.'")
+    assert attempt(home, backup).exit_code == 0
+    assert contents(home) == {"Ada prefers coffee."}
+
+
 def test_a_damaged_backup_changes_nothing(home: Path, tmp_path: Path) -> None:
     backup = tmp_path / "one.db"
     data = bytearray(backup.read_bytes())

@@ -1,15 +1,16 @@
 """Merges histories into a relational store, in one transaction."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from vestige.cognition.fsrs.strength import encode
 from vestige.core.models import Access, LogEvent, Memory, Strength
-from vestige.store.contract.changes import TUNED
+from vestige.store.contract.changes import PUT, TUNED
 from vestige.store.merge import union
 from vestige.store.merge.absorb import AbsorbPlan, Meeting, absorb_plan, gathered, mentioned
-from vestige.store.merge.histories import Absorbed, DocumentHistory, EntityHistory, MemoryHistory
+from vestige.store.merge.forks import AFTER_MARK, MARK, ForkPlan, bases, fork_plan, named_by_content, origin
+from vestige.store.merge.histories import Absorbed, DocumentHistory, EntityHistory, Fork, MemoryHistory
 from vestige.store.merge.strength_log import EVIDENCE, Curves, Folded
 from vestige.store.merge.union import CURVE, Key, Name
 from vestige.store.sql.commit import PendingMemory, row_of, write_endings, write_texts
@@ -58,20 +59,73 @@ class Prepared:
 
 
 def absorb(
-    connections: Transactions, incoming: Sequence[EntityHistory], access: Access, surfaces: Surfaces
+    connections: Transactions,
+    incoming: Sequence[EntityHistory],
+    access: Access,
+    surfaces: Surfaces,
+    new_id: Callable[[], str],
 ) -> Absorbed:
     given = gathered(incoming, access)
+    found: tuple[Fork, ...] = ()
     with connections.reading(snapshot=False) as db:
-        prepared = _prepare(db, given)
+        known = history_rows.known(db, bases(given.values()))
+        plan = _fork_plan(db, given, known)
+        forked = bool(plan.here) or store_facts.node(db) in plan.strangers
+    if forked:
+        # A step of its own: a store whose events have their new names is complete also without the merge.
+        found = connections.written(lambda db: _split(db, given, new_id))
+    with connections.reading(snapshot=False) as db:
+        prepared = _prepare(db, plan.given, known if plan.given is given else None)
     if not prepared.given:
-        return Absorbed()
-    return connections.written(lambda db: _merge(db, prepared, surfaces).absorbed())
+        return Absorbed(forks=found)
+    merged = connections.written(lambda db: _merge(db, prepared, surfaces).absorbed())
+    return replace(merged, forks=found)
 
 
-def _prepare(db: Database, given: Mapping[Key, EntityHistory]) -> Prepared:
-    """Do the slow part before the write lock is taken."""
+# -- Forks: a clone of this store, or of another one, wrote under the same node id
+
+RENAMED = "SELECT e.node, e.seq FROM events e WHERE e.node >= ? AND e.node < ?"
+RENAME = "UPDATE events SET node = ? WHERE node = ? AND seq = ?"
+RESTAMP = "UPDATE documents SET node = ? WHERE kind = ? AND id = ? AND clock = ? AND node = ?"
+
+
+def _fork_plan(db: Database, given: Mapping[Key, EntityHistory], known: Sequence[LogEvent]) -> ForkPlan:
+    nodes = {origin(event.node) for history in given.values() for event in history.events}
+    renamed = [
+        (row[0], row[1])
+        for node in sorted(nodes)
+        for row in db.execute(RENAMED, (f"{node}{MARK}", f"{node}{AFTER_MARK}"))
+    ]
+    return fork_plan(given, known, renamed)
+
+
+def _split(db: Database, given: Mapping[Key, EntityHistory], new_id: Callable[[], str]) -> tuple[Fork, ...]:
+    """Name the contested events here by their content, and give this store a new node id if the contested one
+    is its own."""
+    plan = _fork_plan(db, given, history_rows.known(db, bases(given.values())))
+    for event in plan.here:
+        new = named_by_content(event).node
+        db.execute(RENAME, (new, *union.name(event)))
+        if event.kind == PUT:
+            put = (event.payload["kind"], event.payload["id"], event.clock, event.node)
+            db.execute(RESTAMP, (new, *put))
+    own, successor = store_facts.node(db), None
+    if own in plan.strangers or own in plan.nodes:
+        successor = new_id()
+        db.execute("UPDATE installation SET node = ?", (successor,))
+    return plan.forks(own, successor)
+
+
+# -- The merge
+
+
+def _prepare(db: Database, given: Mapping[Key, EntityHistory], known: Sequence[LogEvent] | None) -> Prepared:
+    """Do the slow part before the write lock is taken. `known` are those of the events that are here."""
     position = history_rows.last_position(db)  # first: later events are read again
-    new = _news(db, given)
+    if known is None:
+        names = [union.name(event) for history in given.values() for event in history.events]
+        known = history_rows.known(db, names)
+    new = _news(db, given, known)
     curve = histories.of_curve(db)
     curves = Curves.from_events((union.merged(curve, new[CURVE]) if CURVE in new else curve).events)
     return Prepared(
@@ -109,11 +163,12 @@ def _merge(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
     return plan
 
 
-def _news(db: Database, given: Mapping[Key, EntityHistory]) -> dict[Key, EntityHistory]:
+def _news(
+    db: Database, given: Mapping[Key, EntityHistory], held: Sequence[LogEvent]
+) -> dict[Key, EntityHistory]:
     """The histories that may change something: not those whose events are all here, nor documents that are
     here in the same state."""
-    names = [union.name(event) for history in given.values() for event in history.events]
-    known = {union.name(event): replace(event, position=0) for event in history_rows.known(db, names)}
+    known = {union.name(event): replace(event, position=0) for event in held}
     filed = {union.key_of(history): history for history in histories.of_documents(db, _documents(given))}
     return {
         key: history

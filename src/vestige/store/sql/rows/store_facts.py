@@ -148,25 +148,34 @@ def drop_quoting(db: Database, key: int, texts: Iterable[str]) -> None:
 # -- The head of the store: what every commit reads before it writes, in one statement
 
 HEAD = (
-    "SELECT c.reading, f.w20, (SELECT coalesce(max(position), 0) FROM events),"
-    " (SELECT coalesce(max(seq), 0) FROM events WHERE node = ?), p.id, p.signature"
-    " FROM clock c CROSS JOIN curve f LEFT JOIN profiles p ON p.active = 1"
+    "SELECT c.reading, f.w20, (SELECT coalesce(max(position), 0) FROM events), i.node,"
+    " (SELECT coalesce(max(seq), 0) FROM events WHERE node = i.node), p.id, p.signature"
+    " FROM clock c CROSS JOIN curve f CROSS JOIN installation i LEFT JOIN profiles p ON p.active = 1"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreHead:
     """The head of a store: the last reading of the clock, the curve of forgetting, the last position of the
-    log, the last number of this node in it, and the profile in use."""
+    log, the node that this store is, its last number in the log, and the profile in use. Another process may
+    have given the store a new node."""
 
     clock: int
     curve: float
     position: int
+    node: str
     seq: int
     profile: Profile | None
 
 
-def read(db: Database, node: str) -> StoreHead:
+def read(db: Database) -> StoreHead:
     """Read the head. It does not change while the write transaction lasts."""
-    clock, curve, position, seq, *profile = db.execute(HEAD, (node,)).fetchone()
-    return StoreHead(clock=clock, curve=curve, position=position, seq=seq, profile=from_row(*profile))
+    clock, curve, position, node, seq, *profile = db.execute(HEAD).fetchone()
+    return StoreHead(
+        clock=clock, curve=curve, position=position, node=node, seq=seq, profile=from_row(*profile)
+    )
+
+
+def node(db: Database) -> str:
+    """The node id under which this store logs its events."""
+    return str(db.execute("SELECT node FROM installation").fetchone()[0])

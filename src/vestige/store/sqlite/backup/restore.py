@@ -6,17 +6,20 @@ inspect ─► copy into a folder beside the store ─► (the caller opens the 
 """
 
 import errno
+import json
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from vestige.cognition.text.analyser import digest
 from vestige.core.errors import InvalidInput, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from vestige.store import migrations
 from vestige.store.contract.processes import Who
+from vestige.store.contract.trouble import MOST_IDS
 from vestige.store.sqlite.backup.backup import check_room, size_of, sync
 from vestige.store.sqlite.backup.replace_file import beside, busy, replace
 from vestige.store.sqlite.connection import HINTS, connect, translated
@@ -101,7 +104,9 @@ class SqliteRestorer:
                 identity.unsettle(db)
                 contents = _contents(db, staged)
             sync(staged)
-            return RestoredStore(contents=contents, kept=replace(staged, database, prove=prove))
+            kept = replace(staged, database, prove=prove)
+            identity.forget_lost(database)
+            return RestoredStore(contents=contents, kept=kept)
 
 
 def restore(backup: Path, database: Path, *, who: Who, prove: Callable[[], None]) -> RestoredStore:
@@ -125,6 +130,8 @@ def inspect(backup: Path) -> BackupContents:
             with translated(backup), closing(connect(backup, uri=_reading(backup))) as db:
                 return _contents(db, backup)
         except StoreCorrupt as exc:
+            if "memories" in exc.details:
+                raise
             raise _damaged(backup, exc.details.get("check", [exc.message])) from exc
 
 
@@ -149,6 +156,9 @@ def _contents(db: sqlite3.Connection, backup: Path) -> BackupContents:
     wrong = [line for line in verdict if line != "ok"] or list(_inconsistent(db))
     if wrong:
         raise _damaged(backup, wrong)
+    altered = list(_altered(db))
+    if altered:
+        raise _with_altered_texts(backup, altered)
     memories, newest = db.execute("SELECT count(*), max(updated_at) FROM memories").fetchone()
     events = db.execute("SELECT count(*) FROM events").fetchone()[0]
     return BackupContents(schema=done[-1].version, memories=memories, events=events, newest=newest)
@@ -164,6 +174,30 @@ def _inconsistent(db: sqlite3.Connection) -> Iterator[str]:
     ).fetchone()[0]
     if missing:
         yield f"{missing} events are missing from the log"
+
+
+def _altered(db: sqlite3.Connection) -> Iterator[str]:
+    """The memories whose text is not the one that was hashed. Nothing else in the file shows a flipped bit in
+    a text. An empty hash says that another program changed the text on purpose."""
+    for memory_id, content, phrasings, known in db.execute(
+        "SELECT id, content, phrasings, text_hash FROM memories WHERE text_hash <> '' ORDER BY key"
+    ):
+        try:
+            found = digest("\n".join((content, *json.loads(phrasings))))
+        except (TypeError, ValueError):
+            found = None
+        if found != known:
+            yield str(memory_id)
+
+
+def _with_altered_texts(backup: Path, ids: Sequence[str]) -> StoreCorrupt:
+    named = ", ".join(ids[:MOST_IDS]) + (f" and {len(ids) - MOST_IDS} more" if len(ids) > MOST_IDS else "")
+    return StoreCorrupt(
+        f"{backup} is damaged: the texts of these memories do not match their hashes: {named}.",
+        hint="Use an earlier backup. Without one, copy the file into an empty data directory as "
+        "vestige.db to see what it holds.",
+        details={"path": str(backup), "memories": ids[:MOST_IDS], "count": len(ids)},
+    )
 
 
 def _damaged(backup: Path, check: list[str]) -> StoreCorrupt:

@@ -111,12 +111,20 @@ def _fault(exc: sqlite3.Error) -> str:
 
 # -- Every check of the file, in order
 
+STOP = (
+    "It acknowledges no more writes, and what it reads may be incomplete. Stop all processes of this store,"
+    " then check it again."
+)
+
 Look = Callable[[sqlite3.Connection], Iterator[Trouble]]
 
 
 def examine(connections: SqliteConnections, now: datetime, *, deep: bool) -> list[Trouble]:
     """Everything that is wrong, in the order of the checks."""
     troubles: list[Trouble] = []
+    if connections.journal.lost is not None:
+        what = f"{connections.path.name}-wal {connections.journal.lost} while this process had it open."
+        return [Trouble(check="journal", message=f"{what} {STOP}")]
     try:
         with connections.reading() as db:
             for name, look in checks(connections.path, now, deep=deep).items():
@@ -148,6 +156,7 @@ def checks(path: Path, now: datetime, *, deep: bool) -> dict[str, Look]:
         "clock": log.clock,
         "deletions": log.deletions,
         "memories": log.lost,
+        "lost writes": lambda db: files.lost_writes(db, path),
         "permissions": lambda db: files.permissions(path),
         "leftovers": lambda db: files.leftovers(path, now),
         "journal": lambda db: files.journal(path),

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sqlite3
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -9,8 +10,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from vestige.store.contract.trouble import Trouble
+from vestige.store.merge.forks import AFTER_MARK, MARK
 from vestige.store.sqlite.backup.replace_file import beside
 from vestige.store.sqlite.backup.restore import STAGING
+from vestige.store.sqlite.file import identity
 from vestige.store.sqlite.opening import BACKUPS
 from vestige.store.sqlite.processes.presence import FOLDER
 
@@ -82,6 +85,29 @@ def journal(path: Path) -> Iterator[Trouble]:
                 message=f"The write-ahead log has {size >> 20} MB: a reader prevents it from being emptied. "
                 "Stop that process.",
                 severity="warning",
+            )
+
+
+PRESENT = (
+    "SELECT count(DISTINCT seq), coalesce(max(seq), 0), max(at) FROM events"
+    " WHERE (node = ? OR (node >= ? AND node < ?)) AND seq <= ?"
+)
+"""The events of a node up to a number, also those that got names of their own from a clone."""
+
+
+def lost_writes(db: sqlite3.Connection, path: Path) -> Iterator[Trouble]:
+    """Writes that were acknowledged and are not in the log of events."""
+    for one in identity.lost_writes(path):
+        names = (one.node, f"{one.node}{MARK}", f"{one.node}{AFTER_MARK}", one.last)
+        present, last, at = db.execute(PRESENT, names).fetchone()
+        if present < one.last:
+            after = f" after {at}" if at else ""
+            yield Trouble(
+                check="lost writes",
+                message=f"Events {last + 1} to {one.last} of this installation were acknowledged{after}, the "
+                f"last at about {one.at}, and are gone: {one.why}. Restore a backup that has them, or sync "
+                f"with a machine that does. If they are not needed, delete {path.name}{identity.LOST}.",
+                count=one.last - present,
             )
 
 

@@ -12,12 +12,14 @@ The mark has a record for each node that this file ever had, which is overwritte
 interrupted write leaves the old record or the new one, and records do not affect each other.
 """
 
+import json
 import logging
 import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 
@@ -91,12 +93,6 @@ def require_in_place(path: Path, opened: FileId) -> None:
         )
 
 
-def node_in(db: sqlite3.Connection) -> str:
-    """The node id under which this file logs its events."""
-    row = db.execute("SELECT node FROM installation").fetchone()
-    return str(row[0])
-
-
 def settled(db: sqlite3.Connection, path: Path, fingerprint: str) -> str | None:
     """The node id of this installation; None if the file belongs to another one, or is an earlier state."""
     marks = _read(path)  # before the log, which grows meanwhile
@@ -144,12 +140,62 @@ def _warn_of_lost_events(db: sqlite3.Connection, path: Path, fingerprint: str) -
         return
     missing = _seq(_read(path), known[0]) - _last(db, known[0])
     if missing > 0:
+        note_lost(db, path, "an earlier copy was put in its place, its log was lost, or the power failed")
         logger.warning(
             "%s lacks the last %d events that were written here: an earlier copy was put in its place, its"
             " log was lost or damaged, or the power failed. If that was not intended, restore a backup.",
             path,
             missing,
         )
+
+
+# -- Acknowledged writes that are gone
+
+LOST = ".lost"
+MOST_LOSSES = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostWrites:
+    """Events of a node that were acknowledged and may be gone: the last of their numbers, when it was
+    acknowledged, and what happened."""
+
+    node: str
+    last: int
+    at: str
+    why: str
+
+
+def note_lost(db: sqlite3.Connection, path: Path, why: str) -> None:
+    """Note beside the file how far the writes were acknowledged, for the doctor. It never raises."""
+    with suppress(OSError, sqlite3.Error):
+        known = known_node(db)
+        marked = datetime.fromtimestamp(_mark(path).stat().st_mtime, UTC).isoformat(timespec="seconds")
+        last = 0 if known is None else _seq(_read(path), known[0])
+        if known is None or any((one.node, one.last) == (known[0], last) for one in lost_writes(path)):
+            return
+        line = json.dumps({"node": known[0], "last": last, "at": marked, "why": why})
+        handle = os.open(f"{path}{LOST}", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(handle, f"{line}\n".encode())
+        finally:
+            os.close(handle)
+
+
+def lost_writes(path: Path) -> list[LostWrites]:
+    """The notes, oldest first; lines that cannot be read are left out."""
+    found = []
+    with suppress(OSError):
+        for line in Path(f"{path}{LOST}").read_bytes().splitlines()[:MOST_LOSSES]:
+            with suppress(ValueError, TypeError):
+                found.append(LostWrites(**json.loads(line)))
+    return found
+
+
+def forget_lost(path: Path) -> None:
+    """Remove the notes: another store is here now."""
+    with suppress(OSError):
+        Path(f"{path}{LOST}").unlink(missing_ok=True)
 
 
 def _last(db: sqlite3.Connection, node: str) -> int:

@@ -1,4 +1,9 @@
-"""The write-ahead log of a database: its length, and deleted text that is still in it.
+"""The write-ahead log of a database: whether it is whole, its length, and deleted text that is still in it.
+
+Committed writes are only in the log until it is copied into the file. A log that is removed, replaced or cut
+under a process takes them along, and SQLite notices nothing. So each write checks the log twice: before it
+begins, with the write lock, when no process may shorten the log, and after its commit, before it is
+acknowledged.
 
 A deletion is complete when the log was copied into the file and truncated, which a reader that began earlier
 prevents. So a marker file is written beside the database, before the commit that deletes: the next process
@@ -7,6 +12,7 @@ that commits or closes truncates the log.
 
 import os
 import sqlite3
+import struct
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +29,16 @@ PATIENCE_SECONDS = (0.05, 0.5)
 INSIST_SECONDS = 1.0
 """The seconds between two attempts for deleted text that wait for readers; other attempts do not wait."""
 OWED = ".owed"
+
+REMOVED, REPLACED, CUT = "was removed", "was replaced", "was cut"
+HEADER_BYTES, FRAME_BYTES = 32, 24
+MAGIC = b"\x37\x7f\x06"
+"""The first bytes of a log; zeros if it was cut and then written on at its old length."""
+INDEX_HEAD = struct.Struct("=14xHI")
+"""The page size and the number of frames in the index of the log, the file -shm."""
+_indexes: dict[tuple[int, int], int] = {}
+"""Open index files. They are never closed: closing one ends all locks that this process has on it, which are
+SQLite's. One is opened only if a log has become shorter, which is rare."""
 
 
 def owe(db: Database) -> None:
@@ -51,9 +67,99 @@ class Journal:
     _insisted: float | None = None
     _seen: tuple[int, int] | None = None
     _copied: tuple[int, int] | None = None
+    _path: str = ""
+    _handle: int | None = None
+    _file: tuple[int, int] | None = None
+    _length: int = 0
+    lost: str | None = None
+    """What happened to the log, once it was found not to be whole."""
+    kept: sqlite3.Connection | None = None
+    """The connection that is never closed, because the log was cut."""
 
     def __post_init__(self) -> None:
         self.database = self.database.resolve()  # as SQLite does: the log is beside the file itself
+        self._path = f"{self.database}-wal"
+
+    def watch(self) -> None:
+        """Remember which file the log is. Called when a connection has it open."""
+        if self._handle is None:
+            self._handle = os.open(self._path, os.O_RDONLY | os.O_CREAT, 0o600)
+            log = os.fstat(self._handle)
+            self._file, self._length = (log.st_dev, log.st_ino), log.st_size
+
+    def close(self) -> None:
+        """Stop watching the log."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def is_whole(self, *, written: bool = False) -> bool:
+        """Whether the log is the file that this process has open, in its full length; if it was `written`,
+        also its beginning. Else `lost` says what happened, and no later call returns True."""
+        if self._handle is None:
+            self.watch()
+        if self.lost is None:
+            self.lost = self._damage(written=written)
+        return self.lost is None
+
+    def is_left(self) -> bool:
+        """Whether the log, if it is watched, is whole or was not cut, so that SQLite may copy it into the
+        file. Of a log that was cut it would copy pages of transactions that are not whole."""
+        return self._handle is None or self.is_whole() or self.lost != CUT
+
+    def save(self, db: sqlite3.Connection) -> None:
+        """Save what a lost log held, by a connection that has it open: copy one that was removed into the
+        file. One that was cut must not be copied, which SQLite does when the last connection is closed. So
+        this one stays open until the process ends; the next process then reads what is left of the log."""
+        if self.lost == REMOVED:
+            with suppress(sqlite3.Error):
+                db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        elif self.lost == CUT and self.kept is None:
+            import ctypes  # only here: it takes long
+
+            self.kept = db
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(db))
+
+    def _damage(self, *, written: bool) -> str | None:
+        try:
+            log = os.stat(self._path)  # noqa: PTH116 - asked with every write
+        except FileNotFoundError:
+            return REMOVED
+        if (log.st_dev, log.st_ino) != self._file:
+            return REPLACED
+        if (log.st_size < self._length and self._is_cut()) or (written and self._is_hollow(log.st_size)):
+            return CUT
+        self._length = log.st_size
+        return None
+
+    def _is_hollow(self, size: int) -> bool:
+        """Whether the beginning is missing: it was cut, and written on since."""
+        if size < HEADER_BYTES or self._handle is None or os.name == "nt":
+            return False
+        return os.pread(self._handle, len(MAGIC), 0) != MAGIC
+
+    def _is_cut(self) -> bool:
+        """Whether a log that became shorter lacks frames. Emptied by a checkpoint it lacks none, and then its
+        index has none either."""
+        needed = self._needed()
+        size = self._size()
+        return size < needed and self._needed() == needed  # else it was emptied in between
+
+    def _needed(self) -> int:
+        """The bytes of the frames in the index; 0 where it cannot be read."""
+        if os.name == "nt":  # there an open file cannot be cut
+            return 0
+        try:
+            name = f"{self.database}-shm"
+            about = os.stat(name)  # noqa: PTH116 - as above
+            handle = _indexes.get((about.st_dev, about.st_ino))
+            if handle is None:
+                handle = _indexes[about.st_dev, about.st_ino] = os.open(name, os.O_RDONLY)
+            page, frames = INDEX_HEAD.unpack(os.pread(handle, INDEX_HEAD.size, 0))
+        except (OSError, struct.error):
+            return 0
+        size = (page & 0xFE00) + ((page & 1) << 16)
+        return HEADER_BYTES + int(frames) * (FRAME_BYTES + int(size)) if frames else 0
 
     @property
     def owed(self) -> bool:
@@ -120,13 +226,13 @@ class Journal:
     def _stamp(self) -> tuple[int, int] | None:
         """The time and size of the log, which every write of any process changes; None without a log."""
         try:
-            log = os.stat(f"{self.database}-wal")  # noqa: PTH116 - as above
+            log = os.stat(self._path)  # noqa: PTH116 - as above
         except OSError:
             return None
         return (log.st_mtime_ns, log.st_size) if log.st_size else None
 
     def _size(self) -> int:
         try:
-            return os.stat(f"{self.database}-wal").st_size  # noqa: PTH116 - as above
+            return os.stat(self._path).st_size  # noqa: PTH116 - as above
         except OSError:
             return 0

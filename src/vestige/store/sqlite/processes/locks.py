@@ -9,12 +9,14 @@ import json
 import logging
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from vestige.core.errors import StoreError
 from vestige.store.contract.processes import BRIEF, Holder, Who, kept
 
 if sys.platform == "win32":
@@ -50,6 +52,27 @@ def lock(handle: int, *, shared: bool = False) -> bool | None:
             raise
         return None
     return True
+
+
+def lacks_locks(folder: Path) -> bool:
+    """Whether the file system of a folder refuses the locks that SQLite takes, which SQLite calls busy."""
+    if sys.platform == "win32":
+        return False
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as exc:
+        return exc.errno in _NO_LOCKS
+    return False
+
+
+def without_locks(database: Path) -> StoreError:
+    return StoreError(
+        f"The file system of {database.parent} has no locks (ENOLCK), which a store needs.",
+        hint="Move the data directory to a local disk. On NFS, the lock service (rpc.statd) must run on both "
+        "sides, and the mount must not have `nolock`.",
+        details={"path": str(database)},
+    )
 
 
 def unlock(handle: int) -> None:

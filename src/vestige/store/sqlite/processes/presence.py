@@ -16,7 +16,7 @@ from typing import Any
 
 from vestige.core.errors import StoreBusy, StoreError
 from vestige.store.contract.processes import Who, refuse_beside
-from vestige.store.sqlite.processes.locks import holder, lock, read, unlock, write
+from vestige.store.sqlite.processes.locks import holder, lacks_locks, lock, read, unlock, without_locks, write
 
 logger = logging.getLogger(__name__)
 
@@ -176,8 +176,10 @@ class Program:
         return f"{self.command} (pid {self.pid})"
 
 
-def kept_busy(database: Path, cause: str, waited_seconds: float | None = None) -> StoreBusy:
+def kept_busy(database: Path, cause: str, waited_seconds: float | None = None) -> StoreError:
     """The error after waiting in vain: how long, which process, and the remedy."""
+    if lacks_locks(database.parent):
+        return without_locks(database)
     stayed = "is busy" if waited_seconds is None else f"stayed busy for {waited_seconds:.1f} s"
     details: dict[str, Any] = {"path": str(database), "cause": cause}
     if waited_seconds is not None:
