@@ -182,7 +182,7 @@ def _is_basic(encoded: str) -> bool:
 
 
 def _decoded(encoded: str) -> str | None:
-    """The text whose base64 this is; None if it is none."""
+    """The decoded text; None if it is not the base64 of a text."""
     try:
         return b64decode(encoded + "=" * (-len(encoded) % 4), validate=True).decode("utf-8")
     except (Error, UnicodeDecodeError):
