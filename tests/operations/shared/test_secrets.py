@@ -9,6 +9,7 @@ import pytest
 
 from testbed.world import World, open_world
 from vestige.core.models import ANYTHING, EVERYTHING
+from vestige.engine.ingest.secrets import find_in_fields
 
 KEY = "ghp_" + "a8Kx93mPq0ZvT2rYw7LdNc51sBfUeJhGi4Xo"  # made up
 TEXT = f"The mirror is cloned\nwith the token {KEY} of the bot."
@@ -23,6 +24,12 @@ def everything_in(world: World) -> str:
 
 def remembered(world: World) -> str:
     return world.remember("The bot clones the mirror at night.")
+
+
+def nested(value: Any, depth: int) -> Any:
+    for level in range(depth):
+        value = {"a": value} if level % 2 else [value]
+    return value
 
 
 Door = Callable[[World], tuple[str, dict[str, Any]]]
@@ -40,6 +47,14 @@ DOORS: dict[str, Door] = {
     "domains": lambda w: ("smart_ingest", {"content": "A mirror.", "domains": [KEY]}),
     "metadata": lambda w: ("smart_ingest", {"content": "A mirror.", "metadata": {"a": [{"b": KEY}]}}),
     "a key of metadata": lambda w: ("smart_ingest", {"content": "A mirror.", "metadata": {KEY: 1}}),
+    "a named value of metadata": lambda w: (
+        "smart_ingest",
+        {"content": "A mirror.", "metadata": {"env": [{"name": "MIRROR", "value": KEY}]}},
+    ),
+    "deep metadata": lambda w: (
+        "smart_ingest",
+        {"content": "A mirror.", "metadata": {"a": nested(KEY, 180)}},
+    ),
     "items": lambda w: ("smart_ingest", {"items": [{"content": "Fine."}, {"content": TEXT}]}),
     "edit": lambda w: ("memory", {"action": "edit", "id": remembered(w), "content": TEXT}),
     "tag": lambda w: ("memory", {"action": "tag", "id": remembered(w), "add": [KEY]}),
@@ -152,6 +167,42 @@ def test_a_secret_in_metadata_is_known_by_its_key(world: World) -> None:
     assert (told["argument"], told["line"], told["column"]) == ("metadata.wifi.password", 1, 1)
 
 
+@pytest.mark.parametrize(
+    ("metadata", "kind"),
+    [
+        ({"db": {"password": {"value": "kuchen77"}}}, "password"),
+        ({"env": [{"name": "DB_PASSWORD", "value": "kuchen77"}]}, "password"),
+        ({"key": "wifi password", "text": "kuchen77"}, "password"),
+        ({"command": ["psql", "--password", "kuchen77"]}, "password"),
+        ({"door": {"pin": 471108}}, "PIN"),
+        ({"pаssword": "ｋｕｃｈｅｎ７７"}, "password"),
+        ({"a": {f"{KEY[:9]}\u200b{KEY[9:]}": [1]}}, "GitHub token"),
+    ],
+    ids=str,
+)
+def test_a_secret_in_nested_metadata_is_known_by_the_names_around_it(
+    metadata: dict[str, Any], kind: str, world: World
+) -> None:
+    error = world.refused("smart_ingest", content="The router.", metadata=metadata)
+    assert error["details"]["secrets"][0]["kind"] == kind
+    kept = world.get(world.remember("The router.", metadata=metadata, secrets="redact"))
+    assert f"[redacted: {kind}]" in repr(kept["metadata"])
+
+
+def test_two_redacted_keys_of_metadata_are_both_kept(world: World) -> None:
+    other = "ghp_" + KEY[:3:-1]
+    kept = world.get(world.remember("A mirror.", metadata={KEY: 1, other: 2}, secrets="redact"))
+    assert sorted(kept["metadata"].values()) == [1, 2]
+
+
+def test_metadata_nested_deeper_than_any_call_allows_is_searched_and_redacted_as_a_whole() -> None:
+    clean, found = find_in_fields(
+        {"body": nested({"password": [KEY, 5]}, 5_000), "other": nested("x", 5_000)}
+    )
+    assert [one.kind for one in found] == ["GitHub token"]
+    assert list(clean) == ["body"]
+
+
 def test_a_retry_of_a_redacted_request_gives_the_same_answer(world: World) -> None:
     first = world.call("smart_ingest", content=TEXT, secrets="redact", idempotency_key="k")
     again = world.call("smart_ingest", content=TEXT, secrets="redact", idempotency_key="k")
@@ -186,6 +237,32 @@ def test_the_setting_says_what_happens_when_a_call_does_not(tmp_path: Path) -> N
     allowing: dict[str, Any] = {"memory.secrets": "allow"}
     with open_world(tmp_path / "other", **allowing) as world:
         assert KEY in world.get(world.remember(TEXT))["content"]
+
+
+PASSING = {
+    "promote": ("memory", {"action": "promote", "reason": f"token {KEY}"}),
+    "demote": ("memory", {"action": "demote", "reason": f"token {KEY}"}),
+    "suppress": ("suppress", {"reason": f"token {KEY}"}),
+    "search": ("search", {"query": f"mirror {KEY}", "contextTopics": [KEY], "contextFile": KEY}),
+    "predict": ("predict", {"context": {"codebase": KEY}}),
+    "session": ("session_context", {"queries": [KEY]}),
+    "reference": ("deep_reference", {"query": f"why {KEY}"}),
+}
+
+
+@pytest.mark.parametrize("passing", PASSING.values(), ids=PASSING)
+def test_arguments_that_are_not_stored_leave_no_trace_of_a_secret(
+    passing: tuple[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    tool, arguments = passing
+    with open_world(tmp_path / "data") as world:
+        own = {"id": remembered(world)} if "reason" in arguments else {}
+        world.call(tool, **own, **arguments)
+        assert KEY.casefold() not in everything_in(world).casefold()
+        assert KEY not in repr(world.heard)
+    files = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+    assert files
+    assert [path for path in files if KEY.encode() in path.read_bytes()] == []
 
 
 def test_a_search_for_a_secret_leaves_no_trace_of_it(world: World) -> None:

@@ -102,6 +102,23 @@ def options(text: str) -> Iterator[Found]:
             yield "key", *found.span("secret"), "is given to a command"
 
 
+_SECRET_KIND = re.compile(r"^[ \t]{0,8}kind:[ \t]{1,4}[\"']?Secret\b", re.MULTILINE)
+_DATA = re.compile(r"^[ \t]{0,8}data:[ \t]{0,4}\n(?P<lines>(?:[ \t]{1,12}[^\s#][^\n]*+\n?)++)", re.MULTILINE)
+_BASE64 = r"(?:[A-Za-z0-9+/]{8,4096}={0,2})"
+_ENTRY = re.compile(rf"[\w.-]{{1,80}}:[ \t]{{1,4}}[\"']?(?P<secret>{_BASE64})[\"']?[ \t]*+$", re.MULTILINE)
+
+
+def manifests(text: str) -> Iterator[Found]:
+    """The encoded values of a Kubernetes Secret, whose names may say nothing."""
+    if not _SECRET_KIND.search(text):
+        return
+    for data in _DATA.finditer(text):
+        for entry in _ENTRY.finditer(text, *data.span("lines")):
+            decoded = _decoded(entry["secret"])
+            if decoded is not None and not values.is_placeholder(decoded):
+                yield "Kubernetes secret", *entry.span("secret"), "is the data of a Secret"
+
+
 # -- URLs and headers
 
 HEADER_HINTS = ("bearer", "basic", "auth", "cookie", "authorization")
@@ -159,9 +176,14 @@ def headers(text: str) -> Iterator[Found]:
 
 def _is_basic(encoded: str) -> bool:
     """Whether this is the base64 of user:password."""
-    try:
-        decoded = b64decode(encoded + "=" * (-len(encoded) % 4), validate=True).decode("utf-8")
-    except (Error, UnicodeDecodeError):
-        return False
+    decoded = _decoded(encoded) or ""
     _, colon, password = decoded.partition(":")
     return bool(colon and password) and decoded.isprintable() and not values.is_placeholder(password)
+
+
+def _decoded(encoded: str) -> str | None:
+    """The decoded text; None if it is not the base64 of a text."""
+    try:
+        return b64decode(encoded + "=" * (-len(encoded) % 4), validate=True).decode("utf-8")
+    except (Error, UnicodeDecodeError):
+        return None

@@ -3,15 +3,28 @@
 Not a secret are hashes, ids, public keys, certificates, placeholders (`<your-key>`, `${TOKEN}`, `changeme`),
 keys that say themselves that they are examples (`AKIAIOSFODNN7EXAMPLE`), and well-known defaults
 (`postgres:postgres@localhost`). Everything is linear in the length of the text.
+
+Disguises are removed before matching: characters without width, full-width and other styled letters, and
+letters of other scripts that look like Latin ones (homoglyphs). Every position is one of the given text.
 """
 
 import re
+import unicodedata
+from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from vestige.cognition.secrets.assignments import NAME_HINTS, Found, assignments
-from vestige.cognition.secrets.commands import HEADER_HINTS, addresses, commands, headers, options, queries
+from vestige.cognition.secrets.commands import (
+    HEADER_HINTS,
+    addresses,
+    commands,
+    headers,
+    manifests,
+    options,
+    queries,
+)
 from vestige.cognition.secrets.entropy import classes, is_drawn, looks_random
 from vestige.cognition.secrets.provider_keys import SHAPES, Shape
 from vestige.cognition.secrets.values import (
@@ -44,8 +57,18 @@ class Secret:
 
 def find_secrets(text: str) -> list[Secret]:
     """Every secret in a text, in order; no two overlap."""
+    if text.isascii():
+        return _apart(_secrets(text))
+    return _apart(
+        (kind, places[start], places[end], reason)
+        for plain, places in _undisguised(text)
+        for kind, start, end, reason in _secrets(plain)
+    )
+
+
+def _secrets(text: str) -> Iterator[Found]:
     harmless = [found.span() for found in _HARMLESS.finditer(text)] if len(text) > LONG else []
-    return _apart(one for one in _candidates(text) if not _inside(one, harmless))
+    return (one for one in _candidates(text) if not _inside(one, harmless))
 
 
 def redacted(text: str, secrets: Iterable[Secret], *, marked: bool = True) -> str:
@@ -69,6 +92,68 @@ def position(text: str, secret: Secret) -> tuple[int, int]:
     """Its line and column, both from 1."""
     line = text.count("\n", 0, secret.start) + 1
     return line, secret.start - text.rfind("\n", 0, secret.start)
+
+
+# -- Disguises: characters that look like others, or like nothing
+
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001d173-\U0001d17a\U000e0100-\U000e01ef"
+)
+"""Joiners, directions, fillers, variation selectors."""
+_MARKS = "\u0300-\u036f\u20d0-\u20f0"
+"""Marks drawn over or under the character before them."""
+_TAGS = "\U000e0000-\U000e007f"
+"""An invisible copy of ASCII, which programs can read."""
+_HIDDEN = re.compile(f"[{_INVISIBLE}{_TAGS}]+")
+_HIDDEN_OR_MARKS = re.compile(f"[{_INVISIBLE}{_MARKS}]+")
+_LOOKALIKES = {
+    ord(one): plain
+    for plain, *others in map(str.split, sections("vestige.cognition.secrets", "lookalikes")[""])
+    for one in others
+}
+_LOOKALIKES |= {0xE0000 + code: chr(code) for code in range(0x20, 0x7F)}
+_UNBROKEN = re.compile(r"\S+")
+_SOME_LATIN = re.compile(f"[A-Za-z0-9{_TAGS}]")
+
+
+def _undisguised(text: str) -> Iterator[tuple[str, Sequence[int]]]:
+    """The text without disguises, with the places of its characters and its end in the given one. If it may
+    be spelled with the letters of several scripts, a second reading follows in which these are Latin."""
+    styles = {ord(one): _unstyled(one) for one in set(text) if one > "\x7f"}
+    plain, places = _without(text, _HIDDEN)
+    first = plain.translate(styles)
+    yield first, places
+    plain, places = _without(text, _HIDDEN_OR_MARKS)
+    second = _UNBROKEN.sub(_latin, plain.translate(styles))
+    if second != first:
+        yield second, places
+
+
+def _unstyled(one: str) -> str:
+    plain = unicodedata.normalize("NFKC", one)
+    return plain if len(plain) == 1 and plain.isascii() else one
+
+
+def _latin(found: re.Match[str]) -> str:
+    """A run of characters in Latin letters, if it has some: a word of another script alone is no disguise."""
+    run = found.group()
+    if run.isascii():
+        return run
+    return run.translate(_LOOKALIKES) if _SOME_LATIN.search(run) else run
+
+
+def _without(text: str, left_out: re.Pattern[str]) -> tuple[str, Sequence[int]]:
+    if not left_out.search(text):
+        return text, range(len(text) + 1)
+    kept, places, at = [], array("I"), 0
+    for found in left_out.finditer(text):
+        kept.append(text[at : found.start()])
+        places.extend(range(at, found.start()))
+        at = found.end()
+    kept.append(text[at:])
+    places.extend(range(at, len(text) + 1))
+    return "".join(kept), places
 
 
 # -- Secrets that people write down: seed phrases, recovery codes, PINs, random strings
@@ -314,6 +399,7 @@ DETECTORS: tuple[tuple[Callable[[str], Iterator[Found]], tuple[str, ...]], ...] 
     (queries, ("?", "&")),
     (headers, HEADER_HINTS),
     (options, (" -",)),
+    (manifests, ("kind:",)),
     (commands, ("",)),  # each place has its own
     (assignments, NAME_HINTS),
     (seed_phrases, SEED_HINTS),

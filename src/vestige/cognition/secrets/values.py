@@ -7,6 +7,10 @@ from vestige.cognition.text.word_lists import pattern, sections, words
 
 LOOKED_AT = 100  # The number of characters checked for a placeholder, which is short.
 _LISTS = sections("vestige.cognition.secrets", "values")
+LONG_LETTERS = 20  # The least number of letters for a word that nobody can read.
+_CONSONANTS = re.compile(r"[^aeiouyAEIOUY]{4}")
+LONG_MIXTURE = 16
+_DIGITS = re.compile(r"\d+")
 _STATES = words(_LISTS["states"])
 """Words that describe a password without giving it."""
 _REMARKS = words(_LISTS["remarks"])
@@ -151,11 +155,15 @@ def is_token(value: str, *, quoted: bool) -> bool:
     """Whether this is a token or key: what a machine made."""
     if not 8 <= len(value) <= 4096 or is_placeholder(value) or (not quoted and _CALL.match(value)):
         return False
-    if any(c.isspace() for c in value) or (classes(value) < 2 and not _SYMBOL.search(value)):
+    if any(c.isspace() for c in value):
         return False
+    if classes(value) < 2 and not _SYMBOL.search(value):
+        return is_unreadable(value)
     if _UUID.match(value) or _GROUPS.match(value):
         return len(irregular(value)) > 10
-    return looks_random(value, least=10) or (is_strong_password(value) and wordiness(value) < 0.7)
+    if is_mixture(value) or looks_random(value, least=10):
+        return True
+    return is_strong_password(value) and wordiness(value) < 0.7
 
 
 def is_key(value: str, least: int = 20) -> bool:
@@ -163,6 +171,22 @@ def is_key(value: str, least: int = 20) -> bool:
     if any(map(str.isspace, value)) or is_placeholder(value) or _CALL.match(value):
         return False
     return any(map(str.isdigit, value)) and looks_random(value, least=least)
+
+
+def is_unreadable(value: str) -> bool:
+    """Whether these are letters of one case that no language has in this order, as in some tokens."""
+    return (
+        value.isascii()
+        and value.isalpha()
+        and len(value) >= LONG_LETTERS
+        and len(set(value)) > LONG_LETTERS // 2
+        and len(_CONSONANTS.findall(value)) > 1
+    )
+
+
+def is_mixture(value: str) -> bool:
+    """Whether letters and digits take turns too often for a name, even if some of the letters read well."""
+    return len(value) >= LONG_MIXTURE and value.isalnum() and len(_DIGITS.findall(value)) > 3
 
 
 def is_phrase(value: str) -> bool:

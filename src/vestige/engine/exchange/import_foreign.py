@@ -74,19 +74,19 @@ class DocumentImport:
             return None
         if (KIND, intention.id) in self._dropped:
             return GONE
-        description = secrets.screen_text(self._intake.call, intention.description)
+        body = body_of(intention)
+        clean = secrets.screen_fields(self._intake.call, {"body": body})
         if intention.ended is None and not self._room():
             return f"the scope {intention.scope} has {MOST:,} open intentions, which is the limit"
         document = Document(
             kind=KIND,
             id=intention.id,
-            body=body_of(replace(intention, description=description)),
+            body=clean.get("body", body),
             scope=intention.scope,
             created_at=intention.created_at,
             updated_at=intention.updated_at,
         )
-        changed = description != intention.description
-        return AcceptedRecord(changes=(Put(document=document),), notes=(REDACTED,) if changed else ())
+        return AcceptedRecord(changes=(Put(document=document),), notes=(REDACTED,) if clean else ())
 
     def _room(self) -> bool:
         """Whether one more open intention fits; it is then counted."""

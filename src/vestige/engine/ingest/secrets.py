@@ -1,8 +1,8 @@
 """Screening for secrets: every text is searched for keys, tokens and passwords before it is stored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from vestige.cognition.secrets.find import excerpt, find_secrets, position, redacted
 from vestige.core.errors import SecretFound
@@ -15,6 +15,12 @@ SCREENED = (
     "domains", "metadata",
 )  # fmt: skip
 """The fields of a new text that may hold a secret."""
+NAMES = ("name", "key", "field", "label", "variable", "header", "k")
+VALUES = frozenset("value values val v text string data content default current raw plain".split())
+"""Keys of objects that hold a name and a value."""
+LONGEST_NAME = 80
+DEEPEST = 100
+"""The depth from which nested values are searched as one text, and redacted as a whole."""
 MOST_LISTED = 20
 """The most secrets that an error lists."""
 
@@ -92,21 +98,69 @@ def _shown(one: SecretSighting) -> dict[str, str | int]:
     return {"kind": one.kind, "argument": one.field, **place, "excerpt": one.excerpt}
 
 
-def _clean(value: Any, field: str, name: str, found: list[SecretSighting]) -> Any:  # Any: JSON
+def _clean(
+    value: Any, field: str, name: str, found: list[SecretSighting], depth: int = 0
+) -> Any:  # Any: JSON
     """A value with its secrets redacted; `name` is its key, which helps to recognise a secret."""
     match value:
         case str():
             return _clean_text(value, field, name, found)
+        case None | bool():
+            return value
+        case int() | float():
+            text = str(value)
+            cleaned = _clean_text(text, field, name, found)
+            return value if cleaned == text else cleaned
+        case Mapping() | list() | tuple() if depth == DEEPEST:
+            before = len(found)
+            _clean_text("\n".join(_texts(value)), field, name, found)
+            return value if len(found) == before else f"[redacted: {found[-1].kind}]"
         case Mapping():
-            cleaned = {}
-            for key, inner in value.items():
-                shown = _clean_text(str(key), field, "", found)
-                cleaned[shown] = _clean(inner, f"{field}.{shown}", shown, found)
-            return cleaned
+            return _clean_object(value, field, name, found, depth + 1)
         case list() | tuple():
-            return type(value)(_clean(inner, field, name, found) for inner in value)
+            names = (name, *(before if _is_option(before) else name for before in value))
+            each = zip(value, names, strict=False)
+            return type(value)([_clean(one, field, known, found, depth + 1) for one, known in each])
         case _:
             return value
+
+
+def _clean_object(
+    value: Mapping[Any, Any], field: str, name: str, found: list[SecretSighting], depth: int
+) -> dict[str, Any]:
+    """An object with its secrets redacted. A member such as `value` is known by the name beside it
+    (`{"name": "DB_PASSWORD", "value": …}`), or by the key of the object."""
+    beside = next((value[key] for key in NAMES if isinstance(value.get(key), str)), name)
+    cleaned: dict[str, Any] = {}
+    for key, inner in value.items():
+        shown = _clean_text(str(key), field, "", found)
+        known = beside if shown.casefold() in VALUES else shown
+        at = f"{field}.{shown}"
+        cleaned[_apart(shown, cleaned)] = _clean(inner, at, known[:LONGEST_NAME], found, depth)
+    return cleaned
+
+
+def _texts(value: Any) -> Iterator[str]:  # Any: JSON
+    """Every key and every text or number in a value, however deep it is nested."""
+    left = [value]
+    while left:
+        match left.pop():
+            case Mapping() as members:
+                left += [one for pair in members.items() for one in reversed(pair)]
+            case list() | tuple() as items:
+                left += items
+            case str() | int() | float() as one:
+                yield str(one)
+
+
+def _apart(name: str, taken: Mapping[str, Any]) -> str:
+    """The name, with a number if it is taken: two redacted keys look alike."""
+    return name if name not in taken else f"{name} {len(taken)}"
+
+
+def _is_option(value: Any) -> TypeGuard[str]:  # Any: JSON
+    """Whether this is an option of a command, which names the argument after it."""
+    return isinstance(value, str) and value.startswith("-") and len(value) <= LONGEST_NAME
 
 
 def _clean_text(text: str, field: str, name: str, found: list[SecretSighting]) -> str:
