@@ -124,8 +124,8 @@ class CandidatePool:
     no candidate has token bits.
 
     `frequencies` is the number of memories with each distinct term, among `memories`: those within the
-    access, or the NEARBY ones nearest to the query that pass the filter, if more do. So a word that is common in its
-    field is not rare only because the store holds other things as well.
+    access, or the NEARBY ones nearest to the query that pass the filter, if more do. So a word that is common
+    in its field is not rare only because the store holds other things as well.
     """
 
     ids: tuple[str, ...]
