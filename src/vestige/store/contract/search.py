@@ -77,8 +77,9 @@ class StoreSearch(Protocol):
         idf = max(1e-6, ln((N − df + .5)/(df + .5))); N, df and avglen are of all accessible memories at that
         level (memories; memories with their windows; threads), whatever the filter, so that a filter never
         changes a score, and that no score depends on a memory outside the access. A term counts as often as
-        it is given; one ending in `*` matches as a prefix. No terms: no results. Of the distinct terms the first `bm25.MOST_COUNTED` count, and of the prefixes
-        the `MOST_PREFIXES` longest; of those that occur, the `MOST_TERMS` rarest are looked up.
+        it is given; one ending in `*` matches as a prefix. No terms: no results. Of the distinct terms the
+        first `bm25.MOST_COUNTED` count, and of the prefixes the `MOST_PREFIXES` longest; of those that occur,
+        the `MOST_TERMS` rarest are looked up.
 
         With `postings` set, terms are taken from the rarest on (by df, then by term) while the number of
         their occurrences fits, the first one in any case, and the others are left out.
