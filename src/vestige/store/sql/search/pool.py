@@ -83,11 +83,11 @@ def occurrences_in(rows: Iterable[tuple[int, str]], terms: Sequence[str]) -> dic
     found: dict[str, dict[int, int]] = {term: {} for term in terms}
     prefixes = tuple(filter(is_prefix, terms))
     for key, text in rows:
-        counts = Counter(text.split())
-        for word in counts.keys() & found.keys():
-            found[word][key] = counts[word]
+        words = text.split(" ")
+        for word in found.keys() & words:
+            found[word][key] = words.count(word)
         for prefix in prefixes:
-            often = sum(count for word, count in counts.items() if word.startswith(prefix[:-1]))
+            often = sum(word.startswith(prefix[:-1]) for word in words)
             if often:
                 found[prefix][key] = often
     return {

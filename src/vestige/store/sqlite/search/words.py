@@ -98,6 +98,11 @@ def _levels(db: Database) -> int:
 OCCURRENCES = "SELECT group_concat(doc) FROM words_at WHERE {where}"
 HOLDING = "SELECT group_concat(doc) FROM (SELECT doc FROM words_at WHERE {where} GROUP BY term, doc)"
 TERMS = "SELECT rowid, terms FROM words WHERE rowid IN (SELECT value FROM json_each(?)) ORDER BY rowid"
+POSTINGS_PER_WORD = 6  # The number of postings that are read in the time of one word of a memory.
+KEPT, KEPT_TERMS = (
+    60_000,
+    16,
+)  # The limits of occurrences of a term, and of terms, that are kept to be scored.
 FREQUENCY = "SELECT coalesce(sum(doc), 0), coalesce(sum(cnt), 0) FROM words_seen WHERE {where}"
 
 
@@ -111,34 +116,39 @@ def score(
     """The scores of every memory that matches, and of those in `also`, with the statistics of what the
     directory has."""
     sought = pool.SoughtTerms.of(terms)
-    common = None
+    common, read = None, dict[str, pool.Occurrences]()
     if sought.must_choose(directory.total, budget):
-        common = [_frequency(db, term, directory) for term in sought.indexable]
+        common = [_frequency(db, term, directory, read) for term in sought.indexable]
     chosen = pool.looked_up(sought, common, budget)
     if common is None and _few_are_readable(db, directory, sought, budget):
         readable = listed(np.flatnonzero(directory.collection().lengths >= 0))
         found = pool.occurrences_in(db.execute(TERMS, (readable,)), chosen)
     else:
-        found = {term: _counted(_occurrences(db, term)) for term in chosen}
+        found = {term: read.get(term) or _counted(_occurrences(db, term)) for term in chosen}
     return pool.score(sought, common, found, directory, also)
 
 
 def _few_are_readable(
     db: sqlite3.Connection, directory: Directory, sought: pool.SoughtTerms, budget: int | None
 ) -> bool:
-    """Whether a limited caller's memories have fewer words than the terms have occurrences in the store: then
-    reading the memories is bounded by the budget, and reading the postings is not."""
+    """Whether a limited caller's memories have far fewer words than the terms have occurrences in the store:
+    then reading the memories is bounded by the budget, and reading the postings is not."""
     if not directory.unseen or not sought.must_choose(directory.total + directory.unseen, budget):
         return False
-    return sum(_stored_frequency(db, term).occurrences for term in sought.indexable) > directory.total
+    spent = sum(_stored_frequency(db, term).occurrences for term in sought.indexable)
+    return spent > POSTINGS_PER_WORD * directory.total
 
 
-def _frequency(db: sqlite3.Connection, term: str, directory: Directory) -> Frequency:
-    """How common a term is in what the directory has."""
+def _frequency(
+    db: sqlite3.Connection, term: str, directory: Directory, read: dict[str, pool.Occurrences]
+) -> Frequency:
+    """How common a term is in what the directory has. Some of what must be read for that is kept in `read`."""
     if not directory.unseen:
         return _stored_frequency(db, term)
     occurrences = _occurrences(db, term)
     occurrences = occurrences[directory.has(occurrences)]
+    if len(occurrences) <= KEPT and len(read) < KEPT_TERMS:
+        read[term] = _counted(occurrences)
     if is_prefix(term):  # a memory counts once for each of its terms
         where, params = _matching(term)
         holding = keys_from_text(db.execute(HOLDING.format(where=where), params).fetchone()[0])
