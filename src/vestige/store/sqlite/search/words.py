@@ -99,10 +99,7 @@ OCCURRENCES = "SELECT group_concat(doc) FROM words_at WHERE {where}"
 HOLDING = "SELECT group_concat(doc) FROM (SELECT doc FROM words_at WHERE {where} GROUP BY term, doc)"
 TERMS = "SELECT rowid, terms FROM words WHERE rowid IN (SELECT value FROM json_each(?)) ORDER BY rowid"
 POSTINGS_PER_WORD = 6  # The number of postings that are read in the time of one word of a memory.
-KEPT, KEPT_TERMS = (
-    60_000,
-    16,
-)  # The limits of occurrences of a term, and of terms, that are kept to be scored.
+KEPT, KEPT_TERMS = 60_000, 16  # The limits of occurrences of a term, and of terms, that are kept.
 FREQUENCY = "SELECT coalesce(sum(doc), 0), coalesce(sum(cnt), 0) FROM words_seen WHERE {where}"
 
 
@@ -142,7 +139,7 @@ def _few_are_readable(
 def _frequency(
     db: sqlite3.Connection, term: str, directory: Directory, read: dict[str, pool.Occurrences]
 ) -> Frequency:
-    """How common a term is in what the directory has. Some of what must be read for that is kept in `read`."""
+    """How common a term is in what the directory has. Some of what is read for that is kept in `read`."""
     if not directory.unseen:
         return _stored_frequency(db, term)
     occurrences = _occurrences(db, term)
