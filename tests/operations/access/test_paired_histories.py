@@ -279,7 +279,8 @@ class Pair:
             name, arguments = calls_of(rng)
             yield registry.operations[name], arguments
         for operation in sorted(registry.operations.values(), key=lambda one: ORDER[one.effect]):
-            others = list(ways(operation))[1:]
+            # A memory that is also in a domain of others is theirs too, so what they do to it shows.
+            others = [one for one in ways(operation) if len(one.get("domains", ())) < 2][1:]
             yield operation, dict(operation.example)
             for arguments in rng.sample(others, min(SOME_WAYS, len(others))):
                 yield operation, arguments
