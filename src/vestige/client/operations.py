@@ -773,9 +773,9 @@ class Operations(Part):
         action `history`.
 
         `memory_id`: Only this memory, even if deleted. `start`: Only changes at or after this time. `end`:
-        Only changes before this time; a bare date includes that day. `before`: Only changes before this log
-        position: the `next` of an answer. `limit`: Maximum number of changes, the latest ones. `scope`: Only
-        this scope and scopes below it. Default: everything you have access to."""
+        Only changes before this time; a bare date includes that day. `before`: Only changes before these: the
+        `next` of an answer. `limit`: Maximum number of changes, the latest ones. `scope`: Only this scope and
+        scopes below it. Default: everything you have access to."""
         return self._connection.ask("GET", "/changelog", locals(), repeatable=True)
 
     def doctor(self, *, repair: bool | None = None, deep: bool | None = None) -> values.Examined:
@@ -809,10 +809,10 @@ class Operations(Part):
         """Write memories to a new file; without `path`, in the folder `exports` of the data directory.
 
         json and jsonl are for reading: every field with the names `memory` uses, without vectors and history.
-        portable is for `import`: memories with history, evidence, edges, documents and tombstones. Only the
-        file's owner can read it, and nothing is overwritten. Superseded, expired, suppressed and archived
-        memories are included; `as_of` leaves out what was not true then. Without `scope`, the current scope
-        and what it inherits is exported.
+        portable is for `import`: memories with history, evidence, edges, documents and tombstones; it needs
+        access to the whole store. Only the file's owner can read it, and nothing is overwritten. Superseded,
+        expired, suppressed and archived memories are included; `as_of` leaves out what was not true then.
+        Without `scope`, the current scope and what it inherits is exported.
 
         `format`: json: one array; jsonl: one memory a line; portable: everything, for `import`. Default: by
         the ending of `path` (.vestige.jsonl and .gz are portable), else json. `tags`: Only memories with all

@@ -116,15 +116,15 @@ class Chain(TypedDict):
     paths: list[PathView]; memories: list[ConnectedView]
 
 class ChangeView(TypedDict):
-    """One change, with its position in the log.
+    """One change, with its position in the log, if the caller has access to the whole store.
 
     The log holds no text: `preview` is the memory's current text, if it is readable. `document` is the kind
     of a record that is not a memory: an insight, an intention, a run."""
-    position: int; timestamp: str; change: str; memoryId: NotRequired[str]; fields: NotRequired[list[str]]
-    reason: NotRequired[str]; evidence: NotRequired[str]; targetId: NotRequired[str]; link: NotRequired[str]
-    weight: NotRequired[float]; fromState: NotRequired[str]; toState: NotRequired[str]
-    document: NotRequired[str]; documentId: NotRequired[str]; details: NotRequired[dict[str, Any]]
-    preview: NotRequired[str]
+    position: NotRequired[int]; timestamp: str; change: str; memoryId: NotRequired[str]
+    fields: NotRequired[list[str]]; reason: NotRequired[str]; evidence: NotRequired[str]
+    targetId: NotRequired[str]; link: NotRequired[str]; weight: NotRequired[float]
+    fromState: NotRequired[str]; toState: NotRequired[str]; document: NotRequired[str]
+    documentId: NotRequired[str]; details: NotRequired[dict[str, Any]]; preview: NotRequired[str]
 
 class Changed(TypedDict):
     """A memory after a change.

@@ -43,8 +43,8 @@ class LexicalScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermStatistics:
-    """How common the terms of a query are in a store: the number of `memories` that contain each, and the
-    total number of memories and `words`. Terms too common for a search are left out."""
+    """How common the terms of a query are in what a caller may read: the number of `memories` that contain
+    each, and the total number of memories and `words`. Terms too common for a search are left out."""
 
     frequencies: Mapping[str, int]
     memories: int
@@ -123,9 +123,9 @@ class CandidatePool:
     that a speaker named by the probe speaks in its thread. `sketch` is missing if the probe has no vector or
     no candidate has token bits.
 
-    `frequencies` is the number of memories with each distinct term, among `memories`: those of the store, or
-    the NEARBY ones nearest to the query that pass the filter, if more do. So a word that is common in its
-    field is not rare only because the store holds other things as well.
+    `frequencies` is the number of memories with each distinct term, among `memories`: those within the
+    access, or the NEARBY ones nearest to the query that pass the filter, if more do. So a word that is common
+    in its field is not rare only because the store holds other things as well.
     """
 
     ids: tuple[str, ...]

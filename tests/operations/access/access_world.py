@@ -98,7 +98,7 @@ def reach_world(
     """A store with what the examples are about in reach and, if wanted, canaries out of it, 42 days later."""
     clock = clock or HandClock()
     with open_world(folder, clock=clock, **options(settings)) as world:
-        for wait_days, changes in _planted(world, limit, canaries):
+        for wait_days, changes in planted(world, limit, canaries):
             world.app.engine.store.commit(changes, access=EVERYTHING)
             clock.advance(days=wait_days)
         world.app.engine.store.put_key(key_example(clock.now))
@@ -116,18 +116,18 @@ def options(settings: Mapping[str, Any] = NO_METADATA) -> Answer:
 
 
 _CHANGES: dict[tuple[Limit, bool, datetime], tuple[tuple[int, list[Change]], ...]] = {}
-"""What `_planted` made: the same thousands of times."""
+"""What `planted` made: the same thousands of times."""
 
 
-def _planted(world: World, limit: Limit, canaries: bool) -> tuple[tuple[int, list[Change]], ...]:
+def planted(world: World, limit: Limit, canaries: bool) -> tuple[tuple[int, list[Change]], ...]:
     """The changes that fill it, with their vectors, and how many days to wait after each of them."""
     start = world.clock.now
     if (limit, canaries, start) not in _CHANGES:
         next_day, day_after = start + timedelta(days=1), start + timedelta(days=2)
         _CHANGES[limit, canaries, start] = (
-            (1, _embedded(world, _in_reach(start))),
-            (1, _embedded(world, _out_of_reach(limit, start, next_day) if canaries else [])),
-            (0, _embedded(world, _moved(limit, start, day_after))),
+            (1, with_vectors(world, _in_reach(start))),
+            (1, with_vectors(world, _out_of_reach(limit, start, next_day) if canaries else [])),
+            (0, with_vectors(world, _moved(limit, start, day_after))),
         )
     return _CHANGES[limit, canaries, start]
 
@@ -188,7 +188,7 @@ def _is_outside(document: Document, outside: Mapping[str, object], limit: Limit)
     return outside.keys() >= set(document.cites)
 
 
-def _embedded(world: World, changes: list[Change]) -> list[Change]:
+def with_vectors(world: World, changes: list[Change]) -> list[Change]:
     """The same changes, those that add a memory with its vectors."""
     embedder = world.app.engine.embedders.get(10)
     assert embedder is not None

@@ -402,15 +402,17 @@ class Autopilot:
     def _on_event(self, event: Event) -> None:
         for reaction in self._reactions:
             if isinstance(event, reaction.event):
-                access = EVERYTHING if reaction.own else access_of_cause()
-                run = partial(self._react, reaction, event, access)
+                run = partial(self._react, reaction, event, access_of_cause())
                 self._worker.put(ReactionJob(name=reaction.name, run=run))
 
-    def _react(self, reaction: Reaction, event: Event, access: Access, stop: Stop) -> None:
+    def _react(self, reaction: Reaction, event: Event, cause: Access, stop: Stop) -> None:
         call = Call(
-            engine=self._engine, access=access, cancelled=stop, patience_seconds=self._patience_seconds
+            engine=self._engine,
+            access=EVERYTHING if reaction.own else cause,
+            cancelled=stop,
+            patience_seconds=self._patience_seconds,
         )
-        with caused_by(access):
+        with caused_by(cause):
             reaction.run(call, event)
 
     def _rest(self, chore: Chore, stop: Stop) -> None:

@@ -2,7 +2,8 @@
 
 It is stored as documents that hold ids, counts and words of queries:
 
-- `attention`: the last searches of a scope, one slot each, citing what was shown;
+- `attention`: the last searches of a scope, one slot each, citing what was shown; searches with access to
+  some domains only are kept apart from those of other callers;
 - `pattern`: the habit of a memory (`cognition.prediction.habits`), citing it;
 - `prediction`: the open predictions of a scope, and the outcomes of the last ones.
 
@@ -33,7 +34,7 @@ from vestige.core.documents import Document
 from vestige.core.errors import Conflict
 from vestige.core.events import ConnectionDiscovered, MemoryPromoted, SearchPerformed
 from vestige.core.models import EVERYTHING, Edge, Filter, Memory
-from vestige.engine.context import Call
+from vestige.engine.context import Call, access_of_cause
 from vestige.engine.revise import (
     connected_event,
     documents_by_id,
@@ -96,7 +97,7 @@ def on_promoted(call: Call, event: MemoryPromoted) -> None:
 
 def searches(call: Call, scope: str) -> list[Search]:
     """The last searches of a scope, latest first."""
-    return [search for search, _ in _slots(call, scope)]
+    return [search for search, _ in _slots(call, _name(scope, call.access.domains))]
 
 
 def forecast(call: Call, scope: str) -> tuple[Forecast, Document | None]:
@@ -112,7 +113,8 @@ def put_forecast(scope: str, kept: Forecast, present: Document | None, now: date
 def _learn(call: Call, event: SearchPerformed) -> list[ConnectionDiscovered]:
     """Learn everything from one search, in one transaction; returns the new links as events."""
     at, scope, first = event.timestamp, event.scope, event.result_ids[:LEARNED_HITS]
-    slots = _slots(call, scope)
+    name = _name(scope, access_of_cause().domains)
+    slots = _slots(call, name)
     latest = slots[0][0] if slots else None
     before = latest.credits if latest and at - latest.at < SESSION else {}
     memories = _learnable(call, [*first, *before], at)
@@ -129,22 +131,25 @@ def _learn(call: Call, event: SearchPerformed) -> list[ConnectionDiscovered]:
     topics = {name: asked_terms(memory.tags[:LEARNED_TAGS]) for name, memory in memories.items()}
     before = {name: credit for name, credit in before.items() if name in memories}
     learned = after_search(habits, search, before, topics)
-    changes: list[Change] = [_slot_put(scope, slots, search)]
+    changes: list[Change] = [_slot_put(scope, name, slots, search)]
     changes += _resolved_forecasts(call, [_name(scope)], event.result_ids, at)
     changes += _changed_habits(learned, patterns, memories, at)
     links = _links(call, strengthened(habits, learned, at), at)
     changes += [Link(edge=edge) for edge, _ in links]
-    if _deleted_since(call, at - DELETING):
+    if _deleted_since(call, event, at - DELETING):
         return []  # the query may hold words of the deleted memory
     save(call, changes)
     return [connected_event(edge, memories) for edge, is_new in links if is_new]
 
 
-def _deleted_since(call: Call, moment: datetime) -> bool:
-    """Whether any memory was deleted since then, by any caller. The log has no index of times, so it is read
-    backwards, until a page has nothing that late."""
+def _deleted_since(call: Call, search: SearchPerformed, moment: datetime) -> bool:
+    """Whether a memory was deleted since then, by any caller, that the searching one may have read. The log
+    has no index of times, so it is read backwards, until a page has nothing that late."""
+    store, cause = call.engine.store, access_of_cause()
+    if cause.domains is not None:  # the log does not know the domains of a deleted memory
+        return len(store.get_many(search.result_ids, access=EVERYTHING)) < len(set(search.result_ids))
     before: int | None = None
-    while page := call.engine.store.latest(LogQuery(before=before), access=EVERYTHING, limit=EVENTS):
+    while page := store.latest(LogQuery(before=before), access=cause, limit=EVENTS):
         since = [event.kind for event in page if event.at >= moment]
         if DELETED in since or not since:
             return bool(since)
@@ -199,23 +204,24 @@ def _links(call: Call, weights: Mapping[tuple[str, str], float], at: datetime) -
     return [(edge, (edge.source_id, edge.target_id) not in known) for edge in edges]
 
 
-def _slots(call: Call, scope: str) -> list[tuple[Search, Document]]:
+def _slots(call: Call, name: str) -> list[tuple[Search, Document]]:
     """The last searches, latest first, with the documents that hold them."""
-    ids = [_name(scope, slot) for slot in range(SEARCHES)]
+    ids = [f"{name}-{slot:02d}" for slot in range(SEARCHES)]
     found = call.engine.store.documents(ATTENTION, access=call.access, ids=ids, limit=SEARCHES)
     held = [(search_from(document.body, document.cites), document) for document in found]
     return sorted(held, key=lambda one: -one[0].number)
 
 
-def _slot_put(scope: str, slots: Sequence[tuple[Search, Document]], search: Search) -> Put:
+def _slot_put(scope: str, name: str, slots: Sequence[tuple[Search, Document]], search: Search) -> Put:
     """The change that stores a search in its slot, in place of the search SEARCHES numbers before it."""
-    name = _name(scope, search.number % SEARCHES)
-    present = next((document for _, document in slots if document.id == name), None)
+    slot = f"{name}-{search.number % SEARCHES:02d}"
+    present = next((document for _, document in slots if document.id == slot), None)
     body = search_body(search)
-    return put_document(ATTENTION, name, present, search.at, scope=scope, body=body, cites=search.shown)
+    return put_document(ATTENTION, slot, present, search.at, scope=scope, body=body, cites=search.shown)
 
 
-def _name(scope: str, slot: int | None = None) -> str:
-    """The id of a scope's document: a digest, because a scope may be as long as an id."""
-    digest = blake2b(scope.encode("utf-8"), digest_size=12).hexdigest()
-    return digest if slot is None else f"{digest}-{slot:02d}"
+def _name(scope: str, domains: Sequence[str] | None = None) -> str:
+    """The id of a document of a scope, or of the callers there with access to these domains only: a digest,
+    because a scope may be as long as an id."""
+    told = scope if domains is None else "\n".join((scope, *sorted(domains)))
+    return blake2b(told.encode("utf-8"), digest_size=12).hexdigest()

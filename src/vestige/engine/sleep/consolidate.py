@@ -16,7 +16,7 @@ from vestige.cognition.evidence.duplicates import LIKELY, unfit, whole
 from vestige.cognition.fsrs.strength import keeping
 from vestige.core.errors import INSIDE, Cancelled, DeadlineExceeded, VestigeError
 from vestige.core.events import ConsolidationCompleted, ConsolidationStarted, EventScope
-from vestige.core.models import ROOT_SCOPE, Filter
+from vestige.core.models import EVERYTHING, ROOT_SCOPE, Filter
 from vestige.engine.context import Call
 from vestige.engine.embedding import backfill, embedder_or_none
 from vestige.engine.intentions import drop_ended
@@ -161,6 +161,8 @@ def _noted(work: Callable[[Call], int], note: str) -> "Work":
 
 
 def _embeddings(run: _Run) -> "Counted":
+    if run.call.access != EVERYTHING:  # the number would say what others have stored
+        return 0, "not done: missing vectors are made only with access to the whole store"
     embedder = embedder_or_none(run.call.engine)
     if embedder is None:
         return 0, "not done: there is no embedding model"

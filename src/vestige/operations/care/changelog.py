@@ -1,5 +1,7 @@
 """The event log of changes: `memory_changelog`."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -7,7 +9,7 @@ from pydantic import Field
 
 from vestige.core.errors import InvalidInput
 from vestige.core.events import preview
-from vestige.core.models import Filter, LogEvent, Record
+from vestige.core.models import EVERYTHING, Filter, LogEvent, Record
 from vestige.engine.context import Call
 from vestige.engine.revise import load
 from vestige.engine.sleep.runs import CONSOLIDATION, DREAM
@@ -34,6 +36,7 @@ CHANGES = {
 """Names of event kinds in answers; revisions are named by their reason."""
 SHOWN = Filter(include_suppressed=False)
 """Hidden memories have no preview."""
+SKIPPED = 1_000  # The number of events read at once to find a page of a limited caller.
 RUNS = {DREAM: "dreamed", CONSOLIDATION: "consolidated"}
 """Names of documents of these kinds."""
 
@@ -49,23 +52,20 @@ class ChangelogArguments(Arguments):
         None, description="Only changes before this time; a bare date includes that day."
     )
     before: int | None = Field(
-        None,
-        ge=1,
-        le=2**63 - 1,
-        description="Only changes before this log position: the `next` of an answer.",
+        None, ge=1, le=2**63 - 1, description="Only changes before these: the `next` of an answer."
     )
     limit: int = Field(20, ge=1, le=100, description="Maximum number of changes, the latest ones.")
     scope: SearchedScope = None
 
 
 class ChangeView(Wire):
-    """One change, with its position in the log.
+    """One change, with its position in the log, if the caller has access to the whole store.
 
     The log holds no text: `preview` is the memory's current text, if it is readable. `document` is the kind
     of a record that is not a memory: an insight, an intention, a run.
     """
 
-    position: int
+    position: int | None = None
     timestamp: datetime
     change: str
     memory_id: str | None
@@ -136,42 +136,62 @@ def memory_changelog(call: Call, asked: ChangelogArguments) -> Changelog:
     store, one = call.engine.store, asked.memory_id
     if one is not None and store.tombstone(one, access=call.access) is None:
         load(call, one)
-    events = store.latest(_query(call, asked), access=call.access, limit=asked.limit + 1)
+    events = _latest(call, asked)
     listed = events[: asked.limit]
     names = dict.fromkeys(event.memory_id for event in listed if event.memory_id)
     known = {record.memory.id: record for record in store.get_many(list(names), access=call.access)}
     return Changelog(
         shown=len(listed),
         more=len(events) > len(listed),
-        next=listed[-1].position if len(events) > len(listed) else None,
-        changes=[_view(event, known.get(event.memory_id or "")) for event in listed],
+        next=_next(call, asked, listed) if len(events) > len(listed) else None,
+        changes=[_view(call, event, known.get(event.memory_id or "")) for event in listed],
         filter=ChangelogFilter(memory_id=one, start=asked.start, end=asked.end, before=asked.before),
         scope=searched_scope(call, asked.scope) if one is None else None,
         superseded_by=known[one].memory.superseded_by if one in known else None,
     )
 
 
+def _latest(call: Call, asked: ChangelogArguments) -> list[LogEvent]:
+    """The events of the page, and one more if there is one.
+
+    Positions count the events of the whole store. For a caller with limited access `before` is therefore the
+    number of changes on the pages before; a change written since then moves the others by one.
+    """
+    store, query = call.engine.store, _query(call, asked)
+    if call.access == EVERYTHING:
+        query = replace(query, before=asked.before)
+        return store.latest(query, access=call.access, limit=asked.limit + 1)
+    skipped = asked.before or 0
+    while skipped:
+        call.check()
+        page = store.latest(query, access=call.access, limit=min(skipped, SKIPPED))
+        if not page:
+            return []
+        skipped -= len(page)
+        query = replace(query, before=page[-1].position)
+    return store.latest(query, access=call.access, limit=asked.limit + 1)
+
+
+def _next(call: Call, asked: ChangelogArguments, listed: Sequence[LogEvent]) -> int:
+    return listed[-1].position if call.access == EVERYTHING else (asked.before or 0) + len(listed)
+
+
 def _query(call: Call, asked: ChangelogArguments) -> LogQuery:
     if asked.memory_id is not None:
-        return LogQuery(memory_id=asked.memory_id, since=asked.start, until=asked.end, before=asked.before)
+        return LogQuery(memory_id=asked.memory_id, since=asked.start, until=asked.end)
     where = searched(call, Filter(), asked.scope)
     return LogQuery(
-        since=asked.start,
-        until=asked.end,
-        before=asked.before,
-        scope=where.scope,
-        inherited=where.inherited,
-        exposures=False,
+        since=asked.start, until=asked.end, scope=where.scope, inherited=where.inherited, exposures=False
     )
 
 
-def _view(event: LogEvent, record: Record | None) -> ChangeView:
+def _view(call: Call, event: LogEvent, record: Record | None) -> ChangeView:
     payload = event.payload
     before, after = _states(event)
     is_link = event.kind in (changes.LINKED, changes.UNLINKED)
     is_document = event.kind in (changes.PUT, changes.DROPPED)
     return ChangeView(
-        position=event.position,
+        position=event.position if call.access == EVERYTHING else None,
         timestamp=event.at,
         change=_change(event),
         memory_id=event.memory_id,

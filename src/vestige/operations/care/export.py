@@ -7,8 +7,8 @@ from typing import Any, Literal
 import orjson
 from pydantic import Field
 
-from vestige.core.errors import InvalidInput
-from vestige.core.models import ANYTHING, ROOT_SCOPE, Filter, Record
+from vestige.core.errors import Forbidden, InvalidInput
+from vestige.core.models import ANYTHING, EVERYTHING, ROOT_SCOPE, Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import export, export_portable
 from vestige.operations.registry.arguments import (
@@ -115,10 +115,10 @@ def export_memories(call: Call, asked: ExportArguments) -> Exported:
     """Write memories to a new file; without `path`, in the folder `exports` of the data directory.
 
     json and jsonl are for reading: every field with the names `memory` uses, without vectors and history.
-    portable is for `import`: memories with history, evidence, edges, documents and tombstones. Only the
-    file's owner can read it, and nothing is overwritten. Superseded, expired, suppressed and archived
-    memories are included; `as_of` leaves out what was not true then. Without `scope`, the current scope and
-    what it inherits is exported.
+    portable is for `import`: memories with history, evidence, edges, documents and tombstones; it needs
+    access to the whole store. Only the file's owner can read it, and nothing is overwritten. Superseded,
+    expired, suppressed and archived memories are included; `as_of` leaves out what was not true then. Without
+    `scope`, the current scope and what it inherits is exported.
     """
     form = _format(asked)
     where = Filter(
@@ -156,6 +156,11 @@ def _about_file(
 
 
 def _portable(call: Call, asked: ExportArguments, where: Filter) -> Exported:
+    if call.access != EVERYTHING:  # its events have the numbers of the store's log, which count all of them
+        raise Forbidden(
+            "A portable file needs access to the whole store, and your access is limited.",
+            hint="Choose json or jsonl, or use a key that is not limited to scopes or domains.",
+        )
     if asked.known_at is not None:
         raise InvalidInput(
             "A portable file includes all history, so `known_at` does not apply.",

@@ -74,11 +74,12 @@ class StoreSearch(Protocol):
         A memory's own terms are those of `cognition.text.analyser.memory_terms`. Its window adds those of
         the memory before and after it in its thread; a thread adds up its members. On each level the score is
         Σ idf·tf·(k1+1)/(tf + k1·(1 − b + b·len/avglen)) with k1 = 1.2, b = 0.75 and
-        idf = max(1e-6, ln((N − df + .5)/(df + .5))); N, df and avglen are of the whole store at that level
-        (memories; memories with their windows; threads), whatever the filter, so that a filter never
-        changes a score. A term counts as often as it is given; one ending in `*` matches as a prefix.
-        No terms: no results. Of the distinct terms the first `bm25.MOST_COUNTED` count, and of the prefixes
-        the `MOST_PREFIXES` longest; of those that occur, the `MOST_TERMS` rarest are looked up.
+        idf = max(1e-6, ln((N − df + .5)/(df + .5))); N, df and avglen are of all accessible memories at that
+        level (memories; memories with their windows; threads), whatever the filter, so that a filter never
+        changes a score, and that no score depends on a memory outside the access. A term counts as often as
+        it is given; one ending in `*` matches as a prefix. No terms: no results. Of the distinct terms the
+        first `bm25.MOST_COUNTED` count, and of the prefixes the `MOST_PREFIXES` longest; of those that occur,
+        the `MOST_TERMS` rarest are looked up.
 
         With `postings` set, terms are taken from the rarest on (by df, then by term) while the number of
         their occurrences fits, the first one in any case, and the others are left out.

@@ -73,7 +73,7 @@ def best(scored: Sequence[LexicalScores], limit: int) -> list[LexicalScores]:
 
 
 def lexicon_of(state: StoreState, terms: Sequence[str], postings: int | None) -> Lexicon:
-    """BM25 as the contract defines it, with the statistics of the whole store."""
+    """BM25 as the contract defines it, with the statistics of all that is held."""
     common = [_common(state, term) for term in bm25.considered(terms)]
     affordable = frozenset(bm25.affordable(common, postings))
     asked = Counter(term for term in terms if term in affordable)
@@ -161,6 +161,7 @@ def _joined(parts: Sequence[ScoredDocument]) -> ScoredDocument:
 
 def gather(state: StoreState, probe: Probe, *, access: Access) -> CandidatePool:
     """The union of what the arms find, with every signal of each candidate."""
+    state = state.seen_by(access)
     passing = search.select_worded(state, probe.where, access)
     lexicon = lexicon_of(state, probe.terms, probe.postings)
     near = _cosines(state, probe)
@@ -318,7 +319,7 @@ class InMemorySearch(PublishedState):
         return {}
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
-        state = self._state()
+        state = self._state().seen_by(access)
         found = lexicon_of(state, terms, POSTINGS_BUDGET)
         statistics = TermStatistics(
             frequencies={term: found.frequencies[term] for term in found.counted()},
@@ -337,7 +338,7 @@ class InMemorySearch(PublishedState):
         limit: int,
         postings: int | None = POSTINGS_BUDGET,
     ) -> list[LexicalScores]:
-        state = self._state()
+        state = self._state().seen_by(access)
         scores = lexicon_of(state, terms, postings).scores
         return best([scores[held.memory.id] for held in search.select_worded(state, where, access)], limit)
 

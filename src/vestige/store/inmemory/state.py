@@ -120,6 +120,12 @@ class StoreState:
         """A state that can be changed without changing this one."""
         return StoreState(**{one.name: copy(getattr(self, one.name)) for one in fields(self)})
 
+    def seen_by(self, access: Access) -> "StoreState":
+        """The same state as if it held only the accessible memories."""
+        if access == EVERYTHING:
+            return self
+        return replace(self, held={held.memory.id: held for held in self.within(access)})
+
     def within(self, access: Access) -> list[MemoryEntry]:
         """The accessible memories, in the order of arrival."""
         visible = (held for held in self.held.values() if access.allows(held.memory))

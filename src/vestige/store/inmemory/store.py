@@ -150,8 +150,8 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
             accessibilities=tuple(sorted(accessibility(retentions, suppressions).tolist())),
             oldest=min(created, default=None),
             newest=max(created, default=None),
-            by_type=Counter(memory.node_type for memory in memories),
-            by_scope=Counter(memory.scope for memory in memories),
+            by_type=dict(sorted(Counter(memory.node_type for memory in memories).items())),
+            by_scope=dict(sorted(Counter(memory.scope for memory in memories).items())),
         )
 
     def tag_counts(self, *, access: Access) -> dict[str, int]:

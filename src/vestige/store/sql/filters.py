@@ -220,6 +220,11 @@ class SqlConditions:
         """The values of its placeholders, in order."""
         return tuple(param for one in self.conditions for param in one.params)
 
+    def without(self, others: "SqlConditions") -> "SqlConditions":
+        """The conditions that are not among the others."""
+        rest = tuple(one for one in self.conditions if one not in others.conditions)
+        return SqlConditions(conditions=rest, retained=self.retained)
+
     def parted(self) -> tuple["SqlConditions", tuple[Condition, ...]]:
         """The conditions that select, and those that exclude only a few."""
         few = tuple(one for one in self.conditions if one.excluded is not None)

@@ -6,7 +6,7 @@ import pytest
 from tests.store.support.generators import T0, a_memory, add, forget, hits, memory_id, revise
 from vestige.cognition.text.analyser import memory_terms, query_terms
 from vestige.core.candidates import LexicalScores
-from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter
+from vestige.core.models import ANYTHING, EVERYTHING, Filter
 from vestige.store.contract.store import MemoryStore
 
 
@@ -108,8 +108,6 @@ def test_filters_are_applied_before_the_limit_and_never_change_a_score(metals: M
         (only,) = words(metals, "zinc", "cobalt", where=where, limit=1)
         assert only.memory_id == "x"
         assert only.own == pytest.approx(everything["x"], abs=1e-9)
-    (reached,) = metals.lexical(["zinc"], ANYTHING, access=Access(scopes=("/project",)), limit=5)
-    assert reached.own == pytest.approx(scores(metals, "zinc")["x"], abs=1e-9)
 
 
 def test_tags_and_phrasings_are_found_by_their_words(store: MemoryStore) -> None:

@@ -134,6 +134,7 @@ def news(keys: range, seq: int) -> ChangesSince:
         space=None,
         common={},
         passing=Passing(keys=None, left_out=NO_KEYS),
+        readable=Passing(keys=None, left_out=NO_KEYS),
     )
 
 

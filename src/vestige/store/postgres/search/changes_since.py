@@ -34,6 +34,7 @@ CHANGED = (
     " 256 * form + 2 * flags + CASE WHEN position IS NULL THEN 1 ELSE 0 END, born])),"
     " array_agg((SELECT m.id FROM memories m WHERE m.key = p.key)) FROM places p WHERE seq > ?"
 )
+NOTHING = SqlPart(sql="SELECT NULL::bytea")
 KEYS = "SELECT array_send(array_agg(m.key)) FROM memories m WHERE {where}"
 PROFILE = (
     "SELECT p.id, p.signature,"
@@ -78,7 +79,8 @@ class Space:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesSince:
-    """The result of the first statement; `past`, `changed` and `ids` are for the cache."""
+    """The result of the first statement; `past`, `changed` and `ids` are for the cache. `common` is of the
+    whole store, `readable` are the memories within the access, `passing` those of them that match."""
 
     past: Past
     changed: Integers
@@ -86,10 +88,17 @@ class ChangesSince:
     space: Space | None
     common: dict[str, Frequency]
     passing: Passing
+    readable: Passing
 
 
 def look(
-    db: Database, since: int, terms: Sequence[str], wanted: SqlConditions, *, pieces: int
+    db: Database,
+    since: int,
+    terms: Sequence[str],
+    wanted: SqlConditions,
+    accessible: SqlConditions,
+    *,
+    pieces: int,
 ) -> ChangesSince:
     """Read the rows since a `seq`. A filter by retention takes one more statement. An HNSW index considers
     `pieces` rows while this transaction searches it, and continues where a filter leaves too few."""
@@ -97,7 +106,9 @@ def look(
     through, few = wanted.parted()
     allowed = _keys(through)
     left_out = [SqlPart(sql=KEYS.format(where=one.excluded), params=one.params) for one in few]
-    columns = [plain, begun, allowed, *left_out]
+    readable = _keys(accessible)
+    same = readable == allowed
+    columns = [plain, begun, allowed, NOTHING if same else readable, *left_out]
     selected = ", ".join(f"({one.sql})" for one in columns)
     row = db.execute(
         f"SELECT b.*, n.*, p.*, {selected} FROM ({PAST}) b CROSS JOIN ({CHANGED}) n"
@@ -106,12 +117,13 @@ def look(
     ).fetchone()
     past = Past(where=row[0], seq=row[1], deaths=row[2])
     changed, ids, *space = row[3:11]
-    frequencies, prefixes, keys, *gone = row[11:]
+    frequencies, prefixes, keys, within, *gone = row[11:]
     limited = bool(through.conditions) or through.retained is not None
     if through.retained is not None:
         passed: Integers | None = memories.keys(db, through)
     else:
         passed = integers(keys) if limited else None
+    seen = integers(keys if same else within) if accessible.conditions else None
     return ChangesSince(
         past=past,
         changed=integers(changed).reshape(-1, 1 + COLUMNS),
@@ -119,13 +131,14 @@ def look(
         space=None if space[0] is None else _space(*space[:4], deaths=past.deaths),
         common=words.frequencies(terms, frequencies, prefixes),
         passing=Passing(keys=passed, left_out=np.concatenate((NO_KEYS, *map(integers, gone)))),
+        readable=Passing(keys=seen, left_out=NO_KEYS),
     )
 
 
 def _keys(through: SqlConditions) -> SqlPart:
     """The keys of what passes; nothing where that is all, or where SQL cannot decide it."""
     if not through.conditions or through.retained is not None:
-        return SqlPart(sql="SELECT NULL::bytea")
+        return NOTHING
     only = through.conditions[0].keys if len(through.conditions) == 1 else None
     sql = (
         KEYS.format(where=through.sql)

@@ -22,10 +22,11 @@ from vestige.store.postgres.search.hnsw import HnswUpkeep
 from vestige.store.postgres.search.statement import together
 from vestige.store.postgres.search.vectors import Query
 from vestige.store.sql.database import Database
+from vestige.store.sql.filters import clause
 from vestige.store.sql.rows import history, store_facts
 from vestige.store.sql.search import pool
 from vestige.store.sql.search import vectors as sql_vectors
-from vestige.store.sql.search.pool import Lexical, Mask, SoughtTerms
+from vestige.store.sql.search.pool import Lexical, SoughtTerms
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sql.search.vectors import Closest, check_queries
 
@@ -39,8 +40,8 @@ def gather(
     db: Database, held: Edition, news: ChangesSince, query: Query | None, probe: Probe
 ) -> CandidatePool:
     """The candidates of all arms that are allowed, with every signal."""
-    directory = held.directory
-    arms = _arms(db, held, news, query, probe, news.passing.mask(directory.size))
+    directory = _seen(held, news)
+    arms = _arms(db, held, directory, news, query, probe)
     beside = sql_vectors.around(directory, arms.keys)
     found = signals.read(db, held.tokens, query, probe.literals, arms.keys, beside)
     outdated = set[int]() if query is None else _outdated(arms, found)
@@ -72,14 +73,14 @@ def _outdated(arms: pool.ArmKeys, found: signals.Signals) -> set[int]:
 
 
 def _arms(
-    db: Database, held: Edition, news: ChangesSince, query: Query | None, probe: Probe, mask: Mask | None
+    db: Database, held: Edition, directory: Directory, news: ChangesSince, query: Query | None, probe: Probe
 ) -> pool.ArmKeys:
     """The keys that each arm finds, from the second statement."""
-    directory, names = held.directory, held.names
+    names, mask = held.names, news.passing.mask(directory.size)
     sought = SoughtTerms.of(probe.terms)
-    common, terms = _looked_up(sought, directory, probe.postings, news)
-    parts = [*words.postings(terms)]
-    parts += words.arm(probe.literals, news.common, directory, news.passing, mask)
+    common, terms = _looked_up(db, sought, directory, probe.postings, news)
+    parts = [*words.postings(terms, news.readable)]
+    parts += words.arm(probe.literals, news.common, directory, news.passing, news.readable, mask)
     most, pieces = pool.most_near(probe, directory), pg_vectors.pieces_wanted(probe.per_arm)
     if query is not None and most:
         parts.append(pg_vectors.arm(query, news.passing, most, pieces=pieces))
@@ -114,9 +115,10 @@ class PostgresSearch:
         sought = SoughtTerms.of(terms)
 
         def look() -> Reworded:
-            with self._looking(sought.indexable) as (db, held, seen):
-                found = _score(db, held.directory, sought, POSTINGS_BUDGET, seen)
-                return history.reworded(db, where, access, most, pool.statistics(found, held.directory))
+            with self._looking(sought.indexable, access=access) as (db, held, seen):
+                directory = _seen(held, seen)
+                found = _score(db, directory, sought, POSTINGS_BUDGET, seen)
+                return history.reworded(db, where, access, most, pool.statistics(found, directory))
 
         return self._connections.repeated(look)
 
@@ -134,7 +136,7 @@ class PostgresSearch:
 
         def look() -> list[LexicalScores]:
             with self._looking(sought.indexable, where, access) as (db, held, seen):
-                found = _score(db, held.directory, sought, postings, seen)
+                found = _score(db, _seen(held, seen), sought, postings, seen)
                 mask = seen.passing.mask(held.directory.size)
                 return pool.best(held.names.of, found.scores, mask, most)
 
@@ -200,28 +202,37 @@ class PostgresSearch:
 
             def look(since: int) -> ChangesSince:
                 wanted = history.clause_at(db, where, access, worded=True)
-                return changes_since.look(db, since, terms, wanted, pieces=pieces)
+                return changes_since.look(db, since, terms, wanted, clause(ANYTHING, access), pieces=pieces)
 
             with self._shelf.caught_up(look) as (held, seen):
                 yield db, held, seen
 
 
+def _seen(held: Edition, news: ChangesSince) -> Directory:
+    """The directory without the memories that the caller may not read."""
+    return held.directory.within(news.readable.mask(held.directory.size))
+
+
 def _looked_up(
-    sought: SoughtTerms, directory: Directory, budget: int | None, seen: ChangesSince
+    db: Database, sought: SoughtTerms, directory: Directory, budget: int | None, seen: ChangesSince
 ) -> tuple[list[Frequency] | None, list[str]]:
-    """The frequencies of the terms where the budget is too small for all, and the terms to look up."""
+    """The frequencies of the terms where the budget is too small for all, and the terms to look up. Where
+    some memories are unreadable, their words are not counted, which takes one more statement."""
     common = None
     if sought.must_choose(directory.total, budget):
-        common = [seen.common[term] for term in sought.indexable]
+        every = seen.common
+        if directory.unseen:
+            every = words.counted_in(db, sought.indexable, seen.readable)
+        common = [every[term] for term in sought.indexable]
     return common, pool.looked_up(sought, common, budget)
 
 
 def _score(
     db: Database, directory: Directory, sought: SoughtTerms, budget: int | None, seen: ChangesSince
 ) -> Lexical:
-    """The scores of every memory that matches, with store-wide statistics."""
-    common, chosen = _looked_up(sought, directory, budget, seen)
-    found = words.occurrences(chosen, together(db, words.postings(chosen)))
+    """The scores of every memory that matches, with the statistics of what the directory has."""
+    common, chosen = _looked_up(db, sought, directory, budget, seen)
+    found = words.occurrences(chosen, together(db, words.postings(chosen, seen.readable)))
     return pool.score(sought, common, found, directory)
 
 

@@ -133,7 +133,7 @@ def _tables(
         parts.append(SqlPart(sql=f"tokens AS MATERIALIZED ({TOKENS})", params=read))
         parts.append(SqlPart(sql=f"most AS MATERIALIZED ({MOST})", params=counted))
     if sought:
-        readable = words.readable(words.GIVEN)
+        readable = words.readable_texts(words.GIVEN)
         parts.append(SqlPart(sql=f"readable AS MATERIALIZED ({readable})", params=(chosen,)))
     return parts
 

@@ -122,6 +122,13 @@ BEGUN = (
     " (SELECT coalesce(sum(memories), 0)::bigint AS memories, coalesce(sum(occurrences), 0)::bigint"
     " AS occurrences FROM terms WHERE term >= w.first AND term < w.last) t"
 )
+# The same in some of the memories, for a term or a prefix.
+COUNTED_IN = (
+    "SELECT array_send(array_agg(ARRAY[t.memories, t.occurrences] ORDER BY w.at))"
+    " FROM unnest(?::text[], ?::text[]) WITH ORDINALITY w(first, last, at) CROSS JOIN LATERAL"
+    " (SELECT count(*) AS memories, coalesce(sum(count), 0)::bigint AS occurrences FROM postings"
+    " WHERE term >= w.first AND term {upto} w.last AND {passing}) t"
+)
 # A key and a count share a number: to put arrays together and to send them is half of the work. A count is an
 # INTEGER, so it fits; a key that does not is refused by the server.
 COUNT_BITS = 31
@@ -129,14 +136,14 @@ POSTINGS = (
     f"SELECT '{WORD}', w.at, p.found, NULL::bytea, NULL, NULL"
     " FROM unnest(?::text[]) WITH ORDINALITY w(term, at) CROSS JOIN LATERAL"
     f" (SELECT array_send(array_agg(key * {1 << COUNT_BITS} + count)) AS found FROM postings"
-    " WHERE term = w.term) p"
+    " WHERE term = w.term AND {passing}) p"
 )
 BEGUN_POSTINGS = (
     f"SELECT '{BEGINNING}', w.at, p.found, NULL::bytea, NULL, NULL"
     " FROM unnest(?::text[], ?::text[]) WITH ORDINALITY w(first, last, at) CROSS JOIN LATERAL"
     f" (SELECT array_send(array_agg(key * {1 << COUNT_BITS} + often)) AS found FROM"
     " (SELECT key, sum(count)::integer AS often FROM postings WHERE term >= w.first AND term < w.last"
-    " GROUP BY key) g) p"
+    " AND {passing} GROUP BY key) g) p"
 )
 
 
@@ -157,13 +164,25 @@ def frequencies(terms: Sequence[str], sent: bytes | None, begun: bytes | None) -
     }
 
 
-def postings(terms: Sequence[str]) -> Iterable[SqlPart]:
-    """The postings of the terms: for `occurrences`."""
+def counted_in(db: Database, terms: Sequence[str], readable: Passing) -> dict[str, Frequency]:
+    """The frequencies of terms and prefixes in the readable memories alone."""
     plain, begun = _parted(terms)
+    let = readable.condition("key")
+    sent: list[bytes | None] = []
+    for upto, params in (("<=", (listed(plain), listed(plain))), ("<", _ranges(begun))):
+        sql = COUNTED_IN.format(upto=upto, passing=let.sql)
+        sent.append(db.execute(sql, (*params, *let.params)).fetchone()[0])
+    return frequencies(terms, *sent)
+
+
+def postings(terms: Sequence[str], readable: Passing) -> Iterable[SqlPart]:
+    """The postings of the terms in readable memories: for `occurrences`."""
+    plain, begun = _parted(terms)
+    let = readable.condition("key")
     if plain:
-        yield SqlPart(sql=POSTINGS, params=(listed(plain),))
+        yield SqlPart(sql=POSTINGS.format(passing=let.sql), params=(listed(plain), *let.params))
     if begun:
-        yield SqlPart(sql=BEGUN_POSTINGS, params=_ranges(begun))
+        yield SqlPart(sql=BEGUN_POSTINGS.format(passing=let.sql), params=(*_ranges(begun), *let.params))
 
 
 def occurrences(terms: Sequence[str], answers: Iterable[Answer]) -> dict[str, Occurrences]:
@@ -198,14 +217,15 @@ READ_BYTES = 16_000_000
 """The most characters read to check literals, those of short memories first; memories beyond them count as
 without the literal."""
 EVERYWHERE = 50_000
-"""A literal whose terms this number of memories have, whatever the filter, is not looked for in their
-texts."""
+"""A literal whose terms this number of readable memories have, whatever the filter, is not looked for in
+their texts."""
 
 # From the rarest term on, so that the postings of a common one are only looked up.
 WITH_ALL_TERMS = (
     "SELECT key FROM (SELECT c.key, count(*) OVER () AS several FROM"
     " (SELECT p.key, count(*) OVER () AS everywhere FROM (SELECT p.key FROM postings p WHERE p.term = ?"
-    " AND (SELECT count(*) FROM postings o WHERE o.key = p.key AND o.term = ANY(?::text[])) = ? LIMIT ?) p) c"
+    " AND {readable} AND (SELECT count(*) FROM postings o WHERE o.key = p.key"
+    " AND o.term = ANY(?::text[])) = ? LIMIT ?) p) c"
     " WHERE c.everywhere < ? AND {passing}) c WHERE c.several <= ?"
 )
 NAMED = "SELECT c.key FROM memories c WHERE c.id = ANY(?::text[]) AND {passing}"
@@ -234,18 +254,19 @@ def arm(
     common: Mapping[str, Frequency],
     directory: Directory,
     passing: Passing,
+    readable: Passing,
     mask: Mask | None,
 ) -> Iterator[SqlPart]:
     """The texts of the memories that may hold a literal: for `held`."""
     if literals:
-        candidates = [part for one in literals for part in _candidates(one, common, passing)]
+        candidates = [part for one in literals for part in _candidates(one, common, passing, readable)]
         candidates.append(_sourced(literals, directory, mask))
         keys = " UNION ".join(f"({one.sql})" for one in candidates)
         params = tuple(param for one in candidates for param in one.params)
-        yield SqlPart(sql=TEXTS.format(keys=readable(keys)), params=params)
+        yield SqlPart(sql=TEXTS.format(keys=readable_texts(keys)), params=params)
 
 
-def readable(keys: str) -> str:
+def readable_texts(keys: str) -> str:
     """The keys of a select whose texts are read."""
     return READABLE.format(keys=keys, most=READ_BYTES)
 
@@ -275,18 +296,21 @@ def best(ids_of: Ids, counted: Mapping[int, int], limit: int) -> Integers:
     return keys[highest(ids_of, keys, (scores,), limit)]
 
 
-def _candidates(literal: str, common: Mapping[str, Frequency], passing: Passing) -> Iterator[SqlPart]:
+def _candidates(
+    literal: str, common: Mapping[str, Frequency], passing: Passing, readable: Passing
+) -> Iterator[SqlPart]:
     """The memories that have all terms of a literal, unless these are too common, or whose id it is."""
-    let = passing.condition("c.key")
+    let, seen = passing.condition("c.key"), readable.condition("p.key")
     plain = literal.strip()
     yield SqlPart(sql=NAMED.format(passing=let.sql), params=(listed([plain, plain.lower()]), *let.params))
     terms = sorted(literal_terms(literal))
     if terms and all(term in common and common[term].memories for term in terms):
         rarest, *others = sorted(terms, key=lambda term: (common[term].memories, term))
         yield SqlPart(
-            sql=WITH_ALL_TERMS.format(passing=let.sql),
+            sql=WITH_ALL_TERMS.format(passing=let.sql, readable=seen.sql),
             params=(
                 rarest,
+                *seen.params,
                 listed(others),
                 len(others),
                 EVERYWHERE,

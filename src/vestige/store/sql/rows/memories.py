@@ -204,7 +204,7 @@ def tag_counts(db: Database, access: Access) -> dict[str, int]:
     return dict(
         db.execute(
             "SELECT t.tag, count(*) FROM memory_tags t JOIN memories m ON m.key = t.key"
-            f" WHERE {visible.sql} GROUP BY t.tag",
+            f" WHERE {visible.sql} GROUP BY t.tag ORDER BY t.tag",
             visible.params,
         ).fetchall()
     )

@@ -59,6 +59,7 @@ def _suppressions(db: Database, keys: strengths.Keys) -> list[int]:
 
 def _counted(db: Database, column: str, visible: SqlConditions) -> dict[str, int]:
     rows = db.execute(
-        f"SELECT m.{column}, count(*) FROM memories m WHERE {visible.sql} GROUP BY m.{column}", visible.params
+        f"SELECT m.{column}, count(*) FROM memories m WHERE {visible.sql} GROUP BY 1 ORDER BY 1",
+        visible.params,
     )
     return dict(rows.fetchall())

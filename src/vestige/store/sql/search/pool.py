@@ -56,7 +56,7 @@ class SoughtTerms:
         return cls(times=times, indexable=tuple(filter(is_indexable, times)))
 
     def must_choose(self, occurrences: int, budget: int | None) -> bool:
-        """Whether the budget is too small for all terms, in a store with this number of occurrences."""
+        """Whether the budget is too small for all terms, where all words occur this number of times."""
         prefixes = sum(map(is_prefix, self.indexable))
         over = budget is not None and occurrences * (1 + prefixes) > budget
         return bm25.too_many(self.indexable) or over
@@ -78,6 +78,24 @@ def is_indexable(term: str) -> bool:
     return TERM.fullmatch(term.removesuffix("*")) is not None
 
 
+def occurrences_in(rows: Iterable[tuple[int, str]], terms: Sequence[str]) -> dict[str, Occurrences]:
+    """The occurrences of terms in these memories, from their keys and indexed terms."""
+    found: dict[str, dict[int, int]] = {term: {} for term in terms}
+    prefixes = tuple(filter(is_prefix, terms))
+    for key, text in rows:
+        words = text.split(" ")
+        for word in found.keys() & words:
+            found[word][key] = words.count(word)
+        for prefix in prefixes:
+            often = sum(word.startswith(prefix[:-1]) for word in words)
+            if often:
+                found[prefix][key] = often
+    return {
+        term: (np.array(list(held), dtype=np.int64), np.array(list(held.values()), dtype=np.int64))
+        for term, held in found.items()
+    }
+
+
 def looked_up(sought: SoughtTerms, common: Sequence[Frequency] | None, budget: int | None) -> list[str]:
     """The terms to look up: all, or where `common` says how common they are, those within the budget. Sorted,
     so that scores are the same to the last bit for any order of the terms."""
@@ -91,15 +109,15 @@ def score(
     directory: Directory,
     also: Integers = NO_KEYS,
 ) -> Lexical:
-    """The scores of every memory that has a term in `found`, and of those in `also`, with store-wide
-    statistics. Terms that were not looked up are as common as `common` says."""
+    """The scores of every memory that has a term in `found`, and of those in `also`, with the statistics of
+    the directory. Terms that were not looked up are as common as `common` says."""
     frequencies = dict.fromkeys(sought.times, 0)
     frequencies |= {one.term: min(one.memories, directory.memories) for one in common or ()}
     rows: list[Integers] = []
     counts: list[Integers] = []
     for term, (keys, often) in found.items():
         alive = directory.has(keys)
-        whole = bool(alive.all())  # as it is unless another program wrote the index
+        whole = bool(alive.all())  # as it is unless some are unreadable, or another program wrote the index
         rows.append(keys if whole else keys[alive])
         counts.append(often if whole else often[alive])
         frequencies[term] = len(rows[-1])

@@ -34,25 +34,29 @@ LOAD = (
 )
 COLUMNS = 7
 THREAD, SOURCE, POSITION, LENGTH, SPEAKER, SMALL, BORN = range(COLUMNS)
+GONE = -1  # The length of a key without a memory.
 
 
 @dataclass(slots=True)
 class Directory:
     """The cache of one store, shared by its threads. `group` numbers threads as the contract has them,
     `before` and `after` are keys; -1 (`NO_KEY`) means no neighbour. A key without a memory has the length
-    -1."""
+    -1. `total` counts words; `unseen` those of memories that `within` left out."""
 
     memories: int = 0
     total: int = 0
+    unseen: int = 0
     seq: int = 0
     _window_total: int = 0
     _thread_total: int = 0
     _size: int = 0
     _columns: Integers = field(default_factory=lambda: np.empty((COLUMNS, 0), dtype=np.int64))
+    _lengths: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     _beside: Integers = field(default_factory=lambda: np.empty((2, 0), dtype=np.int64))
     _group: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     _group_lengths: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     _groups: int = 0
+    _hidden_groups: int = 0
     _free: list[int] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -81,12 +85,31 @@ class Directory:
         return replace(
             self,
             _columns=self._columns.copy(),
+            _lengths=self._lengths.copy(),
             _beside=self._beside.copy(),
             _group=self._group.copy(),
             _group_lengths=self._group_lengths.copy(),
             _free=list(self._free),
             _lock=threading.Lock(),
         )
+
+    def within(self, readable: NDArray[np.bool_] | None) -> "Directory":
+        """The directory of a caller who may read only these keys (None: all): the others are as if they did
+        not exist, in every count too. It shares the other arrays, so it is valid as long as this one is
+        locked. A thread is readable as a whole or not at all: its members share scope and domains."""
+        if readable is None:
+            return self
+        hidden = np.ones(self._size, dtype=np.bool_)
+        hidden[: len(readable)] = ~readable[: self._size]
+        lengths = np.where(hidden, GONE, self._lengths[: self._size])
+        seen = replace(self, memories=0, total=0, _window_total=0, _thread_total=0, _lengths=lengths)
+        living = np.flatnonzero(lengths >= 0)
+        seen._count(living, 1)
+        seen.unseen = self.total - seen.total
+        there = np.zeros(self._groups + 1, dtype=np.bool_)
+        there[self._group[living]] = True
+        seen._hidden_groups = self._groups - len(self._free) - int(np.count_nonzero(there[:-1]))
+        return seen
 
     @property
     def size(self) -> int:
@@ -95,7 +118,7 @@ class Directory:
 
     def collection(self) -> Collection:
         return Collection(
-            lengths=self._columns[LENGTH, : self._size],
+            lengths=self._lengths[: self._size],
             before=self._beside[0, : self._size],
             after=self._beside[1, : self._size],
             threads=self._group[: self._size],
@@ -103,13 +126,13 @@ class Directory:
             memories=self.memories,
             total=self.total,
             window_total=self._window_total,
-            thread_count=self._groups - len(self._free),
+            thread_count=self._groups - len(self._free) - self._hidden_groups,
             thread_total=self._thread_total,
         )
 
     def has(self, keys: Integers) -> NDArray[np.bool_]:
         """Which of the keys exist. One is missing where another program wrote the index."""
-        return self._look_up(self._columns[LENGTH], keys, -1) >= 0
+        return self._look_up(self._lengths, keys, GONE) >= 0
 
     def forms(self, keys: Integers) -> Integers:
         return self._look_up(self._columns[SMALL], keys, 0) >> 8
@@ -124,7 +147,7 @@ class Directory:
     def voices(self, names: Collection_[int]) -> Voices:
         """Which of the names speak in a conversation, and whether there are notes."""
         noted = self._columns[SMALL, : self._size] >> 8 == Form.NOTE
-        living = self._columns[LENGTH, : self._size] >= 0
+        living = self._lengths[: self._size] >= 0
         heard = np.where(living & ~noted, self._columns[SPEAKER, : self._size], 0)
         return Voices(
             speakers=frozenset(name for name in names if (heard == name).any()),
@@ -150,7 +173,7 @@ class Directory:
 
     def of_source(self, source: int) -> Integers:
         return np.flatnonzero(
-            (self._columns[SOURCE, : self._size] == source) & (self._columns[LENGTH, : self._size] >= 0)
+            (self._columns[SOURCE, : self._size] == source) & (self._lengths[: self._size] >= 0)
         )
 
     def _look_up(self, column: Integers, keys: Integers, missing: int) -> Integers:
@@ -171,6 +194,7 @@ class Directory:
         self._count(touched, -1)
         self._release(self._group[touched])
         self._columns[:, keys] = columns
+        self._lengths[keys] = columns[LENGTH]
         self._group[touched] = NO_KEY
         self._beside[:, touched] = NO_KEY
         self._link(touched[self._columns[THREAD, touched] != 0])
@@ -201,12 +225,12 @@ class Directory:
         starts = np.flatnonzero(np.concatenate(([True], ~follows)))
         groups = self._allot(len(starts))
         self._group[ordered] = np.repeat(groups, np.diff(np.append(starts, len(ordered))))
-        self._group_lengths[groups] = np.add.reduceat(self._columns[LENGTH, ordered], starts)
+        self._group_lengths[groups] = np.add.reduceat(self._lengths[ordered], starts)
 
     def _count(self, keys: Integers, sign: int) -> None:
         """Add the keys to the totals, or subtract them."""
-        living = keys[self._columns[LENGTH, keys] >= 0]
-        lengths = self._columns[LENGTH, living]
+        living = keys[self._lengths[keys] >= 0]
+        lengths = self._lengths[living]
         neighbours = (self._beside[:, living] >= 0).sum(axis=0)
         self.memories += sign * len(living)
         self.total += sign * int(lengths.sum())
@@ -233,7 +257,7 @@ class Directory:
         if size > self._columns.shape[1]:
             capacity = max(size + size // 8, FIRST_CAPACITY)  # the next write must not copy it all again
             self._columns = _widened(self._columns, capacity, 0)
-            self._columns[LENGTH, self._size :] = -1
+            self._lengths = _widened(self._lengths, capacity, GONE)
             self._beside = _widened(self._beside, capacity, NO_KEY)
             self._group = _widened(self._group, capacity, NO_KEY)
         self._size = max(self._size, size)

@@ -20,12 +20,12 @@ from vestige.core.candidates import (
     tokens_kept,
 )
 from vestige.core.errors import InvalidInput
-from vestige.core.models import EVERYTHING, Access, Filter, non_negative
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter, non_negative
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
 from vestige.store.sql.database import Row
-from vestige.store.sql.filters import listed
+from vestige.store.sql.filters import clause, listed
 from vestige.store.sql.rows import history, memories, store_facts
 from vestige.store.sql.rows.store_facts import Profile
 from vestige.store.sql.search import pool
@@ -194,8 +194,18 @@ def _sketch(
 # -- Searches of the SQLite store
 
 
-def _allowed(db: sqlite3.Connection, where: Filter, access: Access) -> Mask | None:
-    return memories.allowed(db, history.clause_at(db, where, access, worded=True), next_key(db))
+def _readable(db: sqlite3.Connection, access: Access) -> Mask | None:
+    """By key, which memories are within the access; None for all."""
+    return memories.allowed(db, clause(ANYTHING, access), next_key(db))
+
+
+def _allowed(db: sqlite3.Connection, where: Filter, access: Access, readable: Mask | None) -> Mask | None:
+    """By key, which of the readable memories pass the filter; None for all."""
+    wanted = history.clause_at(db, where, access, worded=True)
+    if readable is None:
+        return memories.allowed(db, wanted, next_key(db))
+    passing = memories.allowed(db, wanted.without(clause(ANYTHING, access)), next_key(db))
+    return readable if passing is None else readable & passing
 
 
 class SqliteSearch:
@@ -211,9 +221,9 @@ class SqliteSearch:
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
         most = non_negative(limit)
         with self._connections.reading() as db, self._directory.locked():
-            self._directory.catch_up(db)
-            found = words.score(db, self._directory, terms, POSTINGS_BUDGET)
-            return history.reworded(db, where, access, most, pool.statistics(found, self._directory))
+            directory = self._seen(db, _readable(db, access))
+            found = words.score(db, directory, terms, POSTINGS_BUDGET)
+            return history.reworded(db, where, access, most, pool.statistics(found, directory))
 
     def lexical(
         self,
@@ -226,9 +236,9 @@ class SqliteSearch:
     ) -> list[LexicalScores]:
         most = non_negative(limit)
         with self._connections.reading() as db, self._directory.locked():
-            self._directory.catch_up(db)
-            allowed = _allowed(db, where, access)
-            scores = words.score(db, self._directory, terms, postings).scores
+            readable = _readable(db, access)
+            allowed = _allowed(db, where, access, readable)
+            scores = words.score(db, self._seen(db, readable), terms, postings).scores
             return pool.best(partial(memories.ids_of, db), scores, allowed, most)
 
     def nearest(
@@ -244,15 +254,14 @@ class SqliteSearch:
                 if profile is None:
                     return [[] for _ in queries]
                 view = self._matrix.catch_up(db, profile)
-            allowed = _allowed(db, where, access)
+            allowed = _allowed(db, where, access, _readable(db, access))
             return sqlite_vectors.nearest(db, view, profile, queries, allowed, most)
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
         if access != EVERYTHING:  # inaccessible memories must not show
             return Voices(speakers=frozenset(), notes=True)
         with self._connections.reading() as db, self._directory.locked():
-            self._directory.catch_up(db)
-            return self._directory.voices(names)
+            return self._seen(db, None).voices(names)
 
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
         non_negative(probe.per_arm)
@@ -261,9 +270,15 @@ class SqliteSearch:
         with self._connections.reading() as db, self._directory.locked():
             with self._matrix.locked():
                 dense = self._dense(db, probe)
-            self._directory.catch_up(db)
-            allowed = _allowed(db, probe.where, access)
-            return gather(db, self._directory, self._tokens, self._hashes, dense, probe, allowed)
+            readable = _readable(db, access)
+            allowed = _allowed(db, probe.where, access, readable)
+            directory = self._seen(db, readable)
+            return gather(db, directory, self._tokens, self._hashes, dense, probe, allowed)
+
+    def _seen(self, db: sqlite3.Connection, readable: Mask | None) -> Directory:
+        """The directory of this moment, without the memories that the caller may not read."""
+        self._directory.catch_up(db)
+        return self._directory.within(readable)
 
     def _dense(self, db: sqlite3.Connection, probe: Probe) -> Dense | None:
         """The input of the dense arm of a probe; None without vectors in the store or in the probe."""

@@ -96,6 +96,10 @@ def _levels(db: Database) -> int:
 
 # One number per occurrence.
 OCCURRENCES = "SELECT group_concat(doc) FROM words_at WHERE {where}"
+HOLDING = "SELECT group_concat(doc) FROM (SELECT doc FROM words_at WHERE {where} GROUP BY term, doc)"
+TERMS = "SELECT rowid, terms FROM words WHERE rowid IN (SELECT value FROM json_each(?)) ORDER BY rowid"
+POSTINGS_PER_WORD = 6  # The number of postings that are read in the time of one word of a memory.
+KEPT, KEPT_TERMS = 60_000, 16  # The limits of occurrences of a term, and of terms, that are kept.
 FREQUENCY = "SELECT coalesce(sum(doc), 0), coalesce(sum(cnt), 0) FROM words_seen WHERE {where}"
 
 
@@ -106,16 +110,52 @@ def score(
     budget: int | None,
     also: Integers = pool.NO_KEYS,
 ) -> pool.Lexical:
-    """The scores of every memory that matches, and of those in `also`, with store-wide statistics."""
+    """The scores of every memory that matches, and of those in `also`, with the statistics of what the
+    directory has."""
     sought = pool.SoughtTerms.of(terms)
-    common = None
+    common, read = None, dict[str, pool.Occurrences]()
     if sought.must_choose(directory.total, budget):
-        common = [_frequency(db, term) for term in sought.indexable]
-    found = {term: _counted(_occurrences(db, term)) for term in pool.looked_up(sought, common, budget)}
+        common = [_frequency(db, term, directory, read) for term in sought.indexable]
+    chosen = pool.looked_up(sought, common, budget)
+    if common is None and _few_are_readable(db, directory, sought, budget):
+        readable = listed(np.flatnonzero(directory.collection().lengths >= 0))
+        found = pool.occurrences_in(db.execute(TERMS, (readable,)), chosen)
+    else:
+        found = {term: read.get(term) or _counted(_occurrences(db, term)) for term in chosen}
     return pool.score(sought, common, found, directory, also)
 
 
-def _frequency(db: sqlite3.Connection, term: str) -> Frequency:
+def _few_are_readable(
+    db: sqlite3.Connection, directory: Directory, sought: pool.SoughtTerms, budget: int | None
+) -> bool:
+    """Whether a limited caller's memories have far fewer words than the terms have occurrences in the store:
+    then reading the memories is bounded by the budget, and reading the postings is not."""
+    if not directory.unseen or not sought.must_choose(directory.total + directory.unseen, budget):
+        return False
+    spent = sum(_stored_frequency(db, term).occurrences for term in sought.indexable)
+    return spent > POSTINGS_PER_WORD * directory.total
+
+
+def _frequency(
+    db: sqlite3.Connection, term: str, directory: Directory, read: dict[str, pool.Occurrences]
+) -> Frequency:
+    """How common a term is in what the directory has. Some of what is read for that is kept in `read`."""
+    if not directory.unseen:
+        return _stored_frequency(db, term)
+    occurrences = _occurrences(db, term)
+    occurrences = occurrences[directory.has(occurrences)]
+    if len(occurrences) <= KEPT and len(read) < KEPT_TERMS:
+        read[term] = _counted(occurrences)
+    if is_prefix(term):  # a memory counts once for each of its terms
+        where, params = _matching(term)
+        holding = keys_from_text(db.execute(HOLDING.format(where=where), params).fetchone()[0])
+        holding = holding[directory.has(holding)]
+    else:
+        holding = _counted(occurrences)[0]
+    return Frequency(term=term, memories=len(holding), occurrences=len(occurrences))
+
+
+def _stored_frequency(db: sqlite3.Connection, term: str) -> Frequency:
     where, params = _matching(term)
     found = db.execute(FREQUENCY.format(where=where), params).fetchone()
     return Frequency(term=term, memories=found[0], occurrences=found[1])
@@ -149,8 +189,8 @@ READ_CHARS = 16_000_000
 """The most characters read to check literals, those of short memories first; memories beyond them count as
 without the literal."""
 EVERYWHERE = 50_000
-"""A literal whose terms this number of memories have, whatever the filter, is not looked for in their
-texts."""
+"""A literal whose terms this number of readable memories have, whatever the filter, is not looked for in
+their texts."""
 
 BY_LENGTH = (
     "SELECT m.key FROM memories m LEFT JOIN places p ON p.key = m.key"
@@ -198,18 +238,21 @@ def _candidates(
         "SELECT group_concat(key) FROM memories WHERE id IN (SELECT value FROM json_each(?))",
         (listed([plain, plain.lower()]),),
     ).fetchone()[0]
-    found = [keys_from_text(named), _with_all_terms(db, sorted(literal_terms(literal)))]
+    found = [keys_from_text(named), _with_all_terms(db, directory, sorted(literal_terms(literal)))]
     found.append(directory.of_source(source_hash(plain)))
     if allowed is not None:
         found = [keys[allowed[keys]] for keys in found]
     return np.concatenate([keys for keys in found if len(keys) <= query_literals.COMMON] or [pool.NO_KEYS])
 
 
-def _with_all_terms(db: sqlite3.Connection, terms: Sequence[str]) -> Integers:
+def _with_all_terms(db: sqlite3.Connection, directory: Directory, terms: Sequence[str]) -> Integers:
     if not terms or not all(map(pool.is_indexable, terms)):
         return pool.NO_KEYS
     match = " AND ".join(f'"{term}"' for term in terms)
-    found = keys_from_text(db.execute(MATCHES, (match, EVERYWHERE)).fetchone()[0])
+    most = -1 if directory.unseen else EVERYWHERE
+    found = keys_from_text(db.execute(MATCHES, (match, most)).fetchone()[0])
+    if directory.unseen:
+        found = found[directory.has(found)]
     return found if len(found) < EVERYWHERE else pool.NO_KEYS
 
 
