@@ -41,10 +41,8 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
     `MemoryStore` has the contract. Made by `open`.
     """
 
-    def __init__(
-        self, connections: PostgresConnections, *, node: str, who: Who, copy: Copy | None = None
-    ) -> None:
-        self._node, self._connections, self._copy = node, connections, copy
+    def __init__(self, connections: PostgresConnections, *, who: Who, copy: Copy | None = None) -> None:
+        self._connections, self._copy = connections, copy
         Tables.__init__(self, connections, PostgresSurfaces())
         PostgresSearch.__init__(self, connections)
         PostgresPeers.__init__(self, connections, who)
@@ -81,12 +79,12 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
             most_connections=max_connections,
             program=_program(who),
         )
-        connections, node = open_connections(ServerAddress(url=url, schema=schema), around)
+        connections = open_connections(ServerAddress(url=url, schema=schema), around)
         with ExitStack() as undo, translated(connections.place):
             undo.callback(connections.close)
             with connections.reading(snapshot=False) as db:
                 opening.require_complete(db, connections.place)
-            store = cls(connections, node=node, who=who, copy=copy)
+            store = cls(connections, who=who, copy=copy)
             undo.callback(store.close)
             if not store._words_are_current() and not store.read_only:
                 with upgrading(connections):
@@ -97,7 +95,7 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
 
     @property
     def node(self) -> str:
-        return self._node
+        return self._connections.node.text
 
     @property
     def read_only(self) -> bool:
@@ -118,7 +116,7 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
     ) -> list[LogEvent]:
         steps = [analyse(change) for change in changes]
         return self._connections.written(
-            lambda db: self._commit(db, self._node, steps, changes, access, claim), patience_seconds
+            lambda db: self._commit(db, self.node, steps, changes, access, claim), patience_seconds
         )
 
     def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:

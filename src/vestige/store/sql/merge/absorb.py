@@ -61,8 +61,7 @@ def absorb(
     connections: Transactions, incoming: Sequence[EntityHistory], access: Access, surfaces: Surfaces
 ) -> Absorbed:
     given = gathered(incoming, access)
-    with connections.reading(snapshot=False) as db:
-        prepared = _prepare(db, given)
+    prepared = connections.read(lambda db: _prepare(db, given), snapshot=False)
     if not prepared.given:
         return Absorbed()
     return connections.written(lambda db: _merge(db, prepared, surfaces).absorbed())
