@@ -1,6 +1,7 @@
 """python -m benchmarks.soak [--hours N | --minutes N] [--store NAME] [--out FILE]"""
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -25,6 +26,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED, help="of the attacks and texts")
     parser.add_argument("--out", type=Path, help="write the results here as JSON, Markdown and SVG")
     given = parser.parse_args()
+    # A service manager's signal ends the servers too, and so does Ctrl-C where a shell had it ignored.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     minutes = given.minutes if given.minutes is not None else 60 * given.hours
     report = run(
         minutes=minutes, stores=given.store or ("sqlite", "postgres"), kept=given.kept, seed=given.seed

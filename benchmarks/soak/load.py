@@ -141,6 +141,17 @@ class Load:
             thread.start()
             self._threads.append(thread)
 
+    def fill(self) -> None:
+        """Store as many memories as are kept, so that the store has its size from the beginning."""
+        rng, client = random.Random(self.seed - 1), HttpClient(self.steady, self.key)
+        while len(self.ledger.stored) < self.ledger.kept:
+            texts = [_text(rng) for _ in range(min(PAGE, self.ledger.kept - len(self.ledger.stored)))]
+            items = [{"content": text, "force_create": True} for text in texts]
+            answer = client.ask("POST", "/memories", {"items": items})
+            for one, text in zip(answer["results"], texts, strict=True):
+                self.ledger.wrote(one["nodeId"], text)
+        client.close()
+
     def pause(self) -> None:
         """Let every client finish its call and wait."""
         self.go.clear()
@@ -217,16 +228,17 @@ class Load:
         text = _text(rng)
         answer = client.ask("POST", "/memories", {"content": text, "force_create": True})
         self.ledger.wrote(answer["nodeId"], text)
-        old = self.ledger.surplus()
-        if old is None:
-            return
+        while old := self.ledger.surplus():  # those that the stdio client stored too
+            self._delete(client, *old)
+
+    def _delete(self, client: HttpClient, memory_id: str, text: str) -> None:
         try:
-            client.ask("DELETE", f"/memories/{old[0]}")
+            client.ask("DELETE", f"/memories/{memory_id}")
         except Refused as refused:
             if refused.error.get("status") == NOT_FOUND:
-                self.ledger.lost.append(f"{old[0]}: {old[1]}")
+                self.ledger.lost.append(f"{memory_id}: {text}")
             raise
-        self.ledger.removed(old[0])
+        self.ledger.removed(memory_id)
 
     def _look(self, client: HttpClient, rng: random.Random) -> None:
         match rng.randrange(4):

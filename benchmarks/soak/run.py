@@ -35,7 +35,7 @@ REST_SECONDS = malloc.EVERY_SECONDS + 1.0
 MOST_GROWTH = {"memory MB": 24.0, "descriptors": 8.0, "threads": 8.0}
 """How much what the server that is never killed holds may grow in the second half of the run, however long,
 by the line that fits its samples best. The first half fills pools and caches."""
-JUDGED = 8
+JUDGED = 6
 """Samples from which a line is fitted; a shorter run is not judged by growth."""
 SEED = 20
 
@@ -256,6 +256,7 @@ def _soak(folder: Path, name: str, database: Server | None, kept: int, seed: int
         load = Load(
             arm=arm, ledger=Ledger(kept=kept), steady=steady, victim=victim, key=made["key"], seed=seed
         )
+        load.fill()
         stack.callback(load.close)
         load.start()
         attacker = Attacker(load=load, database=mine, rng=random.Random(seed))
