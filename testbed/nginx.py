@@ -1,28 +1,23 @@
-"""A real nginx for tests, from the packages of the system.
-
-If none is installed, the package is downloaded with `apt-get download` and unpacked into the environment of
-the project. That needs no root, and nothing is installed or started on the machine.
-"""
+"""A real nginx for tests, from the packages of the system (`testbed.packages`)."""
 
 import os
 import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from testbed.packages import run, unpack
 from testbed.project import PROJECT
 
 SITE = PROJECT / "deploy" / "nginx" / "vestige.conf"
 """The configuration that users copy."""
 NOT_TESTED = "THE NGINX CONFIGURATION IS NOT TESTED: there is no nginx here, and apt-get cannot download one"
 START_SECONDS = 30.0
-DOWNLOAD_SECONDS = 300
 
 _PACKAGES = ("nginx", "nginx-light")  # which of them has the program depends on the release of Debian
 _UNPACKED = Path(sys.prefix) / "nginx"
@@ -53,34 +48,12 @@ def program() -> str | None:
 
 def _unpacked() -> str | None:
     file = _UNPACKED / "usr" / "sbin" / "nginx"
-    return str(file) if file.exists() and _run(str(file), "-v") else None
+    return str(file) if file.exists() and run(str(file), "-v") else None
 
 
 def _downloaded() -> str | None:
-    if not shutil.which("apt-get") or not shutil.which("dpkg"):
-        return None
-    with tempfile.TemporaryDirectory(dir=sys.prefix) as name:
-        folder = Path(name)
-        if not _download(folder) and os.geteuid() == 0 and _run("apt-get", "update"):
-            _download(folder)
-        for package in folder.glob("*.deb"):
-            _run("dpkg", "-x", str(package), str(folder / "root"))
-        with suppress(OSError):  # another process may have been faster, or there is nothing
-            (folder / "root").rename(_UNPACKED)
+    unpack(_PACKAGES, _UNPACKED)
     return _unpacked()
-
-
-def _download(folder: Path) -> bool:
-    done = [_run("apt-get", "download", name, folder=folder) for name in _PACKAGES]
-    return any(done)
-
-
-def _run(*command: str, folder: Path | None = None) -> bool:
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=DOWNLOAD_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
 
 
 def site(changes: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ after the other, as they do in SQLite: no deadlock, no lost update, and position
 commits. Embedding and analysing, which are slow, are done before.
 
 Sessions hold settings, locks and subscriptions, so a proxy that shares a session among clients (pgbouncer in
-transaction mode) does not work. One that keeps sessions apart (session mode) does.
+transaction mode) is refused (`opening`). One that keeps sessions apart (session mode) works.
 """
 
 import logging
@@ -35,6 +35,9 @@ T = TypeVar("T")
 # The driver warns of what it ignores when a session ends in the middle of something; we report the cause.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 
+STALLED_SECONDS = 60.0
+"""The server ends the session of a writer that sends nothing for this long between two statements, so that
+other processes can write. Statements that are sent together (`piped`) are one to the server."""
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 HOLDER = (
     "SELECT a.application_name, a.client_addr::text, a.pid"
@@ -57,7 +60,9 @@ are reported like any other connection error."""
 def is_lost(exc: psycopg.Error, db: Connection[Any]) -> bool:
     """Whether the server ended the session, so that a new one may succeed."""
     gone = (errors.AdminShutdown, errors.CrashShutdown, errors.IdleInTransactionSessionTimeout)
-    return db.broken or db.closed or isinstance(exc, gone)
+    # Leaving a pipeline whose session was ended, the driver raises an error of its own, without a code.
+    broke = type(exc) is psycopg.OperationalError and exc.sqlstate is None
+    return db.broken or db.closed or broke or isinstance(exc, gone)
 
 
 class PostgresSession:
@@ -117,6 +122,7 @@ class PostgresSession:
                 yield
         except psycopg.Error as exc:  # it may have come while rows were read
             if is_lost(exc, db):
+                db.close()
                 raise Lost(str(exc)) from exc
             raise
 
@@ -140,6 +146,8 @@ class PostgresSession:
         except psycopg.Error as exc:
             if not is_lost(exc, db):
                 raise
+            if isinstance(exc, errors.IdleInTransactionSessionTimeout):  # it ended before it was asked
+                raise Lost(str(exc)) from exc
             raise StoreUnavailable(
                 f"The server did not answer a commit: the write may have been kept or not. ({place})",
                 hint="Check whether it is there before you write it again; with an idempotency key just"
@@ -172,6 +180,7 @@ class PostgresSession:
             except psycopg.Error as exc:
                 if not is_lost(exc, db):
                     raise
+                db.close()
                 if self._begun or not self._again():
                     raise Lost(str(exc)) from exc
                 self._replace(db)
@@ -191,10 +200,16 @@ class PostgresSession:
 
     def _replace(self, dead: Connection[Any]) -> None:
         self._db = None
-        dead.close()
         self._pool.give_back(dead)
         self._pool.renew()
         self._db = self._pool.borrow(self._patience)
+
+
+@dataclass(slots=True)
+class NodeId:
+    """The node id under which a process writes; a fail-over to another server changes it."""
+
+    text: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -203,6 +218,7 @@ class PostgresConnections:
 
     place: ServerAddress
     pool: ConnectionPool
+    node: NodeId
     schema_oid: int
     wait_seconds: float
     statement_seconds: float
@@ -227,11 +243,12 @@ class PostgresConnections:
         return self.repeated(reading)
 
     def repeated(self, read: Callable[[], T]) -> T:
-        """The result of `read`, repeated once if the session was ended: the query may be what ends it."""
+        """The result of `read`, repeated once if the session was ended: the query may be what ends it. Also
+        if a standby cancelled it, because it replays the removal of rows that the query could still see."""
         try:
             return read()
-        except StoreUnavailable as exc:
-            if not isinstance(exc.__cause__, Lost):
+        except (StoreUnavailable, StoreBusy) as exc:
+            if not isinstance(exc.__cause__, (Lost, errors.SerializationFailure)):
                 raise
         return read()
 
@@ -273,7 +290,7 @@ class PostgresConnections:
             again = self.pool.waiting.turns(self._patience(patience_seconds))
             while True:
                 try:
-                    return self.pool.connect()
+                    return _kept_idle(self.pool.connect())
                 except ServerUnreachable:
                     if not again():
                         raise
@@ -317,7 +334,8 @@ class PostgresConnections:
                 f" SET LOCAL lock_timeout = {max(1, round(1000 * patience_seconds))};"
                 f" SELECT pg_advisory_xact_lock({lock}); SET LOCAL lock_timeout = 0;"
                 f" SET LOCAL statement_timeout = {round(1000 * self.statement_seconds)};"
-                f" SELECT to_regnamespace('{self.place.schema}')::oid"
+                f" SET LOCAL idle_in_transaction_session_timeout = {round(1000 * STALLED_SECONDS)};"
+                " SELECT current_schema()::regnamespace::oid"
             )
         except errors.LockNotAvailable as exc:
             session.roll_back()
@@ -355,6 +373,16 @@ def connect(place: ServerAddress, *, program: str, wait_seconds: float) -> Conne
     raise (LoginRefused if REFUSALS.search(said) else ServerUnreachable)(said)
 
 
+def _kept_idle(db: Connection[Any]) -> Connection[Any]:
+    """A session that the server does not end for being idle, whatever its `idle_session_timeout`."""
+    try:
+        db.execute("SET idle_session_timeout TO 0")
+    except psycopg.Error as exc:
+        db.close()
+        raise ServerUnreachable(str(exc)) from exc
+    return db
+
+
 def value(db: Connection[Any], query: str, params: Sequence[object] = ()) -> Any:  # whatever the column holds
     """The first value of the first row; None without a row."""
     row = db.execute(query.encode(), params).fetchone()
@@ -362,14 +390,20 @@ def value(db: Connection[Any], query: str, params: Sequence[object] = ()) -> Any
 
 
 def connector(
-    place: ServerAddress, program: str, wait_seconds: float, statement_seconds: float, vector_oid: int
+    place: ServerAddress,
+    program: str,
+    wait_seconds: float,
+    statement_seconds: float,
+    vector_oid: int,
+    check: Callable[[Connection[Any]], None],
 ) -> Callable[[], Connection[Any]]:
-    """A function that makes connections with the store's schema and types."""
+    """A function that makes connections with the store's schema and types, each checked once."""
 
     def make() -> Connection[Any]:
         db = connect(place, program=program, wait_seconds=wait_seconds)
         try:
             prepare(db, place, statement_seconds, vector_oid)
+            check(db)
         except psycopg.Error as exc:
             db.close()
             raise ServerUnreachable(str(exc)) from exc
@@ -379,5 +413,5 @@ def connector(
 
 
 def prepare(db: Connection[Any], place: ServerAddress, statement_seconds: float, vector_oid: int) -> None:
-    db.execute(place.settings(statement_seconds).encode())
+    db.execute(place.settings(statement_seconds, db.info.server_version).encode())
     register(db, vector_oid)

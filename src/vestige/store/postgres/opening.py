@@ -14,7 +14,7 @@ from vestige import __version__
 from vestige.core.errors import StoreBusy, StoreError, StoreReadOnly
 from vestige.store import migrations
 from vestige.store.migrations import AppliedMigration, Migration
-from vestige.store.postgres.connection import PostgresConnections, connect, connector, prepare, value
+from vestige.store.postgres.connection import NodeId, PostgresConnections, connect, connector, prepare, value
 from vestige.store.postgres.processes.locks import Lock, signed
 from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.server.errors import translated
@@ -24,6 +24,7 @@ from vestige.store.postgres.server.requirements import (
     extension_schema,
     no_schema_made,
     no_tables_made,
+    shared_sessions,
     strangers,
 )
 from vestige.store.sql.database import Database
@@ -32,9 +33,13 @@ from vestige.store.sql.merge import arrivals
 
 MIGRATION_WAITS = 12
 """The factor of the patience for another process that upgrades the store, over that for a write."""
-HOPELESS = ("could not translate host name", "failed to resolve host", "does not exist", "invalid ")
+HOPELESS = (
+    *("could not translate host name", "failed to resolve host", "does not exist", "invalid "),
+    *("SSL error: ", "does not match host name", "does not support SSL"),
+)
 """Errors that waiting does not cure: an unknown host, a missing database or certificate, an invalid
-parameter. In other languages they are not recognised, and the wait is in vain."""
+parameter, a server that is not the one it claims to be. In other languages they are not recognised, and the
+wait is in vain."""
 
 NOT_MADE = "Run `vestige db init` as a user who may write, on the primary server."
 
@@ -59,12 +64,16 @@ VECTOR_TYPE = (
     " WHERE t.typname = 'vector' AND e.extname = 'vector'"
 )
 READS_ONLY = "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool"
-TIMELINE = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)"
+DATABASE = "(SELECT oid FROM pg_database WHERE datname = current_database())"
+SYSTEM = "(SELECT system_identifier FROM pg_control_system())"
+MAY_ASK_SYSTEM = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')"
+TIMELINE = "left(pg_walfile_name(pg_current_wal_lsn()), 8)"
 MAY_ASK_TIMELINE = (
     "SELECT has_function_privilege('pg_walfile_name(pg_lsn)', 'EXECUTE')"
     " AND has_function_privilege('pg_current_wal_lsn()', 'EXECUTE')"
 )
 MAY_WRITE = "SELECT has_table_privilege('events', 'INSERT')"
+BACKEND = "SELECT pg_backend_pid()"
 WRITE_LOCK = "SELECT pg_advisory_xact_lock(%s::int4, %s::int4)"
 
 
@@ -97,22 +106,24 @@ def pending(done: Sequence[AppliedMigration]) -> list[Migration]:
     return migrations.pending(schema(), done, elsewhere="storage.postgres.schema")
 
 
-def open_connections(place: ServerAddress, around: PostgresDependencies) -> tuple[PostgresConnections, str]:
-    """The connections to a store, upgraded to the present schema, and its node id."""
+def open_connections(place: ServerAddress, around: PostgresDependencies) -> PostgresConnections:
+    """The connections to a store, upgraded to the present schema, with its node id."""
     with translated(place), ExitStack() as undo:
         db = undo.enter_context(_connected(place, around))
         check_server(db, place)
+        _refuse_shared_sessions(db, place, around)
         read_only = bool(value(db, READS_ONLY))
         found = replace(place, extension_schema=extension_schema(db, place, read_only=read_only))
         oid = _schema_oid(db, found, read_only=read_only)
-        db.execute(found.settings(0).encode())
+        db.execute(found.settings(0, db.info.server_version).encode())
         _bring_up_to_date(db, found, oid, around, read_only=read_only)
         read_only = read_only or not value(db, MAY_WRITE)
-        node = _settle(db, oid, around, read_only=read_only)
+        node = NodeId(_settle(db, oid, around, read_only=read_only))
         vector_oid = int(value(db, VECTOR_TYPE))
+        check = (lambda db: None) if read_only else _failover_check(db, node, oid, around)
         pool = ConnectionPool(
             connect=connector(
-                found, around.program, around.wait_seconds, around.statement_seconds, vector_oid
+                found, around.program, around.wait_seconds, around.statement_seconds, vector_oid, check
             ),
             most=around.most_connections,
             waiting=around.waiting,
@@ -120,15 +131,15 @@ def open_connections(place: ServerAddress, around: PostgresDependencies) -> tupl
         prepare(db, found, around.statement_seconds, vector_oid)
         undo.pop_all()
         pool.add(db)
-    connections = PostgresConnections(
+    return PostgresConnections(
         place=found,
         pool=pool,
+        node=node,
         schema_oid=oid,
         wait_seconds=around.wait_seconds,
         statement_seconds=around.statement_seconds,
         read_only=read_only,
     )
-    return connections, node
 
 
 @contextmanager
@@ -164,6 +175,21 @@ def _connected(place: ServerAddress, around: PostgresDependencies) -> Connection
         except ServerUnreachable as exc:
             if any(words in str(exc) for words in HOPELESS) or not again():
                 raise
+
+
+def _refuse_shared_sessions(db: Connection[Any], place: ServerAddress, around: PostgresDependencies) -> None:
+    """StoreError behind a connection pooler that hands a session to another client between transactions:
+    settings, locks and LISTEN would be those of anybody.
+
+    A pooler gives its clients process numbers of its own. Then a second client shows how it pools: while both
+    are connected, neither may come to the session of the other."""
+    first = value(db, BACKEND)
+    if first == db.info.backend_pid:
+        return
+    with closing(connect(place, program=around.program, wait_seconds=around.wait_seconds)) as other:
+        if value(other, BACKEND) != first and value(db, BACKEND) == first:
+            return
+    raise shared_sessions(place)
 
 
 def _schema_oid(db: Connection[Any], place: ServerAddress, *, read_only: bool) -> int:
@@ -273,6 +299,23 @@ def _settle(db: Connection[Any], oid: int, around: PostgresDependencies, *, read
     return node
 
 
+def _failover_check(
+    db: Connection[Any], node: NodeId, oid: int, around: PostgresDependencies
+) -> Callable[[Connection[Any]], None]:
+    """A function that takes a new node id when a new connection leads to another server than before: a
+    promoted standby may lack the last writes of this node, and its numbers would be given out twice."""
+    query = _fingerprint_query(db, oid)
+    known = [value(db, query)]
+
+    def check(db: Connection[Any]) -> None:
+        found = value(db, query)
+        if found is not None and found != known[0]:
+            node.text = _settle(db, oid, around, read_only=False)
+            known[0] = found
+
+    return check
+
+
 def _fingerprint(db: Connection[Any], oid: int) -> str:
     """A fingerprint that a copy of the database does not share: a restored dump has other numbers, and so has
     a copy within the server; a promoted standby, or an archive restored up to some moment, has another
@@ -281,12 +324,16 @@ def _fingerprint(db: Connection[Any], oid: int) -> str:
     A copy of the server's files that is started in place of the original has the same fingerprint and is not
     noticed. A user without the right to read some of the parts uses the rest.
     """
-    database = value(db, "SELECT oid FROM pg_database WHERE datname = current_database()")
-    allowed = value(db, "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')")
-    server = value(db, "SELECT system_identifier FROM pg_control_system()") if allowed else 0
+    return str(value(db, _fingerprint_query(db, oid)))
+
+
+def _fingerprint_query(db: Connection[Any], oid: int) -> str:
+    """The statement by which this user reads the fingerprint; NULL on a standby."""
+    server = SYSTEM if value(db, MAY_ASK_SYSTEM) else "0"
     # Not the timeline of the last checkpoint: that follows some time after a promotion.
-    timeline = value(db, TIMELINE) if value(db, MAY_ASK_TIMELINE) else 0
-    return f"{server}-{timeline}-{database}-{oid}"
+    timeline = TIMELINE if value(db, MAY_ASK_TIMELINE) else "0"
+    parts = f"{server}, {timeline}, {DATABASE}, {oid}"
+    return f"SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE concat_ws('-', {parts}) END"
 
 
 # -- Incomplete transfers into this schema

@@ -77,7 +77,7 @@ def plan(place: ServerAddress) -> Upgrade:
 def _looking(place: ServerAddress) -> Iterator[Connection[Any]]:
     with connect(place, program="vestige", wait_seconds=CONNECT_SECONDS) as db:
         check_server(db, place)
-        db.execute(place.settings(0).encode())
+        db.execute(place.settings(0, db.info.server_version).encode())
         yield db
 
 

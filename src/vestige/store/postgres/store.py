@@ -46,12 +46,11 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
         self,
         connections: PostgresConnections,
         *,
-        node: str,
         who: Who,
         copy: Copy | None = None,
         new_id: Callable[[], str] = no_ids,
     ) -> None:
-        self._node, self._new_id, self._connections, self._copy = node, new_id, connections, copy
+        self._new_id, self._connections, self._copy = new_id, connections, copy
         Tables.__init__(self, connections, PostgresSurfaces())
         PostgresSearch.__init__(self, connections)
         PostgresPeers.__init__(self, connections, who)
@@ -88,12 +87,12 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
             most_connections=max_connections,
             program=_program(who),
         )
-        connections, node = open_connections(ServerAddress(url=url, schema=schema), around)
+        connections = open_connections(ServerAddress(url=url, schema=schema), around)
         with ExitStack() as undo, translated(connections.place):
             undo.callback(connections.close)
             with connections.reading(snapshot=False) as db:
                 opening.require_complete(db, connections.place)
-            store = cls(connections, node=node, who=who, copy=copy, new_id=new_id)
+            store = cls(connections, who=who, copy=copy, new_id=new_id)
             undo.callback(store.close)
             if not store._words_are_current() and not store.read_only:
                 with upgrading(connections):
@@ -104,7 +103,7 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
 
     @property
     def node(self) -> str:
-        return self._node
+        return self._connections.node.text
 
     @property
     def read_only(self) -> bool:
@@ -128,12 +127,12 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
             lambda db: self._commit(db, steps, changes, access, claim), patience_seconds
         )
         if events:
-            self._node = events[-1].node  # another process may have given the store a new one
+            self._connections.node.text = events[-1].node  # another process may give a new one
         return events
 
     def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
         absorbed = absorb.absorb(self._connections, histories, access, self._surfaces, self._new_id)
-        self._node = absorbed.successor or self._node
+        self._connections.node.text = absorbed.successor or self.node
         return absorbed
 
     def drop_vectors(self, signature: Signature) -> None:

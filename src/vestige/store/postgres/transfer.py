@@ -63,9 +63,9 @@ and on the server, whether the server is read-only, and a table of the schema if
 class PostgresSide:
     """An open store."""
 
-    def __init__(self, connections: PostgresConnections, *, node: str, who: Who) -> None:
+    def __init__(self, connections: PostgresConnections, *, who: Who) -> None:
         self._connections = connections
-        self.store = PostgresStore(connections, node=node, who=who)
+        self.store = PostgresStore(connections, who=who)
         self.surfaces = PostgresSurfaces()
 
     def reading(self) -> AbstractContextManager[Database]:
@@ -134,9 +134,9 @@ class PostgresEnd:
 
     @contextmanager
     def _opened(self, place: ServerAddress) -> Iterator[PostgresSide]:
-        connections, node = open_connections(place, self.around)
+        connections = open_connections(place, self.around)
         with closing(connections):
-            side = PostgresSide(connections, node=node, who=self.who)
+            side = PostgresSide(connections, who=self.who)
             with closing(side.store):
                 yield side
 

@@ -135,7 +135,7 @@ class NoticeListener:
         self._connections.check_open()
         with translated(self._connections.place):
             if self._db is None:
-                self._db = self._connections.pool.connect()
+                self._db = self._connections.apart(0.0)
                 self._db.execute(f"LISTEN {self._channel}".encode())
                 return True
             try:

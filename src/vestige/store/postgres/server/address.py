@@ -23,6 +23,8 @@ NUMBERS = (
     *("keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count"),
 )
 LAST_PORT = 65_535
+LIMITS_TRANSACTIONS = 170_000
+"""The first server with `transaction_timeout`."""
 LOOKS = (
     "The address looks like postgresql://user:password@host:5432/database; special characters in the "
     "password are written %40 for @, %2F for / and so on."
@@ -55,14 +57,19 @@ class ServerAddress:
         """The names of the parameters in the URL."""
         return frozenset(self._parts())
 
-    def settings(self, statement_seconds: float) -> str:
-        """The settings of every session, in one trip."""
+    def settings(self, statement_seconds: float, server_version: int) -> str:
+        """The settings of every session, in one trip. Limits that an administrator has set for the role or
+        the database are replaced by ours, which differ by the kind of work."""
         names = dict.fromkeys((self.schema, self.extension_schema))
         path = ", ".join('"{}"'.format(name.replace('"', '""')) for name in names)
         return (
             f"SET search_path TO {path}; SET timezone TO 'UTC';"
             f" SET statement_timeout TO {round(1000 * statement_seconds)};"
-            " SET idle_in_transaction_session_timeout TO 600000;"
+            " SET lock_timeout TO 0; SET idle_in_transaction_session_timeout TO 600000;"
+            + (" SET transaction_timeout TO 0;" if server_version >= LIMITS_TRANSACTIONS else "")
+            # A machine that vanished (it sleeps, its network is gone) keeps its locks until this is noticed.
+            + " SET tcp_keepalives_idle TO 30; SET tcp_keepalives_interval TO 10;"
+            " SET tcp_keepalives_count TO 3; SET tcp_user_timeout TO 30000;"
             " SET jit TO off"  # compiling takes longer than any of our statements
         )
 

@@ -1,5 +1,6 @@
 """Translates the driver's errors. No message holds a password."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -30,6 +31,12 @@ NO_CONNECTION = (
     "Check storage.postgres.url (VESTIGE_DATABASE_URL): the host and port, the database, the user and the "
     "password; and that the server runs and admits this machine (pg_hba.conf)."
 )
+UNTRUSTED = re.compile(r"certificate|SSL (error|was required)|does not support SSL")
+NOT_TRUSTED = (
+    "The connection is not as secure as sslmode demands. Check the host name in storage.postgres.url, and"
+    " sslrootcert, the file of the authority that signed the server's certificate. Do not lower sslmode to"
+    " get past this: another machine may be posing as the server."
+)
 NOT_LET_IN = (
     "Check the user and the password in storage.postgres.url (VESTIGE_DATABASE_URL), or in the password file"
     " (~/.pgpass), and that the server admits this user from here (pg_hba.conf)."
@@ -59,6 +66,11 @@ ENDINGS = ("08", "57")
 shutdown or a crash."""
 
 
+LIMITS = (errors.OutOfMemory, errors.ConfigurationLimitExceeded)
+LACKS = (
+    "Try again; if it lasts, let an administrator raise the limit that the server names (memory, "
+    "temp_file_limit). Nothing was half-written."
+)
 GONE = (errors.UndefinedTable, errors.InvalidSchemaName)
 RIGHTS = (
     "Let the owner of the tables run: GRANT USAGE ON SCHEMA {schema} TO <user>; GRANT SELECT, INSERT, "
@@ -89,7 +101,7 @@ def other_schema(place: ServerAddress) -> StoreUnavailable:
     return StoreUnavailable(
         f"The schema {place.schema} is not the one that was opened: it was removed or recreated. ({place})",
         hint="Restart this process, so that it opens what is there now; `vestige db status` shows it."
-        " Nothing was written.",
+        " A connection pooler must use session mode. Nothing was written.",
         details={"store": str(place)},
     )
 
@@ -106,6 +118,7 @@ def store_error(exc: psycopg.Error, place: ServerAddress) -> StoreError | Invali
         )
     if isinstance(exc, ServerUnreachable):
         hint = FULL_HOUSE if any(words in said for words in TOO_MANY) else NO_CONNECTION
+        hint = NOT_TRUSTED if UNTRUSTED.search(said) else hint
         return StoreUnavailable(f"No connection to {place}: {said}", hint=hint, details=details)
     if isinstance(exc, errors.QueryCanceled):  # by the time limit, or by an administrator
         return StoreBusy(
@@ -117,6 +130,8 @@ def store_error(exc: psycopg.Error, place: ServerAddress) -> StoreError | Invali
             hint=RIGHTS.format(schema=place.schema),
             details=details,
         )
+    if isinstance(exc, LIMITS):
+        return StoreError(f"The server ran out of something. ({place}: {said})", hint=LACKS, details=details)
     if isinstance(exc, GONE):
         return other_schema(place)
     kind = next((ours for theirs, ours in KINDS.items() if isinstance(exc, theirs)), None)

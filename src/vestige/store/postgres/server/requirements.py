@@ -91,6 +91,15 @@ def no_extension(place: ServerAddress) -> StoreError:
     )
 
 
+def shared_sessions(place: ServerAddress) -> StoreError:
+    return StoreError(
+        f"A connection pooler shares sessions among clients here; Vestige needs its own. ({place})",
+        hint="Connect to the server itself, or set pool_mode = session for this database in pgbouncer.ini."
+        " Nothing was written.",
+        details={"store": str(place)},
+    )
+
+
 def strangers(place: ServerAddress, table: str) -> StoreError:
     return StoreError(
         f"The schema {place.schema} holds tables of another program; it was left as it is. ({place})",

@@ -67,15 +67,18 @@ def absorb(
 ) -> Absorbed:
     given = gathered(incoming, access)
     found: tuple[Fork, ...] = ()
-    with connections.reading(snapshot=False) as db:
+
+    def planned(db: Database) -> tuple[ForkPlan, Sequence[LogEvent], bool]:
         known = history_rows.known(db, bases(given.values()))
         plan = _fork_plan(db, given, known)
-        forked = bool(plan.here) or store_facts.node(db) in plan.strangers
+        return plan, known, bool(plan.here) or store_facts.node(db) in plan.strangers
+
+    plan, known, forked = connections.read(planned, snapshot=False)
     if forked:
         # A step of its own: a store whose events have their new names is complete also without the merge.
         found = connections.written(lambda db: _split(db, given, new_id))
-    with connections.reading(snapshot=False) as db:
-        prepared = _prepare(db, plan.given, known if plan.given is given else None)
+    already = known if plan.given is given else None
+    prepared = connections.read(lambda db: _prepare(db, plan.given, already), snapshot=False)
     if not prepared.given:
         return Absorbed(forks=found)
     merged = connections.written(lambda db: _merge(db, prepared, surfaces).absorbed())
