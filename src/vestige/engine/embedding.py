@@ -2,7 +2,8 @@
 text."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -18,7 +19,9 @@ from vestige.store.contract.store import MemoryStore
 logger = logging.getLogger(__name__)
 
 SLICE = 64
-"""Pieces embedded between two checks for cancellation: a fraction of a second."""
+"""Pieces embedded between two checks for cancellation, at most."""
+SLICE_CHARS = 20_000
+"""Characters of these pieces: a fraction of a second, and 8 MB of token states."""
 
 
 def embedder_or_none(engine: Engine) -> Embedder | None:
@@ -68,18 +71,51 @@ def other_model_warning(engine: Engine) -> str | None:
 
 
 def embed_memories(call: Call, embedder: Embedder, memories: Sequence[Memory]) -> list[Embedded]:
-    texts = [searchable(memory) for memory in memories]
+    """The vectors of each memory. Token states take 400 times the memory of their text, so they are packed
+    into bits slice by slice, and only the bits are kept."""
     spans = [spans_of(memory) for memory in memories]
-    pieces = [text[start:end] for text, cuts in zip(texts, spans, strict=True) for start, end in cuts]
-    made = iter(zip(pieces, _in_slices(call, embedder, pieces), strict=True))
+    total = sum(map(len, spans))
+    made: list[Piece] = []
+    for portion in _portions(_cuts(memories, spans)):
+        if made:
+            call.check()
+        encoded = embedder.encode_documents([text for _, _, text in portion])
+        made.extend(_piece(*piece, states) for piece, states in zip(portion, encoded, strict=True))
+        if total > len(portion):
+            call.progress(len(made), total, f"{len(made)} of {total} pieces embedded")
+    pieces = iter(made)
     return [
         Embedded(
             signature=embedder.signature,
             text_hash=text_hash(memory),
-            pieces=tuple(_piece(start, end, *next(made)) for start, end in cuts),
+            pieces=tuple(islice(pieces, len(cuts))),
         )
         for memory, cuts in zip(memories, spans, strict=True)
     ]
+
+
+_Cut = tuple[int, int, str]
+"""The start and end of a piece in its memory's searchable text, and its text."""
+
+
+def _portions(cuts: Iterable[_Cut]) -> Iterator[list[_Cut]]:
+    portion: list[_Cut] = []
+    size = 0
+    for one in cuts:
+        if portion and (len(portion) == SLICE or size + len(one[2]) > SLICE_CHARS):
+            yield portion
+            portion, size = [], 0
+        portion.append(one)
+        size += len(one[2])
+    if portion:
+        yield portion
+
+
+def _cuts(memories: Sequence[Memory], spans: Sequence[Sequence[tuple[int, int]]]) -> Iterator[_Cut]:
+    """The pieces of all memories."""
+    for memory, cuts in zip(memories, spans, strict=True):
+        text = searchable(memory)
+        yield from ((start, end, text[start:end]) for start, end in cuts)
 
 
 def _piece(start: int, end: int, text: str, encoded: Encoded) -> Piece:
@@ -92,17 +128,6 @@ def _tokens(text: str, encoded: Encoded) -> Tokens | None:
     return Tokens(
         bits=np.packbits(encoded.tokens.states > 0, axis=1), asked=asked(text, encoded.tokens.spans)
     )
-
-
-def _in_slices(call: Call, embedder: Embedder, pieces: list[str]) -> list[Encoded]:
-    if len(pieces) <= SLICE:
-        return embedder.encode_documents(pieces)
-    encoded: list[Encoded] = []
-    for at in range(0, len(pieces), SLICE):
-        call.check()
-        encoded.extend(embedder.encode_documents(pieces[at : at + SLICE]))
-        call.progress(len(encoded), len(pieces), f"{len(encoded)} of {len(pieces)} pieces embedded")
-    return encoded
 
 
 def backfill(call: Call, embedder: Embedder) -> int:
