@@ -1,12 +1,12 @@
 """The default embedder: all-MiniLM-L6-v2 in int8 on onnxruntime.
 
-Every text is one run of the model, without padding, and the texts of all batches are spread over `threads`
-workers in the order they came: however many batches are under way, the activations and token states of a few
-texts are in memory. The reason is correctness before speed: dynamic quantisation takes the range of the activations over
-everything in a run, so texts that run together change each other's vectors (cosine 0.98-0.99 to the vector
-each has alone, as much as int8 itself costs). Alone, a text has one vector, whatever batch it came in, and
-two workers with one thread each are as fast as the best padded batch on two threads. Numbers:
-docs/concepts/embeddings.md.
+Every text is one run of the model, without padding. The texts of all batches are spread over `threads`
+workers, in the order they came: however many batches there are, the activations and token states of a few
+texts are in memory. A run for each text is correctness before speed: dynamic quantisation takes the range of
+the activations over everything in a run, so texts that run together change each other's vectors (cosine
+0.98-0.99 to the vector each has alone, as much as int8 itself costs). Alone, a text has one vector, whatever
+batch it came in, and two workers with one thread each are as fast as the best padded batch on two threads.
+Numbers: docs/concepts/embeddings.md.
 """
 
 import logging
@@ -199,8 +199,8 @@ def open_session(graph: Path) -> "InferenceSession":
     options.intra_op_num_threads = 1  # the workers are the parallelism
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # An arena keeps for good what the most runs at once ever needed, 9 MB each. Without it a run of 256 tokens
-    # takes 4 % longer.
+    # An arena keeps for good what the most runs at once ever needed, 9 MB each. Without it, a run of 256
+    # tokens takes 4 % longer.
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
     # A spinning thread would take a core from the agent next to us between two queries.

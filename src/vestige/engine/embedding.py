@@ -3,7 +3,7 @@ text."""
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 
 import numpy as np
 
@@ -22,6 +22,8 @@ SLICE = 64
 """Pieces embedded between two checks for cancellation, at most."""
 SLICE_CHARS = 20_000
 """Characters of these pieces: a fraction of a second, and 8 MB of token states."""
+MISSING_CHARS = 1_000_000
+"""Characters of the memories that are embedded later in one go; one memory may have as many."""
 
 
 def embedder_or_none(engine: Engine) -> Embedder | None:
@@ -86,9 +88,7 @@ def embed_memories(call: Call, embedder: Embedder, memories: Sequence[Memory]) -
     pieces = iter(made)
     return [
         Embedded(
-            signature=embedder.signature,
-            text_hash=text_hash(memory),
-            pieces=tuple(islice(pieces, len(cuts))),
+            signature=embedder.signature, text_hash=text_hash(memory), pieces=tuple(islice(pieces, len(cuts)))
         )
         for memory, cuts in zip(memories, spans, strict=True)
     ]
@@ -141,6 +141,14 @@ def missing_vectors(store: MemoryStore, embedder: Embedder, *, limit: int) -> li
     return store.unembedded(embedder.signature, limit=limit, tokens=embedder.token_states)
 
 
+def _affordable(memories: Sequence[Memory]) -> list[Memory]:
+    """The first memories, as many as may be embedded at once: their token bits take 12 times their text."""
+    sizes = accumulate(len(searchable(memory)) for memory in memories)
+    return [memory for memory, size in zip(memories, sizes, strict=True) if size <= MISSING_CHARS] or list(
+        memories[:1]
+    )
+
+
 def embed_missing(call: Call, embedder: Embedder, *, coming: bool = False) -> int:
     """Embed every memory that has no vectors of this model, or lost its token bits; returns how many. With
     `coming`, the vectors are stored beside those of the model in use."""
@@ -148,7 +156,7 @@ def embed_missing(call: Call, embedder: Embedder, *, coming: bool = False) -> in
     beside = embedder.signature if coming else None
     quiet = Call(engine=call.engine, cancelled=call.cancelled, deadline=call.deadline)
     done = 0
-    while missing := missing_vectors(store, embedder, limit=SLICE):
+    while missing := _affordable(missing_vectors(store, embedder, limit=SLICE)):
         call.check()
         vectors = embed_memories(quiet, embedder, missing)
         made = {memory.id: one for memory, one in zip(missing, vectors, strict=True)}
