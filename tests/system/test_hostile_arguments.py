@@ -10,7 +10,7 @@ import pytest
 from testbed.effort import effort
 from testbed.world import World, open_world
 from tests.conftest import BACKENDS, POSTGRES, store_of
-from tests.operations.registry.hostile_arguments import HostileArguments
+from tests.system.hostile_arguments import HostileArguments
 from vestige.core.errors import INSIDE, VestigeError
 from vestige.core.models import EVERYTHING, Access
 from vestige.engine.context import Call
