@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 DIMENSION = 8
+GIVEN_UP_BYTES = 1 << 30
+"""Where an endless answer ends after all, so that a test that reads all of it fails."""
 
 
 @dataclass(kw_only=True)
@@ -22,6 +24,9 @@ class Endpoint:
     paths: list[str] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
     script: list[tuple[int, dict[str, str], Any]] = field(default_factory=list)
+    endless: bool = False
+    """Whether an answer has no end. `sent` counts its bytes."""
+    sent: int = 0
     answer: Callable[[list[str]], Any] = field(default_factory=lambda: answered)
 
 
@@ -51,6 +56,9 @@ def serving() -> Iterator[Endpoint]:
             status, headers, content = 200, dict[str, str](), endpoint.answer(body["input"])
             if endpoint.script:
                 status, headers, content = endpoint.script.pop(0)
+            if endpoint.endless:
+                self._send_without_end()
+                return
             sent = content if isinstance(content, bytes) else json.dumps(content).encode()
             self.send_response(status)
             for name, value in headers.items():
@@ -58,6 +66,14 @@ def serving() -> Iterator[Endpoint]:
             self.send_header("content-length", str(len(sent)))
             self.end_headers()
             self.wfile.write(sent)
+
+        def _send_without_end(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"data": [{"index": 0, "embedding": [')
+            with suppress(ConnectionError):
+                while endpoint.sent < GIVEN_UP_BYTES:
+                    endpoint.sent += self.wfile.write(b"0.125, " * 10_000)
 
         def log_message(self, *_arguments: object) -> None:
             """Keep the test's output clean."""

@@ -1,5 +1,7 @@
 """The OpenAI-compatible embedder against an endpoint on this machine."""
 
+import gzip
+import json
 import logging
 import socket
 import threading
@@ -8,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tests.embed.fake_endpoint import DIMENSION, Endpoint, serving, vector_of
+from tests.embed.fake_endpoint import DIMENSION, Endpoint, answered, serving, vector_of
 from vestige.core.errors import ConfigError, EmbedderError
 from vestige.embed.openai import LONGEST_PAUSE_SECONDS, TRIES, OpenAIEmbedder
 
@@ -167,6 +169,33 @@ def test_an_answer_that_is_not_the_vectors_asked_for_is_refused(
     endpoint.script = [(200, {}, content)]
     with pytest.raises(EmbedderError, match=message):
         embedder.embed_documents(["a", "b"])
+
+
+@pytest.mark.parametrize("dimension", [DIMENSION, None])
+def test_an_endless_answer_is_cut(endpoint: Endpoint, pauses: list[float], dimension: int | None) -> None:
+    endpoint.endless = True
+    with pytest.raises(EmbedderError, match=r"its answer is longer than 1,572,864 bytes"):
+        OpenAIEmbedder(endpoint.url, "fake", KEY, dimension, sleep=pauses.append).embed_query("x")
+    assert endpoint.sent < 50_000_000  # what the buffers of both ends take besides
+    assert pauses == []
+
+
+def test_an_answer_that_could_grow_without_bounds_when_unpacked_is_refused(
+    endpoint: Endpoint, embedder: OpenAIEmbedder
+) -> None:
+    endpoint.script = [(200, {"content-encoding": "br"}, b"...")]
+    with pytest.raises(EmbedderError, match="compressed with br"):
+        embedder.embed_query("x")
+    bomb = gzip.compress(b" " * 30_000_000)
+    endpoint.script = [(200, {"content-encoding": "gzip"}, bomb)]
+    with pytest.raises(EmbedderError, match="longer than"):
+        embedder.embed_query("x")
+
+
+def test_an_answer_that_was_compressed_unasked_is_read(endpoint: Endpoint, embedder: OpenAIEmbedder) -> None:
+    packed = gzip.compress(json.dumps(answered(["hello"])).encode())
+    endpoint.script = [(200, {"content-encoding": "gzip"}, packed)]
+    np.testing.assert_allclose(embedder.embed_query("hello"), unit("hello"), atol=1e-6)
 
 
 def test_an_endpoint_that_is_not_there_is_named_without_retries(pauses: list[float]) -> None:

@@ -19,6 +19,14 @@ _FIRST_PAUSE_SECONDS = 0.5
 _RETRIED = (408, 429, 500, 502, 503, 504)
 _SHOWN_CHARS = 300
 _PROBE = "dimension"
+_BYTES_PER_NUMBER = 32
+"""Bytes of a number in JSON, at most: 17 digits, a sign, an exponent, and white space."""
+_MAX_DIMENSION = 16_384
+"""An answer may have vectors this long, so that a wrong dimension in the settings is named as such."""
+_SLACK_BYTES = 1 << 20
+"""Bytes of an answer besides its numbers."""
+_PLAIN = {"Accept-Encoding": "identity"}
+_BOUNDED_CODINGS = ("identity", "gzip", "deflate")
 
 
 class OpenAIEmbedder(DenseEmbedder):
@@ -47,6 +55,7 @@ class OpenAIEmbedder(DenseEmbedder):
         self._model = model
         self._sleep = sleep
         self._batch_size = batch_size
+        self._max_dimension = max(dimension or 0, _MAX_DIMENSION)
         self._shorten_to = dimension if shorten else None
         self._client = _open_client(base_url, api_key, timeout_seconds)
         dimension = dimension or self._probe()
@@ -75,12 +84,13 @@ class OpenAIEmbedder(DenseEmbedder):
         body: dict[str, Any] = {"model": self._model, "input": readable, "encoding_format": "float"}
         if self._shorten_to is not None:
             body["dimensions"] = self._shorten_to
-        return self._vectors(self._post(body), len(texts))
+        most = _SLACK_BYTES + len(texts) * self._max_dimension * _BYTES_PER_NUMBER
+        return self._vectors(self._post(body, most), len(texts))
 
-    def _post(self, body: Mapping[str, Any]) -> "httpx.Response":
+    def _post(self, body: Mapping[str, Any], most: int) -> "httpx.Response":
         """The response to a request, after pauses while the server is overloaded or starting."""
         for tries in range(1, TRIES + 1):
-            response = self._try(body)
+            response = self._try(body, most)
             if tries == TRIES or (response is not None and response.status_code not in _RETRIED):
                 break
             self._sleep(_pause_seconds(response, tries))
@@ -91,16 +101,34 @@ class OpenAIEmbedder(DenseEmbedder):
             raise self._failure(f"it answered {response.status_code} after {tries} tries: {said}")
         return response
 
-    def _try(self, body: Mapping[str, Any]) -> "httpx.Response | None":
-        """One attempt; None when the connection broke, which is worth a retry."""
+    def _try(self, body: Mapping[str, Any], most: int) -> "httpx.Response | None":
+        """One attempt; None when the connection broke, which is worth a retry. An answer of more bytes than
+        `most` is not read to its end, which it may not have."""
         import httpx
 
         try:
-            return self._client.post("embeddings", json=body)
+            with self._client.stream("POST", "embeddings", json=body, headers=_PLAIN) as response:
+                content = self._read(response, most)
+            return httpx.Response(
+                response.status_code,
+                headers={"retry-after": response.headers.get("retry-after", "")},
+                content=content,
+            )
         except (httpx.RemoteProtocolError, httpx.ReadError):
             return None
         except httpx.HTTPError as error:  # refused, unknown host, timeout: the same again is no help
             raise self._failure(f"{error} ({type(error).__name__})") from error
+
+    def _read(self, response: "httpx.Response", most: int) -> bytes:
+        # It was asked for without compression. A part of another kind than these could become huge at once.
+        if (coding := response.headers.get("content-encoding", "identity")) not in _BOUNDED_CODINGS:
+            raise self._failure(f"its answer is compressed with {coding[:_SHOWN_CHARS]}")
+        content = bytearray()
+        for part in response.iter_bytes():
+            content += part
+            if len(content) > most:
+                raise self._failure(f"its answer is longer than {most:,} bytes")
+        return bytes(content)
 
     def _vectors(self, response: "httpx.Response", count: int) -> list[list[float]]:
         """The vectors in the order of their `index`, which may differ from that of the response."""

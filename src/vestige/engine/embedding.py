@@ -2,7 +2,8 @@
 text."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, islice
 
 import numpy as np
 
@@ -18,7 +19,11 @@ from vestige.store.contract.store import MemoryStore
 logger = logging.getLogger(__name__)
 
 SLICE = 64
-"""Pieces embedded between two checks for cancellation: a fraction of a second."""
+"""Pieces embedded between two checks for cancellation, at most."""
+SLICE_CHARS = 20_000
+"""Characters of these pieces: a fraction of a second, and 8 MB of token states."""
+MISSING_CHARS = 1_000_000
+"""Characters of the memories that are embedded later in one go; one memory may have as many."""
 
 
 def embedder_or_none(engine: Engine) -> Embedder | None:
@@ -68,18 +73,49 @@ def other_model_warning(engine: Engine) -> str | None:
 
 
 def embed_memories(call: Call, embedder: Embedder, memories: Sequence[Memory]) -> list[Embedded]:
-    texts = [searchable(memory) for memory in memories]
+    """The vectors of each memory. Token states take 400 times the memory of their text, so they are packed
+    into bits slice by slice, and only the bits are kept."""
     spans = [spans_of(memory) for memory in memories]
-    pieces = [text[start:end] for text, cuts in zip(texts, spans, strict=True) for start, end in cuts]
-    made = iter(zip(pieces, _in_slices(call, embedder, pieces), strict=True))
+    total = sum(map(len, spans))
+    made: list[Piece] = []
+    for portion in _portions(_cuts(memories, spans)):
+        if made:
+            call.check()
+        encoded = embedder.encode_documents([text for _, _, text in portion])
+        made.extend(_piece(*piece, states) for piece, states in zip(portion, encoded, strict=True))
+        if total > len(portion):
+            call.progress(len(made), total, f"{len(made)} of {total} pieces embedded")
+    pieces = iter(made)
     return [
         Embedded(
-            signature=embedder.signature,
-            text_hash=text_hash(memory),
-            pieces=tuple(_piece(start, end, *next(made)) for start, end in cuts),
+            signature=embedder.signature, text_hash=text_hash(memory), pieces=tuple(islice(pieces, len(cuts)))
         )
         for memory, cuts in zip(memories, spans, strict=True)
     ]
+
+
+_Cut = tuple[int, int, str]
+"""The start and end of a piece in its memory's searchable text, and its text."""
+
+
+def _portions(cuts: Iterable[_Cut]) -> Iterator[list[_Cut]]:
+    portion: list[_Cut] = []
+    size = 0
+    for one in cuts:
+        if portion and (len(portion) == SLICE or size + len(one[2]) > SLICE_CHARS):
+            yield portion
+            portion, size = [], 0
+        portion.append(one)
+        size += len(one[2])
+    if portion:
+        yield portion
+
+
+def _cuts(memories: Sequence[Memory], spans: Sequence[Sequence[tuple[int, int]]]) -> Iterator[_Cut]:
+    """The pieces of all memories."""
+    for memory, cuts in zip(memories, spans, strict=True):
+        text = searchable(memory)
+        yield from ((start, end, text[start:end]) for start, end in cuts)
 
 
 def _piece(start: int, end: int, text: str, encoded: Encoded) -> Piece:
@@ -94,17 +130,6 @@ def _tokens(text: str, encoded: Encoded) -> Tokens | None:
     )
 
 
-def _in_slices(call: Call, embedder: Embedder, pieces: list[str]) -> list[Encoded]:
-    if len(pieces) <= SLICE:
-        return embedder.encode_documents(pieces)
-    encoded: list[Encoded] = []
-    for at in range(0, len(pieces), SLICE):
-        call.check()
-        encoded.extend(embedder.encode_documents(pieces[at : at + SLICE]))
-        call.progress(len(encoded), len(pieces), f"{len(encoded)} of {len(pieces)} pieces embedded")
-    return encoded
-
-
 def backfill(call: Call, embedder: Embedder) -> int:
     """Embed the memories that have no vectors of this model; returns how many. If the store holds vectors of
     another model, the process that has that model embeds them."""
@@ -116,6 +141,14 @@ def missing_vectors(store: MemoryStore, embedder: Embedder, *, limit: int) -> li
     return store.unembedded(embedder.signature, limit=limit, tokens=embedder.token_states)
 
 
+def _affordable(memories: Sequence[Memory]) -> list[Memory]:
+    """The first memories, as many as may be embedded at once: their token bits take 12 times their text."""
+    sizes = accumulate(len(searchable(memory)) for memory in memories)
+    return [memory for memory, size in zip(memories, sizes, strict=True) if size <= MISSING_CHARS] or list(
+        memories[:1]
+    )
+
+
 def embed_missing(call: Call, embedder: Embedder, *, coming: bool = False) -> int:
     """Embed every memory that has no vectors of this model, or lost its token bits; returns how many. With
     `coming`, the vectors are stored beside those of the model in use."""
@@ -123,7 +156,7 @@ def embed_missing(call: Call, embedder: Embedder, *, coming: bool = False) -> in
     beside = embedder.signature if coming else None
     quiet = Call(engine=call.engine, cancelled=call.cancelled, deadline=call.deadline)
     done = 0
-    while missing := missing_vectors(store, embedder, limit=SLICE):
+    while missing := _affordable(missing_vectors(store, embedder, limit=SLICE)):
         call.check()
         vectors = embed_memories(quiet, embedder, missing)
         made = {memory.id: one for memory, one in zip(missing, vectors, strict=True)}

@@ -1,5 +1,6 @@
 """REST: how arguments are read, what answers look like, and what is refused before an operation runs."""
 
+import gc
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ from tests.transports.http.support.inside import URL, inside
 from vestige.app.app import App
 from vestige.core.caller import Invocation
 from vestige.core.errors import Cancelled
+from vestige.engine.ingest.batch import NewText
+from vestige.operations.memory.ingest import IngestArguments
 
 API = f"{URL}/api/v1"
 JSON = {"Content-Type": "application/json"}
@@ -288,3 +291,15 @@ def _left_after_sending(app: ASGIApp) -> int:
     with start_blocking_portal() as portal:
         portal.call(app, scope, receive, send)
     return int(sent[0]["status"])
+
+
+def test_a_request_that_fails_leaves_nothing_for_the_garbage_collection(http: httpx.Client) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        answer = http.post("/memories", json={"items": [{"content": "a"}, {"content": " "}]})
+        left = [one for one in gc.get_objects() if isinstance(one, IngestArguments | NewText)]
+    finally:
+        gc.enable()
+    assert told(answer)[:2] == (400, "invalid_input")
+    assert left == []

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from vestige.engine.care.backup import BackupRequest, backup
 from vestige.engine.context import Call
-from vestige.operations.registry.arguments import Wire
+from vestige.operations.registry.arguments import FilePath, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.text import count
 
@@ -37,7 +37,7 @@ def render_backup(made: BackedUp) -> str:
 def backup_store(
     call: Call,
     path: Annotated[
-        str | None,
+        FilePath | None,
         Field(description="File name in backups/ (any path on the command line). Default: a dated name."),
     ] = None,
     rotate: Annotated[

@@ -13,6 +13,7 @@ from vestige.engine.context import Call
 from vestige.engine.exchange.export import export, export_portable
 from vestige.operations.registry.arguments import (
     Arguments,
+    FilePath,
     Moment,
     ScopeTree,
     StoredBefore,
@@ -55,7 +56,7 @@ class ExportArguments(Arguments):
     vectors: Switch = Field(
         False, description="portable: include vectors, so that an import need not compute them."
     )
-    path: str | None = Field(
+    path: FilePath | None = Field(
         None,
         max_length=4096,
         description="File name in exports/ (any path on the command line). Default: a dated name.",

@@ -22,7 +22,7 @@ from vestige.engine.exchange.import_portable import (
 from vestige.engine.exchange.import_secrets import Holding
 from vestige.exchange.importers.recognition import ImportFormat, recognise
 from vestige.operations.care.scan import HoldingsView, holdings_lines, view_holdings
-from vestige.operations.registry.arguments import Scope, Switch, Wire
+from vestige.operations.registry.arguments import FilePath, Scope, Switch, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.text import count, table
 
@@ -95,7 +95,7 @@ def render_imported(done: Imported) -> str:
 def import_memories(
     call: Call,
     path: Annotated[
-        str,
+        FilePath,
         Field(
             min_length=1,
             max_length=4096,

@@ -9,7 +9,7 @@ from vestige.engine.context import Call
 from vestige.engine.exchange.import_portable import fork_notes
 from vestige.engine.exchange.sync import sync
 from vestige.operations.care.scan import HoldingsView, holdings_lines, view_holdings
-from vestige.operations.registry.arguments import Wire
+from vestige.operations.registry.arguments import FilePath, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.text import count, table
 from vestige.store.merge.histories import Fork
@@ -79,7 +79,9 @@ def render_synced(done: SyncedView) -> str:
 )
 def sync_stores(
     call: Call,
-    folder: Annotated[str, Field(min_length=1, description="Folder that the other machines can access too.")],
+    folder: Annotated[
+        FilePath, Field(min_length=1, description="Folder that the other machines can access too.")
+    ],
 ) -> SyncedView:
     """Synchronise memories with other machines through a shared folder.
 

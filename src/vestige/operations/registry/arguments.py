@@ -1,5 +1,6 @@
 """Base classes and shared types of operation arguments and answers."""
 
+import os
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -137,6 +138,17 @@ def check_some_time(valid_from: datetime | None, valid_until: datetime | None) -
         )
 
 
+def _file_path(value: str) -> str:
+    """Reject what no file system takes: it would fail as if the store or its disk were damaged."""
+    try:
+        longest = max(map(len, re.split(rb"[/\\]", os.fsencode(value))))
+    except UnicodeEncodeError as exc:
+        raise ValueError("a file name must be valid text") from exc
+    if "\0" in value or longest > MAX_NAME_BYTES:
+        raise ValueError(f"a file name has no NUL character and at most {MAX_NAME_BYTES} bytes")
+    return value
+
+
 def _one_or_many(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
@@ -146,6 +158,8 @@ def _distinct(names: list[str]) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in names))
 
 
+MAX_NAME_BYTES = 255
+FilePath = Annotated[str, AfterValidator(_file_path)]
 Switch = Annotated[bool, Strict()]
 """A strict boolean for arguments with side effects: "no" and 0 are rejected."""
 Moment = Annotated[datetime, BeforeValidator(_moment)]

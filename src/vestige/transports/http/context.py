@@ -14,7 +14,7 @@ from vestige.core.caller import Caller
 from vestige.operations.registry.arguments import is_too_much, too_much
 from vestige.operations.registry.registry import Registry
 from vestige.settings.settings import Settings
-from vestige.transports.http.limits.fair_queue import BUFFERED_BODIES, QueueSlot, SharedBudget
+from vestige.transports.http.limits.fair_queue import BUFFERED_BODIES, LARGE_BYTES, QueueSlot, SharedBudget
 from vestige.transports.http.limits.responses import MIN_BODY_BYTES, TIMES_BODY
 from vestige.transports.http.limits.worker_pool import WorkerPools
 from vestige.transports.mcp.service import ServerApplication
@@ -22,10 +22,8 @@ from vestige.transports.mcp.service import ServerApplication
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LARGE_BYTES = 65_536
-"""Bodies above this size are parsed in a thread."""
 MAX_PARSERS = 4
-"""Such bodies that are parsed at once."""
+"""Large bodies that are parsed at once."""
 
 Owned = Callable[[], AbstractAsyncContextManager[None]]
 """A context manager that is entered when the server starts and left when it stops."""

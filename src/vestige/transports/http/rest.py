@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
+from traceback import clear_frames
 from typing import Any
 
 import anyio
@@ -165,7 +166,8 @@ class _Resource:
                 body = orjson.dumps(answer)
                 check_size(len(body), context.most_answer)
             except VestigeError as error:
-                return error
+                clear_frames(error.__traceback__)  # they hold the arguments
+                return error.with_traceback(None)
             return body, endpoint.route.created(answer)
 
         if long:  # long work waits for threads of its own, without a slot
@@ -178,7 +180,10 @@ class _Resource:
             answer = await run_sync(work, limiter=threads)
             group.cancel_scope.cancel()
         if isinstance(answer, VestigeError):
-            raise answer
+            try:
+                raise answer
+            finally:
+                del answer  # this frame and the error would keep each other, and the body, in memory
         return answer
 
 

@@ -15,6 +15,7 @@ from tests.transports.http.support.harness import new_site
 from vestige.transports.http.auth.gate import public_paths
 from vestige.transports.http.context import ServerContext
 from vestige.transports.http.limits.fair_queue import (
+    WORKED_BODIES,
     BodyBuffer,
     ConcurrencyLimit,
     FairQueue,
@@ -141,8 +142,8 @@ def test_a_refusal_says_when_to_come_again(tmp_path: Path) -> None:
 # -- whose turn it is ------------------------------------------------------------------------------
 
 
-def asking(places: FairQueue, sender: str) -> QueueSlot:
-    place = places.ask(sender)
+def asking(places: FairQueue, sender: str, size: int = 1) -> QueueSlot:
+    place = places.ask(sender, size)
     assert place is not None
     return place
 
@@ -182,6 +183,21 @@ def test_a_sender_cannot_fill_the_queue_of_others() -> None:
     places = FairQueue(2)
     assert [places.ask("many") is not None for _ in range(6)] == [True] * 4 + [False] * 2
     assert not asking(places, "other").called
+
+
+def test_a_large_request_is_not_passed_by_small_ones_for_ever() -> None:
+    queue = FairQueue(10)
+    working = [asking(queue, "a", 6), asking(queue, "b", 3)]
+    large, small = asking(queue, "c", 8), asking(queue, "d", 1)
+    assert [one.called for one in working] == [True, True]
+    assert (large.called, small.called) == (False, False)
+    for one in working:
+        one.release()
+    assert (large.called, small.called) == (True, True)
+    assert not asking(queue, "e", 2).called
+    small.release()
+    large.release()
+    assert asking(queue, "f", 99).size == 10, "nothing needs more than there is"
 
 
 # -- bodies ----------------------------------------------------------------------------------------
@@ -260,6 +276,71 @@ def test_one_sender_has_half_of_the_room_for_bodies_and_gives_it_back() -> None:
     anyio.run(run)
     assert statuses == [503, 200, 200, 200, 200]
     assert [len(body) for body in taken] == [83, 73, 73, 153]
+
+
+class Working:
+    """Requests with large bodies that are worked on until they are let out."""
+
+    def __init__(self, *, work_seconds: float) -> None:
+        self.out = anyio.Event()
+        self.bytes_in_work = self.most_in_work = 0
+        self.answers: list[tuple[int, bytes | None]] = []
+        self.app = BodyBuffer(self._work, 100_000, public_paths(()), work_seconds=work_seconds)
+
+    async def _work(self, scope: Scope, receive: Receive, send: Send) -> None:
+        size = len(await Request(scope, receive).body())
+        self.bytes_in_work += size
+        self.most_in_work = max(self.most_in_work, self.bytes_in_work)
+        await self.out.wait()
+        self.bytes_in_work -= size
+        await JSONResponse("done")(scope, receive, send)
+
+    async def send_in(self, size: int, key_id: str = "a") -> None:
+        async def note(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self.answers.append((message["status"], dict(message["headers"]).get(b"retry-after")))
+
+        body = Dripping(size - 3)
+        body.go_on.set()
+        await self.app(from_key(key_id), body.receive, note)
+
+
+def test_the_bytes_of_large_bodies_that_are_worked_on_at_once_are_bounded_and_all_get_their_turn() -> None:
+    crowd = Working(work_seconds=60)
+
+    async def run() -> None:
+        async with anyio.create_task_group() as tasks:
+            for number in range(16):
+                tasks.start_soon(crowd.send_in, 90_000, f"key {number % 3}")
+            await anyio.wait_all_tasks_blocked()
+            assert crowd.bytes_in_work == WORKED_BODIES * 90_000
+            tasks.start_soon(crowd.send_in, 1_000)
+            await anyio.wait_all_tasks_blocked()
+            assert crowd.bytes_in_work == WORKED_BODIES * 90_000 + 1_000, (
+                "a small one does not wait for large ones"
+            )
+            crowd.out.set()
+
+    anyio.run(run)
+    assert crowd.answers == [(200, None)] * 17
+    assert crowd.most_in_work <= WORKED_BODIES * 100_000 + 1_000
+    assert crowd.bytes_in_work == 0
+
+
+def test_a_large_body_whose_turn_does_not_come_is_refused_and_told_when_to_come_back() -> None:
+    crowd = Working(work_seconds=0)
+
+    async def run() -> None:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(6):
+                tasks.start_soon(crowd.send_in, 90_000)
+            await anyio.wait_all_tasks_blocked()
+            assert crowd.answers == [(503, b"10")] * 2
+            crowd.out.set()
+        await crowd.send_in(90_000)
+
+    anyio.run(run)
+    assert crowd.answers[2:] == [(200, None)] * 5
 
 
 # -- all that are under way ----------------------------------------------------------------------------

@@ -52,6 +52,28 @@ with small_heap(0.01):
         Event().wait(0.01)
 print(full - held())
 """
+COLLECT = """
+import gc
+from pathlib import Path
+from threading import Event
+from vestige.transports.http.limits.malloc import GROWN_BYTES, small_heap
+def held():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:"))
+class Frame:
+    pass
+gc.disable()
+start = held()
+with small_heap(0.01):
+    for _ in range(2):
+        frame = Frame()
+        frame.body, frame.error = b"x" * GROWN_BYTES, frame
+    del frame
+    print((held() - start) // 1024)
+    while held() - start > 10_000:
+        Event().wait(0.01)
+print((held() - start) // 1024)
+"""
 LONG = 60.0
 """A limit no passing test reaches."""
 glibc = pytest.mark.skipif(
@@ -78,3 +100,10 @@ def test_what_is_free_between_things_in_use_is_given_back_from_time_to_time() ->
     kib_by_itself, kib = said(GIVE_BACK)
     assert kib_by_itself < 5_000
     assert kib >= 30_000
+
+
+@glibc
+def test_a_process_that_has_grown_collects_what_refers_to_itself() -> None:
+    megabytes, later = said(COLLECT)
+    assert megabytes >= 64
+    assert later < 10

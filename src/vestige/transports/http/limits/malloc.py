@@ -1,15 +1,21 @@
 """Limits the memory that glibc's malloc keeps for a process with many threads."""
 
 import ctypes
+import gc
+import mmap
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 ARENAS = 2
 """Number of malloc arenas that all threads share."""
 EVERY_SECONDS = 5.0
 """How often free memory is returned to the system; it takes some milliseconds."""
+GROWN_BYTES = 64 << 20
+"""Growth since the last full garbage collection after which there is another one."""
+_STATM = Path("/proc/self/statm")
 _M_ARENA_MAX = -8  # as in glibc's malloc.h
 
 
@@ -19,7 +25,8 @@ def small_heap(every_seconds: float = EVERY_SECONDS) -> Iterator[None]:
 
     glibc has up to eight arenas for each core, and threads that come and go use now one, now another. Each
     keeps room for the most it ever held, so a busy server grew by 16 MB in 10,000 requests although it held
-    no more.
+    no more. Objects that refer to each other, such as an error and the frames it passed, are free only after
+    a garbage collection. Python makes one when there are many new objects, however large they are.
     """
     share_arenas()
     trim = _found("malloc_trim")
@@ -29,8 +36,14 @@ def small_heap(every_seconds: float = EVERY_SECONDS) -> Iterator[None]:
     ended = threading.Event()
 
     def release() -> None:
+        lowest = _resident_bytes()
         while not ended.wait(every_seconds):
             trim(0)
+            if _resident_bytes() > lowest + GROWN_BYTES:
+                gc.collect()
+                trim(0)
+                lowest = _resident_bytes()
+            lowest = min(lowest, _resident_bytes())
 
     thread = threading.Thread(target=release, name="vestige-heap", daemon=True)
     thread.start()
@@ -46,6 +59,13 @@ def share_arenas() -> bool:
     an arena of its own keeps it."""
     mallopt = _found("mallopt")
     return mallopt is not None and bool(mallopt(_M_ARENA_MAX, ARENAS))
+
+
+def _resident_bytes() -> int:
+    try:
+        return int(_STATM.read_text(encoding="ascii").split()[1]) * mmap.PAGESIZE
+    except (OSError, ValueError, IndexError):  # without /proc, growth is not known
+        return 0
 
 
 def _found(name: str) -> Callable[..., int] | None:
