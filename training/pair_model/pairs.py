@@ -15,7 +15,10 @@ AUTHORS = (
     "bank-sre", "councillor-assistant", "museum-registrar", "construction-manager", "coding-agent",
     "devops-consultant", "family-assistant", "chemistry-ecology", "product-organisation", "bed-and-breakfast",
     "game-studio", "hospital-laboratory", "student-barista", "restaurant", "robotics-manager",
-    "ml-maintainer", "customer-success",
+    "ml-maintainer", "customer-success", "backend-lead", "travelling-consultant",
+    "software-service-reliability", "law-office-manager", "mobile-developer", "hardware-product-manager",
+    "household-of-five", "hospital-data-scientist", "session-notes-agent", "bicycle-workshop",
+    "operations-telegrams", "volunteer", "farm-manager", "decision-log", "flatmates",
 )  # fmt: skip
 """The authors of notes, in the order that augmentation reads their files. Another order gives other random
 choices."""

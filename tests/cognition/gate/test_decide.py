@@ -445,13 +445,29 @@ def test_the_model_denies_that_two_texts_say_the_same() -> None:
 
 
 @each(
-    ("old", "new", "similarity"),
+    ("old", "new", "similarity", "corrects"),
     [
-        ("We bill monthly.", "Payments run through Stripe.", 0.45),
-        ("Grandma's birthday is on 4 May.", "Grandpa's birthday is on 9 June.", 0.8),
+        ("We bill monthly.", "Payments run through Stripe.", 0.45, 0.98),
+        ("We bill monthly.", "Payments run through Stripe.", 0.55, 0.93),
+        ("Grandma's birthday is on 4 May.", "Grandpa's birthday is on 9 June.", 0.8, 0.78),
+        ("A man is riding a horse.", "The horse was sold.", 0.6, 0.93),
     ],
 )
 def test_the_model_alone_does_not_end_what_is_about_another_thing(
-    old: str, new: str, similarity: float
+    old: str, new: str, similarity: float, corrects: float
 ) -> None:
-    assert isinstance(decide(GateInput(content=new), [scored(old, similarity, corrects=0.9)]), Create)
+    assert isinstance(decide(GateInput(content=new), [scored(old, similarity, corrects=corrects)]), Create)
+
+
+@each(
+    ("old", "new", "similarity", "corrects"),
+    [
+        ("We bill monthly.", "Payments run through Stripe.", 0.55, 0.96),
+        ("Grandma's birthday party is on 4 May.", "The birthday tea is on 9 June.", 0.8, 0.82),
+        ("A man is riding a horse.", "The horse was sold.", 0.6, 0.96),
+    ],
+)
+def test_a_model_that_is_almost_sure_ends_what_the_rules_take_for_another_thing(
+    old: str, new: str, similarity: float, corrects: float
+) -> None:
+    assert isinstance(decide(GateInput(content=new), [scored(old, similarity, corrects=corrects)]), Supersede)

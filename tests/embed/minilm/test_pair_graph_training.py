@@ -107,7 +107,7 @@ def product(arrays: Arrays, name: str) -> np.ndarray[tuple[int, ...], np.dtype[n
 
 def test_every_file_of_pairs_is_listed_and_read() -> None:
     assert {path.stem for path in pairs.FOLDER.iterdir()} == {*AUTHORS, *GENERAL, HANDWRITTEN}
-    assert [len(AUTHORS), sum(map(len, pairs.authors())), len(pairs.handwritten())] == [17, 5325, 1948]
+    assert [len(AUTHORS), sum(map(len, pairs.authors())), len(pairs.handwritten())] == [32, 9988, 1948]
     assert [len(GENERAL), sum(map(len, pairs.authors(GENERAL)))] == [3, 992]
 
 
@@ -161,7 +161,7 @@ def test_every_notebook_is_read() -> None:
         sum(len(part) for part in parts)
         for parts in zip(*((book.notes, book.questions, book.later) for book in BOOKS), strict=True)
     )
-    assert [len(BOOKS), notes, questions, later] == [23, 2230, 2550, 810]
+    assert [len(BOOKS), notes, questions, later] == [25, 2390, 2850, 810]
     assert [book.name for book in BOOKS if bool(book.questions) == bool(book.later)] == []
     assert Counter(one.kind for book in BOOKS for one in book.later) == dict(
         zip(LATER, (360, 360, 90), strict=True)

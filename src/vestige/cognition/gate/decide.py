@@ -25,13 +25,14 @@ from vestige.core.pair_model import RelationScores
 
 CLOSE = 0.75  # The similarity from which a text is about the same thing.
 SAME_THING = 0.6  # The similarity from which a reported change or correction is about this memory.
+RELATED = 0.5  # The similarity from which texts without a common word can be about one thing.
 CORRECTABLE = 0.4  # The similarity from which a text can correct another.
 WEIGHT = {"polarity": 2, "value": 2, "correction": 1, "state": 0, "slot": 0}
 """The precedence of conflicts by kind."""
-CORRECTS = 0.65  # The probability from which the pair model alone supersedes, …
+CORRECTS = 0.7  # The probability from which the pair model alone supersedes, …
 AGREED = 0.5  # … if the rules see a conflict too, …
-SURE = 0.85  # … if they see none in texts with many words in common, …
-SLOT = 0.95  # … or if they say that both values can be true.
+SURE = 0.8  # … if they see none in texts with many words in common, …
+SLOT = 0.95  # … or if they say that both values can be true, or the texts have no word in common.
 ALIKE = 0.5  # The share of common content words from which the rules see what differs.
 SEEN = 0.8  # The probability from which the model marks a conflict, …
 HEDGED = 0.9  # … and from which it sees that the new text is not sure.
@@ -192,11 +193,12 @@ def _conflict(proposal: GateInput, rival: Rival) -> StatementConflict | None:
     decisive = found is not None and found.decisive
     if found is not None and decisive and scores.other < VETO[found.kind]:
         return found
-    apart = rival.other_context or is_indefinite(words_of(rival.content))
-    enough = _enough(proposal, rival, found)
-    if not apart and scores.corrects >= enough and not _is_sibling(proposal.content, rival.content):
+    indefinite = is_indefinite(words_of(rival.content))
+    enough = max(_enough(proposal, rival, found), SLOT if indefinite else 0.0)
+    sibling = rival.other_context or _is_sibling(proposal.content, rival.content)
+    if not sibling and scores.corrects >= enough:
         return _learned("the new text makes the old one untrue", scores.corrects, corrects=True)
-    if not apart and max(scores.corrects, scores.unclear) >= SEEN:
+    if not (rival.other_context or indefinite) and max(scores.corrects, scores.unclear) >= SEEN:
         return _learned("the two may contradict each other", max(scores.corrects, scores.unclear))
     return None if decisive else found
 
@@ -210,9 +212,9 @@ def _enough(proposal: GateInput, rival: Rival, found: StatementConflict | None) 
     if found is not None:
         return SLOT if found.kind == "slot" else AGREED
     if ours.content_keys.isdisjoint(theirs.content_keys) and rival.similarity < SAME_THING:
-        return 1.0  # about nothing that both name
+        return SLOT if rival.similarity >= RELATED else 1.0  # about nothing that both name
     if all(_own_subject_words(proposal.content, rival.content)):
-        return SLOT  # "Grandma's birthday", "Grandpa's birthday"
+        return SURE  # "Grandma's birthday", "Grandpa's birthday"
     said = restates(proposal.content, rival.content, rival.similarity, rival.likeness)
     return SURE if said or in_common(ours, theirs) >= ALIKE else CORRECTS
 

@@ -73,7 +73,7 @@ MINILM = PublishedModel(
     ),
     pair_model=PairDelta(
         path=Path(__file__).parent / "data" / "pair_model.npz",
-        sha256="909fdcc3ba35af3d8cb500f6a487bd05a4c1b09f13f9388e717db00b17de24dc",
+        sha256="41db613c550ab4bac235e63f9defa9f7c55c1d5023e20b673a6153715b93a71f",
     ),
 )
 
