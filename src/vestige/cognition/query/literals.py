@@ -31,7 +31,7 @@ _CLOSING = "'’*!?.,;:"
 _OPENING = "'‘*!?,;:"
 _POSSESSIVE = re.compile(r"['’]s$")
 _LINE_NUMBER = re.compile(r"(?::[0-9]+){1,2}$")
-_URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|www\.)[\w\[].*")
+_URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]{0,30}://|www\.)[\w\[].*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
