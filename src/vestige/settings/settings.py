@@ -65,7 +65,7 @@ OTHER_NAMES = {**OLD_NAMES, DATABASE_URL: "storage.postgres.url"}
 
 # Matches up to the last @: a password with an unescaped @ must not be shown in part.
 _CREDENTIALS = re.compile(r"(?<=://)([^:@/?]*):.*@|(?<=://)([^:@/?\[]*):(?!\d*(?:[,/?]|$)).*", re.DOTALL)
-_PASS_PARAMETER = re.compile(r"([?&][^=&]*pass[^=&]*=)[^&]*", re.IGNORECASE)
+_PARAMETER = re.compile(r"(?P<name>[?&][^?=&]*+=)[^&]*")
 
 
 class Settings(Section):
@@ -167,7 +167,7 @@ def load_settings(
 def without_password(url: str) -> str:
     """The URL of a server without its password."""
     bare = _CREDENTIALS.sub(lambda found: f"{found[1]}@" if found[1] is not None else f"{found[2]}", url)
-    return _PASS_PARAMETER.sub(r"\1***", bare)
+    return _PARAMETER.sub(lambda one: f"{one['name']}***" if "pass" in one["name"].lower() else one[0], bare)
 
 
 def _server_location(url: str, schema: str) -> str:

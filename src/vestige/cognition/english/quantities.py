@@ -52,7 +52,8 @@ _UNITS = {
 _MONTH = "|".join(
     (*_MONTHS, "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sept", "sep", "oct", "nov", "dec")
 )
-_FIGURE = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)*"
+# A longer list of groups is several numbers: each of its commas could begin one.
+_FIGURE = r"\d{1,3}(?:,\d{3}){1,6}(?:\.\d+)?|\d+(?:\.\d+)*"
 _WORDED = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
 _UNIT = "|".join(sorted((re.escape(unit) for unit in _UNITS if len(unit) > 1), key=len, reverse=True))
 _SUFFIX = r"(?:st|nd|rd|th)"
@@ -76,7 +77,7 @@ _PATTERN = re.compile(
     | (?P<month>(?-i:{"|".join(name.title() for name in _MONTHS)}))\b(?:\s(?P<year_c>{_YEAR})\b)?
     | (?P<often>{_REGULAR}
         |(?:every|each|once\s(?:a|an|every|per))\s(?:hour|day|night|week|month|quarter|year))\b
-    | (?P<rank>\d+{_SUFFIX}|{"|".join(_ORDINALS)})\b
+    | (?P<rank>\d{{1,18}}{_SUFFIX}|{"|".join(_ORDINALS)})\b
     | (?P<money>[$€£])\s?(?P<amount>{_FIGURE})(?P<many_a>\s?(?:k|m|bn|{_LARGE})\b)?
     | (?:v\.?)?(?P<figure>{_COUNT})
         (?:(?P<many_b>(?:k|m|bn|\s(?:{_LARGE}))\b)|[\s-]?(?P<unit>{_UNIT})\b|(?P<sign>%)|(?P<short>[bsgh]\b))?

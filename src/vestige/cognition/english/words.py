@@ -5,6 +5,7 @@ only, like the stemmer.
 """
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +26,24 @@ def root(word: str) -> str:
     """The form by which a lower-case word is compared: its stem, or the stem of its synonym."""
     made = stem(word)
     return _STANDS_FOR.get(made, made)
+
+
+# -- What rules read
+
+RULE_CHARS = 10_000
+"""The limit of characters that English rules read: more than a thousand words. A longer text is a document:
+its opening can still state a time or a mood, but as a whole it neither repeats nor contradicts another."""
+
+
+def opening(text: str) -> str:
+    """What English rules read of a text. It begins where the text begins, so places in it are places in the
+    text. Every rule that is given a text by a client reads no more."""
+    return text[:RULE_CHARS]
+
+
+def is_document(text: str) -> bool:
+    """Whether rules read only a part of a text."""
+    return len(text) > RULE_CHARS
 
 
 # -- Words of a text, with their classes
@@ -61,6 +80,8 @@ class Word:
         return self.key == other.key or (other.unit in TEMPORAL and self.key.startswith(other.key))
 
 
+_FIRST = re.compile(r"[^\W_]|[\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff]|[.;:=!?(),–—\n]")
+"""The first character of a token."""
 _TOKEN = re.compile(
     r"[^\W_]+(?:[.:,/'’@_+#-]+[^\W_]+)*(?:\+\+|#)?|[\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff]|[.;:=!?(),–—\n]"
 )
@@ -89,17 +110,23 @@ _SPELLINGS = {word: line.split()[0] for line in _SYNONYMS["spellings"] for word 
 _BRITISH = re.compile(r"(?<=[a-z]{2}[lbvhn])our(?=s|ed|ing|$)|(?<=[a-z]{3})is(?=ation|e[sd]?$|ing$)")
 
 
-@lru_cache(maxsize=1024)
 def words_of(text: str) -> tuple[Word, ...]:
-    counted = {quantity.start: quantity for quantity in quantities(text)}
+    """The words of the opening of a text, with their classes."""
+    return all_words_of(opening(text))
+
+
+@lru_cache(maxsize=1024)
+def all_words_of(text: str) -> tuple[Word, ...]:
+    """The words of a text that has a limit already, such as a query."""
     # In a headline every word has a capital, so a capital does not mark a name.
     longer = [found[0] for found in _TOKEN.finditer(text) if len(found[0]) > 3]
     titled = len(longer) > 3 and sum(word[0].isupper() for word in longer) > 0.7 * len(longer)
-    return tuple(_read(text, counted, titled))
+    return tuple(_read(text, titled))
 
 
-def _read(text: str, counted: dict[int, Quantity], titled: bool) -> Iterator[Word]:
+def _read(text: str, titled: bool) -> Iterator[Word]:
     at, clause, sentence, before, last = 0, 0, 0, ".", ""
+    counted = deque(quantities(text))
     while found := _next(text, at, counted):
         if isinstance(found, Quantity):
             at = found.end
@@ -127,13 +154,16 @@ def _read(text: str, counted: dict[int, Quantity], titled: bool) -> Iterator[Wor
         before = ""
 
 
-def _next(text: str, at: int, counted: dict[int, Quantity]) -> Quantity | re.Match[str] | None:
-    """The next quantity, word or mark from an index on."""
-    found = _TOKEN.search(text, at)
-    if found is None:
+def _next(text: str, at: int, counted: deque[Quantity]) -> Quantity | re.Match[str] | None:
+    """The next quantity, word or mark from an index on. Quantities that a word contains are left out."""
+    first = _FIRST.search(text, at)
+    if first is None:
         return None
-    first = next((start for start in range(at, found.end()) if start in counted), None)
-    return counted[first] if first is not None and first <= found.start() else found
+    while counted and counted[0].start < at:
+        counted.popleft()
+    if counted and counted[0].start <= first.start():
+        return counted.popleft()
+    return _TOKEN.match(text, first.start())
 
 
 def _parts(written: str) -> Sequence[str]:

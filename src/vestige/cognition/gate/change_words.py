@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from vestige.cognition.english.polarity import NEGATORS, contrasted, denied
-from vestige.cognition.english.words import Word, root
+from vestige.cognition.english.words import Word, opening, root
 from vestige.cognition.text.word_lists import sections
 
 _LISTS = sections("vestige.cognition.gate", "corrections")
@@ -33,8 +33,10 @@ _CHANGED = _any_of(_LISTS["changed"]).replace("MONTHS", _MONTHS).replace("DAYS",
 _CHANGES = re.compile(rf"\b(?:{_CHANGED})\b|^updated?\b\s*[,:;.!–—-]", re.IGNORECASE)
 
 _ANNOUNCEMENT = _any_of(_LISTS["announcement"])
-_PREAMBLE = re.compile(rf"^\s*(?:{_ANNOUNCEMENT})\b\s*[,:;.!–—-]*\s*", re.IGNORECASE)
-_FIRST_CLAUSE = re.compile(r"(.+?)(?:[:;,.–—]+\s+|\s+and\s+)(\S+\s+\S+\s+\S.*)", re.DOTALL)
+_PREAMBLE = re.compile(rf"\s*(?:{_ANNOUNCEMENT})\b\s*[,:;.!–—-]*\s*", re.IGNORECASE)
+_FIRST_CLAUSE = re.compile(
+    r"(.+?)(?:(?<![:;,.–—])[:;,.–—]++\s++|(?<!\s)\s++and\s++)(\S++\s++\S++\s++\S.*)", re.DOTALL
+)
 _ATTRIBUTION = re.compile(
     r"^(?:\S+\s+){1,3}(?:says|said|told me|confirms|confirmed|mentioned|wrote|explained)(?:\s+that)?\s+",
     re.IGNORECASE,
@@ -49,24 +51,25 @@ _ADJUNCT = re.compile(
 
 def retracts(new: str, old: str) -> bool:
     """Whether a text says that an earlier statement was wrong or is over."""
-    return not _retractions(new) <= _retractions(old)
+    return not _retractions(opening(new)) <= _retractions(opening(old))
 
 
 def reports_change(new: str, old: str) -> bool:
     """Whether a text reports a change and the old one did not."""
-    return _changes(new) and not _changes(old)
+    return _changes(opening(new)) and not _changes(opening(old))
 
 
 def announces(text: str) -> bool:
     """Whether a text announces a correction of any kind."""
-    return bool(_retractions(text))
+    return bool(_retractions(opening(text)))
 
 
 def without_preamble(text: str) -> str:
     """The text without the words at its beginning that only announce a correction."""
-    before = None
-    while before != text:
-        before, text = text, _PREAMBLE.sub("", text, count=1) or text
+    at = 0
+    while (found := _PREAMBLE.match(text, at)) and at < found.end() < len(text):
+        at = found.end()
+    text = text[at:]
     clause = _FIRST_CLAUSE.match(text)
     if clause and _RETRACTIONS.search(clause[1]):
         text = clause[2]
@@ -123,6 +126,7 @@ _STATE_CHANGES = _steps(_LISTS["state_changes"])
 
 def is_later(new: str, old: str) -> bool:
     """Whether a text reports the outcome of something that is open in the other, by their wording alone."""
+    new, old = opening(new), opening(old)
     return bool(_opened(old) - _opened(new)) and bool(_over(new) - _over(old))
 
 

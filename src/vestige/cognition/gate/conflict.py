@@ -14,7 +14,16 @@ from itertools import product
 from typing import Literal
 
 from vestige.cognition.english.polarity import contrasted, denied, find_denial, is_negator
-from vestige.cognition.english.words import PREPOSITIONS, TEMPORAL, Word, speaker, subject, verb_at, words_of
+from vestige.cognition.english.words import (
+    PREPOSITIONS,
+    TEMPORAL,
+    Word,
+    is_document,
+    speaker,
+    subject,
+    verb_at,
+    words_of,
+)
 from vestige.cognition.gate import change_words
 from vestige.cognition.gate.attributes import find_change
 
@@ -153,10 +162,15 @@ class StatementConflict:
         return self.exact or self.corrects
 
 
-@lru_cache(maxsize=256)
 def find_conflict(new: str, old: str, *, close: bool = False) -> StatementConflict | None:
     """The weightiest conflict between a new and an old statement, or None. `close`: the two are known to be
     about the same thing, whatever words they share."""
+    return None if is_document(new) or is_document(old) else _conflict_of(new, old, close)
+
+
+# A text is compared with several others.
+@lru_cache(maxsize=256)
+def _conflict_of(new: str, old: str, close: bool) -> StatementConflict | None:
     found: StatementConflict | None = None
     ours, theirs = statement(new), statement(old)
     if max(len(ours.words), len(theirs.words)) > LONGEST or ours.content_keys.isdisjoint(theirs.content_keys):

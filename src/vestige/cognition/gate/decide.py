@@ -394,8 +394,10 @@ def _contains(longer: str, shorter: str) -> bool:
     """Whether the old text is a sentence of the new one."""
     text, known = _plain(longer), _plain(shorter)
     at = text.find(known)
-    while at >= 0:
-        before, after = text[:at].rstrip(), text[at + len(known) :]
+    for _ in range(MOST_PLACES):
+        if at < 0:
+            return False
+        before, after = text[max(0, at - 2) : at].rstrip(), text[at + len(known) : at + len(known) + 2]
         begins = not before or before[-1] in _SENTENCE_ENDS
         # "14" is not a sentence in "14.2".
         if begins and (not after or (after[0] in _SENTENCE_ENDS and after[1:2] in ("", " "))):
@@ -405,6 +407,8 @@ def _contains(longer: str, shorter: str) -> bool:
 
 
 _SENTENCE_ENDS = ".;!?"
+MOST_PLACES = 100
+"""The limit of places where a text may occur in another that are looked at; in "aaaa" they are many."""
 
 
 def _plain(text: str) -> str:

@@ -9,6 +9,7 @@ another.
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.english.polarity import counterpart, find_denial
-from vestige.cognition.english.words import BE, Word, verb_at, words_of
+from vestige.cognition.english.words import BE, Word, is_document, verb_at, words_of
 from vestige.cognition.gate.attributes import ValueChange, find_change
 from vestige.cognition.gate.change_words import is_later, retracts
 from vestige.cognition.text.analyser import compatible
@@ -98,7 +99,9 @@ _SHARES = {
 
 def could_restate(new: str, old: str, similarity: float) -> bool:
     """Whether comparing the words' likeness can succeed: nothing visible without it speaks against it."""
-    return similarity >= SAME and not _ruled_out(new, old)
+    if similarity < SAME or is_document(new) or is_document(old):
+        return False
+    return not _ruled_out(new, old)
 
 
 @lru_cache(maxsize=64)
@@ -276,16 +279,14 @@ _ALIKE = str.maketrans(
     {**dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"), "’": "'", "‘": "'", "ʼ": "'"}
 )
 _MARKER = re.compile(r"^[ \t]*(?:[-*+•‣][ \t]+|#{1,6}[ \t]+|>[ \t]+)+", re.MULTILINE)
-_EMPHASIS = (
-    re.compile(r"(`{1,3})([^`]+)\1"),
-    re.compile(r"(\*{1,3})(?=\S)([^*\n]+)(?<=\S)\1"),
-    re.compile(r"(?<!\w)(_{1,3})(?=\S)([^\n]+?)(?<=\S)\1(?!\w)"),
-)
+_EMPHASIS = (re.compile(r"(`{1,3})([^`]+)\1"), re.compile(r"(\*{1,3})(?=\S)([^*\n]+)(?<=\S)\1"))
+_UNDERSCORES = re.compile(r"(?P<opens>(?<!\w))?_++(?P<closes>(?!\w))?")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _OPENING = "\"'“”„«»「『([{"
 _CLOSING = "\"'“”„«»」』,;:!…、。"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
+_BEFORE_FULL_STOP = frozenset(("%", *_CLOSING, *_BRACKETS))
 
 
 def same_words(left: str, right: str) -> bool:
@@ -300,6 +301,8 @@ def bare(text: str) -> str:
     plain = _MARKER.sub("", text.casefold() if text.isascii() else _ascii_signs(text))
     for emphasis in _EMPHASIS:
         plain = emphasis.sub(r"\2", plain)
+    if "_" in plain:
+        plain = "\n".join(map(_without_underscores, plain.split("\n")))
     words = (_word(written) for written in _HYPHEN.sub(" ", plain).split())
     return " ".join(word for word in words if word)
 
@@ -310,20 +313,55 @@ def _ascii_signs(text: str) -> str:
     return "".join(sign for sign in plain if unicodedata.category(sign) != "Cf")
 
 
+def _without_underscores(line: str) -> str:
+    """A line without the underscores of `_one_`, `__two__` and `___three___`. The ends of emphasis are found
+    first: a pattern for the whole would look for one up to the end of the line from each beginning."""
+    runs = [run for run in _UNDERSCORES.finditer(line)]  # noqa: C416 - other threads may run in between
+    ends = {size: [run.end() for run in runs if _ends_emphasis(line, run, size)] for size in (3, 2, 1)}
+    kept, at = [], 0
+    for run in runs:
+        if run["opens"] is None or run.start() < at:
+            continue
+        for size in range(min(3, run.end() - run.start()), 0, -1):
+            inside = run.start() + size
+            nearest = bisect_left(ends[size], inside + 1 + size)
+            if nearest < len(ends[size]) and not line[inside].isspace():
+                kept += [line[at : run.start()], line[inside : ends[size][nearest] - size]]
+                at = ends[size][nearest]
+                break
+    return "".join([*kept, line[at:]])
+
+
+def _ends_emphasis(line: str, run: re.Match[str], size: int) -> bool:
+    """Whether the last underscores of a run, as many as the size, can end emphasis."""
+    start = run.end() - size
+    return run["closes"] is not None and start >= max(run.start(), 1) and not line[start - 1].isspace()
+
+
 def _word(written: str) -> str:
-    """One word without surrounding punctuation; empty if nothing else is left."""
+    """One word without surrounding punctuation; empty if nothing else is left. A bracket goes if it closes
+    what does not open in the word, and so does a full stop; the dots of `cd ..` and `src/.` are words."""
     if set(written) <= {"-", ":", ";", ","}:
         return ""
     word = written.lstrip(_OPENING)
-    while word and (word[-1] in _CLOSING or _is_loose(word)):
-        word = word[:-1]
-    return _THOUSANDS.sub("", word)
+    opened = {closing: word.find(opening) for closing, opening in _BRACKETS.items()}
+    end = len(word)
+    while end:
+        last = word[end - 1]
+        loose = last in _BRACKETS and not 0 <= opened[last] < end
+        if last == ".":
+            before = _before_dots(word, end)
+            if not (word[before - 1 : before].isalnum() or word[before - 1 : before] in _BEFORE_FULL_STOP):
+                break
+            end = before
+        elif last in _CLOSING or loose:
+            end -= 1
+        else:
+            break
+    return _THOUSANDS.sub("", word[:end])
 
 
-def _is_loose(word: str) -> bool:
-    """Whether a text's last character closes something that does not open in it, or is a full stop. The dots
-    of `cd ..` and `src/.` are words themselves."""
-    if word[-1] in _BRACKETS:
-        return _BRACKETS[word[-1]] not in word
-    before = word.rstrip(".")[-1:]
-    return word[-1] == "." and (before.isalnum() or before in ("%", *_CLOSING, *_BRACKETS))
+def _before_dots(word: str, end: int) -> int:
+    while end and word[end - 1] == ".":
+        end -= 1
+    return end

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
 
-from vestige.cognition.english.words import Word, words_of
+from vestige.cognition.english.words import Word, is_document, words_of
 from vestige.cognition.gate.conflict import StatementConflict, find_conflict
 from vestige.cognition.gate.paraphrase import could_restate, limits
 from vestige.cognition.text.analyser import STOP_WORDS, is_alike, overlap, terms
@@ -113,6 +113,8 @@ def supports(one: Memory, other: Memory) -> bool:
     and none of them has changed places.
     """
     newer, older = (one, other) if comes_after(one, other) else (other, one)
+    if is_document(newer.content) or is_document(older.content):
+        return False
     ours, theirs = words_of(newer.content), words_of(older.content)
     if not _contained(*sorted((ours, theirs), key=lambda words: sum(word.is_content for word in words))):
         return False

@@ -73,35 +73,33 @@ def _never(_: Groups) -> bool:
     return True
 
 
-_AT = r"(?:at|@|by|before|until)\s*"
-_ON = r"(?:(?:every\s+year\s+)?on|every|each|by|before|until|from|starting)\s+(?:the\s+)?"
+_AT = r"(?:at|@|by|before|until) ?"
+_ON = r"(?:(?:every year )?on|every|each|by|before|until|from|starting) (?:the )?"
 _TH = r"(?:st|nd|rd|th)"
 _NUMBER = r"(?P<day>[0-9]{1,3})"
 _MONTH = rf"(?P<month>{'|'.join(sorted(MONTH_NUMBERS, key=len, reverse=True))})\b\.?"
-_YEAR = r"(?:,?\s+(?P<year>[0-9]{4}))?\b"
+_YEAR = r"(?:,? (?P<year>[0-9]{4}))?\b"
 _HALF = r"(?P<half>[ap]\.?m\b\.?)"
 _ISO_CLOCK = r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?:Z|[+-][0-9]{2}:[0-9]{2})?"
 _FORMS = tuple(
     (re.compile(rf"(?<![\w.:-]){pattern}(?![\w-]|:[0-9])", re.IGNORECASE), impossible)
     for pattern, impossible in (
-        (rf"{_ON}{_NUMBER}{_TH}?\s+(?:of\s+)?{_MONTH}{_YEAR}", _no_day),
-        (rf"{_ON}{_MONTH}\s+(?:the\s+)?{_NUMBER}{_TH}?{_YEAR}", _no_day),
-        (rf"(?:the\s+)?{_NUMBER}{_TH}\s+of\s+{_MONTH}{_YEAR}", _no_day),
-        (rf"(?:(?:at|{_ON})\s*)?(?P<iso>[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:{_ISO_CLOCK})?)", _no_moment),
-        (rf"{_AT}(?P<hour>[0-9]{{1,2}}):(?P<minute>[0-9]{{2}})(?:\s*{_HALF})?", _no_clock),
-        (rf"{_AT}(?P<hour>[0-9]{{1,2}})\s*{_HALF}", _no_clock),
-        (r"(?:every|each)\s+(?:0+|zero)\s+(?:minute|min|hour|hr|day|week|month|year)s?", _never),
-        (rf"(?:(?:every|each)\s+month|monthly)\s+on\s+(?:the\s+|day\s+)*{_NUMBER}{_TH}?", _no_day_of_months),
-        (
-            rf"(?:on\s+)?(?:the\s+)?{_NUMBER}{_TH}\s+(?:day\s+)?of\s+(?:every|each|the)\s+month",
-            _no_day_of_months,
-        ),
+        (rf"{_ON}{_NUMBER}{_TH}? (?:of )?{_MONTH}{_YEAR}", _no_day),
+        (rf"{_ON}{_MONTH} (?:the )?{_NUMBER}{_TH}?{_YEAR}", _no_day),
+        (rf"(?:the )?{_NUMBER}{_TH} of {_MONTH}{_YEAR}", _no_day),
+        (rf"(?:(?:at|{_ON}) ?)?(?P<iso>[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:{_ISO_CLOCK})?)", _no_moment),
+        (rf"{_AT}(?P<hour>[0-9]{{1,2}}):(?P<minute>[0-9]{{2}})(?: ?{_HALF})?", _no_clock),
+        (rf"{_AT}(?P<hour>[0-9]{{1,2}}) ?{_HALF}", _no_clock),
+        (r"(?:every|each) (?:0+|zero) (?:minute|min|hour|hr|day|week|month|year)s?", _never),
+        (rf"(?:(?:every|each) month|monthly) on (?:the |day )*{_NUMBER}{_TH}?", _no_day_of_months),
+        (rf"(?:on )?(?:the )?{_NUMBER}{_TH} (?:day )?of (?:every|each|the) month", _no_day_of_months),
     )
 )
 _BEGINS = re.compile(
-    r"(?:[\w\s-]{1,20}:\s*)?(?:(?:please\s+)?(?:remind\s+me|don['’]?t\s+(?:let\s+me\s+)?forget|remember|make\s+sure))?[\s:,]*",
+    r"(?:[\w -]{1,20}: ?)?(?:(?:please )?(?:remind me|don['’]?t (?:let me )?forget|remember|"
+    r"make sure))?[ :,]*",
     re.IGNORECASE,
 )
 _ENDS = re.compile(
-    r"(?:,?\s+(?:every|each|on|at|by|before|until|from|starting|utc|gmt)\b.*)?[\s,;:.!?)–-]*", re.IGNORECASE
+    r"(?:,? (?:every|each|on|at|by|before|until|from|starting|utc|gmt)\b.*)?[ ,;:.!?)–-]*", re.IGNORECASE
 )

@@ -22,24 +22,26 @@ _NUMBER = rf"(?:[0-9]+(?:[.,][0-9]+)?|{'|'.join(COUNTS)})"
 _ORDINAL = r"[0-9]{1,2}(?:st|nd|rd|th)?"
 _TIME = (
     rf"(?:{_DAY}|tomorrow\b(?!['’]s)|today\b(?!['’]s)|tonight\b|(?:hour|dai|week|month|year)ly\b|annually\b|"
-    rf"weekends?\b|weekdays?\b|noon\b|midnight\b|in\s+the\s+{_PART}|(?:in\s+)?{_NUMBER}\s*{_UNIT}(?:\s+from\s+now\b)?|"
-    rf"in\s+[0-9.,]+\s*[hms]\b|(?:every|each|other|next|this)\s+{_UNIT}|end\s+of\s+(?:the\s+)?{_UNIT}|"
-    rf"(?:at\s+[0-9]{{1,2}}(?:[:.][0-9]{{2}})?(?:\s*[ap]m)?|[0-9]{{1,2}}:[0-9]{{2}}|[0-9]{{1,2}}\s*[ap]m)\b(?:\s*{_ZONE})?|"
+    rf"weekends?\b|weekdays?\b|noon\b|midnight\b|in the {_PART}|(?:in )?{_NUMBER} ?{_UNIT}(?: from now\b)?|"
+    rf"in [0-9.,]+ ?[hms]\b|(?:every|each|other|next|this) {_UNIT}|end of (?:the )?{_UNIT}|"
+    rf"(?:at [0-9]{{1,2}}(?:[:.][0-9]{{2}})?(?: ?[ap]m)?|[0-9]{{1,2}}:[0-9]{{2}}|"
+    rf"[0-9]{{1,2}} ?[ap]m)\b(?: ?{_ZONE})?|"
     r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}(?:T\S+)?|"
-    rf"{_MONTH}\s+{_ORDINAL}(?:,?\s+[0-9]{{4}})?\b|{_ORDINAL}\s+(?:of\s+)?{_MONTH}(?:,?\s+[0-9]{{4}})?)"
+    rf"{_MONTH} {_ORDINAL}(?:,? [0-9]{{4}})?\b|{_ORDINAL} (?:of )?{_MONTH}(?:,? [0-9]{{4}})?)"
 )
 _JOINT = (
     r"(?:or|and|of|to|from|until|till|starting|beginning|through|except|but|not|every|each|between|before|"
     r"after|since|for|about|the|than|least|first|second|third|fourth|last|around|approximately|roughly|only)"
 )
-_ENDS = re.compile(rf"(?:^|(?<=\s))(?:{_TIME}|{_JOINT})$", re.IGNORECASE)
+_ENDS = re.compile(rf"(?:^|(?<= ))(?:{_TIME}|{_JOINT})$", re.IGNORECASE)
 _BEGINS = re.compile(
-    rf"(?:(?:on|by|every|each)\s+)?{_TIME}|(?:or|and|until|till|starting|beginning|through|except|but|not)\b|{_ZONE}|{_PART}",
+    rf"(?:(?:on|by|every|each) )?{_TIME}|(?:or|and|until|till|starting|beginning|through|except|but|"
+    rf"not)\b|{_ZONE}|{_PART}",
     re.IGNORECASE,
 )
 _LOOKS = re.compile(
-    r"(?<![\w:./-])(?:(?:on|by|every|each|starting|from|before|until|after)\s+)?"
-    rf"(?:the\s+)?(?:(?:first|second|third|fourth|last)\s+)?{_TIME}",
+    r"(?<![\w:./-])(?:(?:on|by|every|each|starting|from|before|until|after) )?"
+    rf"(?:the )?(?:(?:first|second|third|fourth|last) )?{_TIME}",
     re.IGNORECASE,
 )
 

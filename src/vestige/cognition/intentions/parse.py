@@ -36,31 +36,33 @@ class Understood:
 
 
 _ASKING = (
-    r"(?:please\s+)?(?:remind\s+me|don['’]?t\s+(?:let\s+me\s+)?forget|remember|make\s+sure)"
-    r"(?:\s+(?:to|that|about)\b|\s*[:,])?"
+    r"(?:please )?(?:remind me|don['’]?t (?:let me )?forget|remember|make sure)"
+    r"(?: (?:to|that|about)\b| ?[:,])?"
 )
-_ASKED = re.compile(rf"{_ASKING}\s+", re.IGNORECASE)
-_RESOLVED = re.compile(r"i\s+(?:should|must|need\s+to|have\s+to|want\s+to|ought\s+to)\s+", re.IGNORECASE)
+_ASKED = re.compile(rf"{_ASKING} ", re.IGNORECASE)
+_RESOLVED = re.compile(r"i (?:should|must|need to|have to|want to|ought to) ", re.IGNORECASE)
 # The colon of a clock time joins nothing; after a clock time or `tomorrow` a space is enough.
 _JOINT = re.compile(
-    rf"\s*(?:,|:(?!(?<=[0-9]:)[0-9]{{2}}))\s*(?:{_ASKING}\s+)?|\s+(?:{_ASKING}|to)\s+|"
-    r"(?:(?<=[0-9]:[0-9]{2})|(?<=[0-9][ap]m)|(?<=\s[ap]m)|(?<=noon)|(?<=utc)|(?<=tomorrow)|(?<=tonight)|(?<=morning)|(?<=afternoon)|"
-    r"(?<=evening))\s+",
+    rf" ?(?:,|:(?!(?<=[0-9]:)[0-9]{{2}})) ?(?:{_ASKING} )?| (?:{_ASKING}|to) |"
+    r"(?:(?<=[0-9]:[0-9]{2})|(?<=[0-9][ap]m)|(?<= [ap]m)|(?<=noon)|(?<=utc)|(?<=tomorrow)|"
+    r"(?<=tonight)|(?<=morning)|(?<=afternoon)|"
+    r"(?<=evening)) ",
     re.IGNORECASE,
 )
 _STARTS = re.compile(
-    r"(?<![\w:./-])(?:in|at|on|by|before|until|within|deadline|(?:(?:is|are)\s+)?due|not?\s+later|after|from|every|each|hourly|daily|weekly|monthly|yearly|"
-    r"annually|today|tonight|tomorrow|this|next|the\s+day|the\s+next|noon|midnight|when|whenever|if|once|"
-    rf"while|as\s+soon|[0-9]|(?:half|{'|'.join(COUNTS)})\s|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
+    r"(?<![\w:./-])(?:in|at|on|by|before|until|within|deadline|(?:(?:is|are) )?due|not? later|after|"
+    r"from|every|each|hourly|daily|weekly|monthly|yearly|"
+    r"annually|today|tonight|tomorrow|this|next|the day|the next|noon|midnight|when|whenever|if|once|"
+    rf"while|as soon|[0-9]|(?:half|{'|'.join(COUNTS)}) |(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
     r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)",
     re.IGNORECASE,
 )
-_WHEN = r"(?:when(?:ever)?|if|once|while|as\s+soon\s+as|(?:the\s+)?next\s+time)\s+"
+_WHEN = r"(?:when(?:ever)?|if|once|while|as soon as|(?:the )?next time) "
 _CONDITION = rf"{_WHEN}(?P<clause>.+)"
 _ON_CONDITION = re.compile(_CONDITION, re.IGNORECASE)
-_TIME_ON_CONDITION = re.compile(rf"(?P<time>.+?),?\s+{_CONDITION}", re.IGNORECASE)
+_TIME_ON_CONDITION = re.compile(rf"(?P<time>.+?),? {_CONDITION}", re.IGNORECASE)
 _OWN_ACT = re.compile(rf"{_WHEN}(?:i|we)\b", re.IGNORECASE)
-_FILE_PATTERN = re.compile(r"\s\S*\*\.\w+(?:\s+files?)?$")
+_FILE_PATTERN = re.compile(r" \S*\*\.\w+(?: files?)?$")
 _SUBJECT = re.compile(
     r"(?:it|i|we|you|they|he|she|there|this|that|these|those|the|an?|nothing|everything|my|our|your)\b",
     re.IGNORECASE,
@@ -225,27 +227,31 @@ def _names_context(words: str, rest: str, *, at_end: bool) -> bool:
 
 def _to_do(words: str) -> str:
     plain = _ASKED.sub("", words.strip(_EDGE), count=1)
-    return re.sub(r"^to\s+", "", plain, flags=re.IGNORECASE).strip(_EDGE)
+    return re.sub(r"^to ", "", plain, flags=re.IGNORECASE).strip(_EDGE)
 
 
 # -- Urgency
 
 _LABELS = {
-    Priority.LOW: r"low[\s-]priority|no\s+rush|not\s+urgent",
-    Priority.CRITICAL: r"critical(?:ly)?|critical\s+priority",
-    Priority.HIGH: r"urgent(?:ly)?|important|high[\s-]priority|a\.?s\.?a\.?p",
+    Priority.LOW: "low[ -]priority|no rush|not urgent",
+    Priority.CRITICAL: "critical(?:ly)?|critical priority",
+    Priority.HIGH: r"urgent(?:ly)?|important|high[ -]priority|a\.?s\.?a\.?p",
+}
+_LABELLED = {
+    priority: re.compile(
+        rf"^[(\[]?(?:{label})[)\]]? ?[:!,–-] ?| ?[,;–-]? ?[(\[](?:{label})[)\]]|"
+        # A run of dashes is tried at its beginning only.
+        rf"(?<![ ,;–-])[ ,;–-]++(?:(?:it|this)(?:['’]s| is) )?(?:{label})[.!]*$",
+        re.IGNORECASE,
+    )
+    for priority, label in _LABELS.items()
 }
 
 
 def _urgency(text: str) -> tuple[Priority | None, str]:
     """The priority of a label, and the text without it: `URGENT: …`, `… (critical)`, `… asap`."""
-    for priority, label in _LABELS.items():
-        found = re.search(
-            rf"^[(\[]?(?:{label})[)\]]?\s*[:!,–-]\s*|\s*[,;–-]?\s*[(\[](?:{label})[)\]]|"
-            rf"[\s,;–-]+(?:(?:it|this)(?:['’]s|\s+is)\s+)?(?:{label})[.!]*$",
-            text,
-            re.IGNORECASE,
-        )
+    for priority, labelled in _LABELLED.items():
+        found = labelled.search(text)
         rest = "" if found is None else " ".join(f"{text[: found.start()]} {text[found.end() :]}".split())
         if rest:
             return priority, rest

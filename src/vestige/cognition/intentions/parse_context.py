@@ -6,26 +6,26 @@ from vestige.cognition.intentions.triggers import ContextTrigger
 
 _NAME = r"[\w.-]+"
 _KIND = r"(?:codebase|project|repo(?:sitory)?)"
-_CODEBASE = rf"(?:the\s+)?(?:{_KIND}\s+(?P<codebase>{_NAME})|(?P<other>{_NAME})\s+{_KIND})"
-_WITHIN = re.compile(rf"(?:^|\s+)in(?:side)?\s+{_CODEBASE}$", re.IGNORECASE)
+_CODEBASE = rf"(?:the )?(?:{_KIND} (?P<codebase>{_NAME})|(?P<other>{_NAME}) {_KIND})"
+_WITHIN = re.compile(rf"(?:^| )in(?:side)? {_CODEBASE}$", re.IGNORECASE)
 _WHOLE_CODEBASE = re.compile(_CODEBASE, re.IGNORECASE)
 _DOING = re.compile(
-    r"(?:(?:i|we|you)(?:\s*['’](?:m|re)|\s+am|\s+are)?\s+)?"
-    r"(?:(?:work|working|back)\s+(?:on|in|with|at)|(?:open|edit|touch|chang|refactor|review|modify)(?:e|ing)?|"
-    r"(?:look|looking)\s+at|(?:go|going|get|getting|switch|switching|come|coming)\s+(?:back\s+)?(?:in)?to)\s+",
+    r"(?:(?:i|we|you)(?: ?['’](?:m|re)| am| are)? )?"
+    r"(?:(?:work|working|back) (?:on|in|with|at)|(?:open|edit|touch|chang|refactor|review|modify)(?:e|ing)?|"
+    r"(?:look|looking) at|(?:go|going|get|getting|switch|switching|come|coming) (?:back )?(?:in)?to) ",
     re.IGNORECASE,
 )
 _TALKING = re.compile(
-    r"(?:(?:i|we|you)(?:\s*['’](?:m|re)|\s+am|\s+are)?\s+)?"
-    r"(?:(?:talk|talking|discuss|discussing|ask|asking|think|thinking)(?:\s+about)?|(?:the\s+)?topic\s+is|about(?:\s+topic)?)\s+"
-    r"(?P<topic>.+)|(?P<upcoming>.+?)\s+(?:comes|come|is\s+brought)\s+up",
+    r"(?:(?:i|we|you)(?: ?['’](?:m|re)| am| are)? )?"
+    r"(?:(?:talk|talking|discuss|discussing|ask|asking|think|thinking)(?: about)?|(?:the )?topic is|"
+    r"about(?: topic)?) "
+    r"(?P<topic>.+)|(?P<upcoming>.+?) (?:comes|come|is brought) up",
     re.IGNORECASE,
 )
-_PRESENT = re.compile(
-    r"(?:(?:i|we|you)(?:\s*['’](?:m|re)|\s+am|\s+are)?\s+)?in(?:side)?\s+(?:the\s+)?", re.IGNORECASE
-)
+_PRESENT = re.compile(r"(?:(?:i|we|you)(?: ?['’](?:m|re)| am| are)? )?in(?:side)? (?:the )?", re.IGNORECASE)
 _FILE = re.compile(
-    r"(?:an?\s+|any\s+|the\s+)?(?:files?\s+)?(?P<pattern>\S*(?:[*?/\\]|\.[a-z]\w{0,9}$|\.[a-z]\w{0,9}(?=\s))\S*)(?:\s+files?)?",
+    r"(?:an? |any |the )?(?:files? )?(?P<pattern>\S*(?:[*?/\\]|\.[a-z]\w{0,9}$|"
+    r"\.[a-z]\w{0,9}(?= ))\S*)(?: files?)?",
     re.IGNORECASE,
 )
 
@@ -59,7 +59,7 @@ def _busy_with(thing: str) -> ContextTrigger:
     file = _FILE.fullmatch(rest)
     if file is not None:
         return ContextTrigger(codebase=codebase, file_pattern=_pattern(file["pattern"]))
-    topic = re.sub(r"^(?:the|topic)\s+", "", rest, flags=re.IGNORECASE)
+    topic = re.sub(r"^(?:the|topic) ", "", rest, flags=re.IGNORECASE)
     return ContextTrigger(codebase=codebase, topic=topic.strip("\"'“” "))
 
 

@@ -26,16 +26,14 @@ from vestige.cognition.time.expressions import (
 MOST_MINUTES = 10 * 366 * 24 * 60  # The longest duration; anything longer is a date.
 
 _MINUTES = {"s": 1 / 60, "m": 1.0, "h": 60.0, "d": 24 * 60.0, "w": 7 * 24 * 60.0}
-_AMOUNT = rf"(?:(?P<number>[0-9]{{1,5}}(?:\.[0-9]{{1,3}})?)\s*|(?P<word>{'|'.join(COUNTS)}|half\s+an?)\s+)"
+_AMOUNT = rf"(?:(?P<number>[0-9]{{1,5}}(?:\.[0-9]{{1,3}})?) ?|(?P<word>{'|'.join(COUNTS)}|half an?) )"
 _PART = re.compile(
     rf"{_AMOUNT}(?P<unit>(?:s|secs?|seconds?)|(?:m|mins?|minutes?)|(?:h|hrs?|hours?)|days?|weeks?|months?|years?)\b"
-    r"(?P<more>\s+and\s+a\s+half\b)?",
+    r"(?P<more> and a half\b)?",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+|\s+", re.IGNORECASE)
-_WHILE = re.compile(
-    r"(?:in|after)\s+(?P<then>.+?)(?:\s+from\s+now)?|(?P<from_now>.+?)\s+from\s+now", re.IGNORECASE
-)
+_BETWEEN = re.compile(r" ?, ?(?:and )?| and | ", re.IGNORECASE)
+_WHILE = re.compile(r"(?:in|after) (?P<then>.+?)(?: from now)?|(?P<from_now>.+?) from now", re.IGNORECASE)
 
 
 def later(phrase: str, now: datetime) -> Time | None:
@@ -96,9 +94,9 @@ _SAFE_DAY = 28
 """The last day that every month has."""
 
 _CLOCK = re.compile(
-    r"(?P<at>(?:at\s+|@\s*)?)"
-    r"(?:(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-5][0-9]))?\s*(?P<half>[ap]\.?m\b\.?)?|(?P<word>noon|midnight))"
-    r"(?:\s*o'?clock)?(?:\s*(?P<zone>utc|gmt|z|[+-][0-9]{2}:?[0-9]{2}))?",
+    r"(?P<at>(?:at |@ ?)?)"
+    r"(?:(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-5][0-9]))? ?(?P<half>[ap]\.?m\b\.?)?|(?P<word>noon|midnight))"
+    r"(?: ?o'?clock)?(?: ?(?P<zone>utc|gmt|z|[+-][0-9]{2}:?[0-9]{2}))?",
     re.IGNORECASE,
 )
 
@@ -114,15 +112,14 @@ def moment_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Time | Non
 
 
 _END_OF = re.compile(
-    r"^(?:eod|(?:the\s+)?end\s+of\s+(?:the\s+|this\s+|(?P<next>next)\s+)?(?P<unit>day|week|month|year))$",
-    re.IGNORECASE,
+    r"^(?:eod|(?:the )?end of (?:the |this |(?P<next>next) )?(?P<unit>day|week|month|year))$", re.IGNORECASE
 )
 
 
 _BY = re.compile(
-    r"(?:by|(?P<before>before)|until|(?P<within>within)|deadline(?:\s+is)?:?|"
-    r"(?:(?:is|are)\s+)?due(?:\s+(?:by|on|at|(?P<due_before>before)))?|not?\s+later\s+than|"
-    r"at\s+the\s+latest(?:\s+(?:by|on|at))?)\s+(?P<rest>.+?)(?:\s+at\s+the\s+latest)?",
+    r"(?:by|(?P<before>before)|until|(?P<within>within)|deadline(?: is)?:?|"
+    r"(?:(?:is|are) )?due(?: (?:by|on|at|(?P<due_before>before)))?|not? later than|"
+    r"at the latest(?: (?:by|on|at))?) (?P<rest>.+?)(?: at the latest)?",
     re.IGNORECASE,
 )
 
@@ -154,7 +151,7 @@ def deadline_in(phrase: str, now: datetime) -> datetime | None:
 
 def clock_in(phrase: str) -> tuple[int, int] | None:
     """The minute of the day of a clock time, and the minutes its clock is ahead of UTC."""
-    found = _CLOCK.fullmatch(phrase.strip())
+    found = _CLOCK.fullmatch(" ".join(phrase.split()))
     if found is None:
         return None
     hour, minute = int(found["hour"] or (12 if found["word"] else 0)), int(found["minute"] or 0)
@@ -176,7 +173,7 @@ def _offset(zone: str) -> int | None:
 
 
 def _iso(phrase: str) -> datetime | None:
-    plain = re.sub(r"^(?:on|at)\s+", "", phrase.strip(), flags=re.IGNORECASE)
+    plain = re.sub(r"^(?:on|at) ", "", phrase.strip(), flags=re.IGNORECASE)
     if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]", plain):
         return None
     try:
@@ -245,12 +242,12 @@ def _part_of_day(words: str, usual: int) -> int:
     return next((minute for part, minute in _PARTS_OF_DAY.items() if part in said), usual)
 
 
-_WITHOUT = re.compile(r"^(?:on|in|at)\s+(?:the\s+)?|\s+(?:morning|afternoon|evening|night)$", re.IGNORECASE)
+_WITHOUT = re.compile(r"^(?:on|in|at) (?:the )?| (?:morning|afternoon|evening|night)$", re.IGNORECASE)
 """Words around a day that do not change it."""
 
 
 _ASTRAY = re.compile(
-    rf"(?:in|at)\s+(?:this|next|{'|'.join(WEEKDAY_NUMBERS)})\b|(?:in|at|on)\s+(?:tomorrow|today|tonight)\b",
+    rf"(?:in|at) (?:this|next|{'|'.join(WEEKDAY_NUMBERS)})\b|(?:in|at|on) (?:tomorrow|today|tonight)\b",
     re.IGNORECASE,
 )
 """Prepositions that do not go with a day and belong to the task: `log in tomorrow`."""
@@ -284,7 +281,7 @@ def _period(phrase: str, now: datetime) -> Period | None:
 
 
 _DAY_OF_MONTH = re.compile(
-    r"(?:on\s+)?the\s+(?P<day>[0-9]{1,2})(?:st|nd|rd|th)(?:\s+of\s+(?:the|this)\s+month)?", re.IGNORECASE
+    r"(?:on )?the (?P<day>[0-9]{1,2})(?:st|nd|rd|th)(?: of (?:the|this) month)?", re.IGNORECASE
 )
 
 
@@ -299,29 +296,30 @@ def _next_numbered(number: int, now: datetime) -> Period | None:
 _SHORT_DAYS = {name[:3]: number for name, number in WEEKDAY_NUMBERS.items()} | {"tues": 1, "thurs": 3}
 _DAY_NAME = rf"(?:(?:{'|'.join(WEEKDAY_NUMBERS)})s?|{'|'.join(sorted(_SHORT_DAYS, key=len, reverse=True))})\b"
 _PLURAL_DAY = rf"(?:{'|'.join(WEEKDAY_NUMBERS)})s"
-_DAY_NAMES = rf"(?P<days>{_DAY_NAME}(?:(?:\s*,\s*|\s+and\s+|\s*,\s*and\s+){_DAY_NAME})*|weekdays?|weekends?)"
-_NTH = r"(?:the\s+)?(?:(?P<nth>[0-9]{1,2})(?:st|nd|rd|th)?|(?P<last>last\s+day))"
+_DAY_NAMES = rf"(?P<days>{_DAY_NAME}(?:(?: ?, ?| and | ?, ?and ){_DAY_NAME})*|weekdays?|weekends?)"
+_NTH = r"(?:the )?(?:(?P<nth>[0-9]{1,2})(?:st|nd|rd|th)?|(?P<last>last day))"
 _MONTH = rf"(?:{'|'.join(sorted(MONTH_NUMBERS, key=len, reverse=True))})\b"
 _NUMBER = r"[0-9]{1,2}(?:st|nd|rd|th)?"
-_DATE = rf"(?:the\s+)?(?P<date>{_MONTH}\.?\s+{_NUMBER}|{_NUMBER}\s+(?:of\s+)?{_MONTH})"
-_EVERY = rf"(?:every|each)\s+(?:(?:{COUNT}|(?P<other>other|second))\s+)?"
+_DATE = rf"(?:the )?(?P<date>{_MONTH}\.? {_NUMBER}|{_NUMBER} (?:of )?{_MONTH})"
+_EVERY = rf"(?:every|each) (?:(?:{COUNT}|(?P<other>other|second)) )?"
 _RULES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"{_EVERY}(?P<unit>min(?:ute)?|h(?:ou)?r)s?|(?P<word>hourly)",
-        rf"{_EVERY}(?P<unit>day)s?|(?P<word>daily)|(?:every|each)\s+(?P<part>{'|'.join(_PARTS_OF_DAY)})",
-        rf"(?:{_EVERY}(?P<unit>week)s?|(?P<word>weekly))(?:\s+on\s+{_DAY_NAMES})?",
-        rf"(?:every|each)\s+(?P<other>other\s+|second\s+)?{_DAY_NAMES}"
-        rf"|(?:on\s+)?(?P<on>{_PLURAL_DAY}(?:(?:\s*,\s*|\s+and\s+){_PLURAL_DAY})*|weekdays|weekends)"
-        rf"|(?:every\s+day\s+)?(?:from\s+)?(?P<first>{_DAY_NAME})(?:\s+(?:to|through|till)\s+|\s*[-–]\s*)(?P<final>{_DAY_NAME})",
-        rf"(?:{_EVERY}(?P<unit>month)s?|(?P<word>monthly))(?:\s+on\s+{_NTH}(?:\s+of\s+the\s+month)?)?",
-        rf"(?:on\s+)?{_NTH}\s+(?:day\s+)?of\s+(?:every|each|the)\s+month|every\s+(?P<day>[0-9]{{1,2}})(?:st|nd|rd|th)",
-        rf"(?:(?:(?:every|each)\s+year|yearly|annually)\s+on|every|each)\s+{_DATE}",
+        rf"{_EVERY}(?P<unit>day)s?|(?P<word>daily)|(?:every|each) (?P<part>{'|'.join(_PARTS_OF_DAY)})",
+        rf"(?:{_EVERY}(?P<unit>week)s?|(?P<word>weekly))(?: on {_DAY_NAMES})?",
+        rf"(?:every|each) (?P<other>other |second )?{_DAY_NAMES}"
+        rf"|(?:on )?(?P<on>{_PLURAL_DAY}(?:(?: ?, ?| and ){_PLURAL_DAY})*|weekdays|weekends)"
+        rf"|(?:every day )?(?:from )?(?P<first>{_DAY_NAME})(?: (?:to|through|till) |"
+        rf" ?[-–] ?)(?P<final>{_DAY_NAME})",
+        rf"(?:{_EVERY}(?P<unit>month)s?|(?P<word>monthly))(?: on {_NTH}(?: of the month)?)?",
+        rf"(?:on )?{_NTH} (?:day )?of (?:every|each|the) month|every (?P<day>[0-9]{{1,2}})(?:st|nd|rd|th)",
+        rf"(?:(?:(?:every|each) year|yearly|annually) on|every|each) {_DATE}",
     )
 )
-_UNTIL = re.compile(r"\s+until\s+(?P<until>.+)$", re.IGNORECASE)
-_FROM_NOW = re.compile(r"\s+(?:starting|beginning)\s+(?:today|now)$", re.IGNORECASE)
-_STARTING = re.compile(r"\s+(?:starting|beginning)\s+(?:from\s+)?(?P<start>.+)$", re.IGNORECASE)
+_UNTIL = re.compile(r" until (?P<until>.+)$", re.IGNORECASE)
+_FROM_NOW = re.compile(r" (?:starting|beginning) (?:today|now)$", re.IGNORECASE)
+_STARTING = re.compile(r" (?:starting|beginning) (?:from )?(?P<start>.+)$", re.IGNORECASE)
 
 
 def rule_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Recurring | None:
@@ -397,7 +395,7 @@ def _weekdays(names: str | None, now: datetime) -> tuple[int, ...]:
     plain = names.casefold().rstrip("s")
     if plain in ("weekday", "weekend"):
         return tuple(range(5)) if plain == "weekday" else (5, 6)
-    numbers = [weekday_number(name) for name in re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", names)]
+    numbers = [weekday_number(name) for name in re.split(r" ?, ?(?:and )?| and ", names)]
     found = sorted({number for number in numbers if number is not None})
     return tuple(found) if None not in numbers else ()
 

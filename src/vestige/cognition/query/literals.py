@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 
 from vestige.cognition.english.quantities import quantities
-from vestige.cognition.english.words import FUNCTION_WORDS, Word, words_of
+from vestige.cognition.english.words import FUNCTION_WORDS, Word, all_words_of
 from vestige.cognition.text.analyser import normal, searchable, terms
 from vestige.cognition.text.word_lists import sections, words
 from vestige.core.models import Memory
@@ -31,7 +31,7 @@ _CLOSING = "'’*!?.,;:"
 _OPENING = "'‘*!?,;:"
 _POSSESSIVE = re.compile(r"['’]s$")
 _LINE_NUMBER = re.compile(r"(?::[0-9]+){1,2}$")
-_URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|www\.)[\w\[].*")
+_URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]{0,30}://|www\.)[\w\[].*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -366,7 +366,7 @@ def _could_be_named(text: str, found: re.Match[str]) -> bool:
 
 def _names(text: str) -> Iterator[Name]:
     """Runs of words with a capital, each one name; none in a headline, where every word has one."""
-    words = words_of(text)
+    words = all_words_of(text)
     if not any(text[word.start].islower() for word in words) or any(_is_headed(text, word) for word in words):
         return
     run: list[Word] = []

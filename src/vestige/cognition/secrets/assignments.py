@@ -28,7 +28,7 @@ _WHICH_KEY = tuple(" ".join(_LISTS["which_key"]).split())
 """Words one of which must come before `key`: other keys give no access."""
 _OTHER_KEY = words(_LISTS["other_key"])
 """Words before `key` after which even a random string is not a secret."""
-_LAST_WORD = re.compile(r"[a-z0-9]+$")
+_LAST_WORD = re.compile(r"(?<![a-z0-9])[a-z0-9]++$")
 _API = re.compile(r"\s(?:d['’]\s?|de\s)?(?:la\s|l['’])?api", re.IGNORECASE)
 _NO_SECRET = tuple(" ".join(_LISTS["no_secret"]).split())
 """Words before a name that then does not name a secret."""

@@ -301,7 +301,7 @@ _PUTTY = re.compile(r"PuTTY-User-Key-File-\d")
 _MAC = re.compile(r"Private-(?:MAC|Hash): ?[0-9a-fA-F]{20,128}")
 _LINES = re.compile(r"Private-Lines: ?\d+(?:\s|\\+[nr])+[A-Za-z0-9+/=\s\\]+")
 _JWK = re.compile(r"\\?\"d\\?\"\s{0,4}:\s{0,4}\\?\"([\w-]{20,1000})\\?\"")
-_NOISE = re.compile(r"\\+[nr]|[\s|>\"',=]")
+_NOISE = re.compile(r"(?<!\\)\\+[nr]|[\s|>\"',=]")
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\\ \t\r\n\"',")
 
 Span = tuple[int, int]
@@ -415,6 +415,19 @@ DETECTORS: tuple[tuple[Callable[[str], Iterator[Found]], tuple[str, ...]], ...] 
 def _candidates(text: str) -> Iterator[Found]:
     for start, end in private_keys(text):
         yield "private key", start, end, "is a block of a private key"
+    # A long text is searched in pieces: a search holds the interpreter lock to its end. What begins in a
+    # piece is looked for with the words before it and to its end.
+    for at in range(0, max(1, len(text)), PIECE_CHARS):
+        first = max(0, at - PIECE_BEFORE)
+        for kind, start, end, reason in _in_piece(text[first : at + PIECE_CHARS + PIECE_AFTER]):
+            if at <= first + start < at + PIECE_CHARS:
+                yield kind, first + start, first + end, reason
+
+
+PIECE_CHARS, PIECE_BEFORE, PIECE_AFTER = 100_000, 4_000, 20_000
+
+
+def _in_piece(text: str) -> Iterator[Found]:
     for shape in SHAPES:
         if shape.hint in text:
             yield from _shaped(text, shape)

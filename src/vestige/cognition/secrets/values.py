@@ -28,7 +28,7 @@ _CALL = re.compile(r"[A-Za-z_][\w.:>-]*[(\[]|[A-Za-z_]+(?:\.[A-Za-z_]+)+$|[A-Za-
 _TYPES = words(_LISTS["types"])
 """Words in the place of a secret that are not one: types, states, methods, well-known defaults."""
 _MEASURE = re.compile(
-    r"v?\d+(?:\.\d+)+[\w.+~-]*$|v?\d[\d.,:/x-]*\+?[- ]?(?:[a-z%]{0,12}|[A-Z]{1,3})$"
+    r"v?\d+\.\d[\w.+~-]*$|v?\d[\d.,:/x-]*\+?[- ]?(?:[a-z%]{0,12}|[A-Z]{1,3})$"
     r"|[A-Z]{2,6}-?\d{1,5}$|[a-z]{1,3}\d{1,4}$"
 )
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
@@ -37,7 +37,7 @@ _PHRASE = re.compile(r"[a-zA-Z]{3,12}(?:[ -][a-zA-Z]{3,12}){3,9}$")
 _INNER = re.compile(r"[A-Za-z][&!?%#$*+^~][A-Za-z]")
 _RULES = re.compile(r"\w+(?::[\w,]+)?(?:\|\w+(?::[\w,]+)?)+$")
 _ADDRESS = re.compile(
-    r"[/\\|=<>{}()\[\]]|@\S*\.|:\d|\+\+|\w&\w+=|%[0-9A-F]{2}|\*\*|&&|\$\w|[#@]\d+$|~\d|^[@#&]|\^\d|\d[+*]\d"
+    r"[/\\|=<>{}()\[\]]|@[^\s.@]*\.|:\d|\+\+|\w&\w+=|%[0-9A-F]{2}|\*\*|&&|\$\w|[#@]\d+$|~\d|^[@#&]|\^\d|\d[+*]\d"
 )
 _REMARK = re.compile(
     r"\b(?:characters?|chars|digits?|letters?|long|days?|at|be|is|to|of|in|by)\b|[{}%<>=]", re.I

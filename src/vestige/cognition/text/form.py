@@ -19,6 +19,7 @@ from vestige.cognition.gate.change_words import announces
 from vestige.cognition.text.analyser import normal, terms
 from vestige.core.models import Memory
 
+SEARCHED_CHARS, LONGEST_FOUND = 50_000, 200
 SHORT_WORDS = 48
 """Up to this length (about 64 word pieces) a text is a turn, if it is in a thread or has a speaker."""
 
@@ -64,11 +65,22 @@ def features(memory: Memory) -> Features:
     short = len(terms(memory.content)) <= SHORT_WORDS
     return Features(
         form=_form(memory, short=short, spoken=name is not None, talking=said != memory.content),
-        first_person=bool(_FIRST_PERSON.search(said)),
+        first_person=_has(_FIRST_PERSON, said),
         asks=_ends_asking(said),
-        timed=bool(_TIMED.search(said)),
+        timed=_has(_TIMED, said),
         speaker=name_hash(name) if name else 0,
     )
+
+
+def _has(pattern: re.Pattern[str], text: str) -> bool:
+    """Whether a pattern for a few words occurs in a text. A long text is searched in pieces: a search holds
+    the interpreter lock to its end."""
+    for start in range(0, max(1, len(text)), SEARCHED_CHARS):
+        end = start + SEARCHED_CHARS + LONGEST_FOUND
+        found = pattern.search(text, start, end)
+        if found and (found.end() < end or end >= len(text)):
+            return True
+    return False
 
 
 def is_threaded(memory: Memory) -> bool:
@@ -132,12 +144,12 @@ _REACTIONS = (
     "well done|way to go|keep it up|take care|glad to \\w+"
 )
 _OPENING = re.compile(
-    rf"\s*(?:(?:{_CALLS})\b|(?:thanks|thank you|cheers)\b(?! to\b)|(?:{_REACTIONS})\s*[,!.])", re.IGNORECASE
+    rf"\s*+(?:(?:{_CALLS})\b|(?:thanks|thank you|cheers)\b(?! to\b)|(?:{_REACTIONS})\s*[,!.])", re.IGNORECASE
 )
 _SPOKEN_BY = re.compile(r"^\s*[^\W\d_][\w.'’-]*:\s+")
 _NAME_BEFORE = re.compile(r"\s*[^\W\d_][\w.'’-]*(?: [A-Z][\w.'’-]*)?:\s")
 _QUESTION = re.compile(r"\?[\"”')\]]*(?:\s|$)")
-_EXCLAMATION = re.compile(r"[^.?!:;]*!(?:\s|$)")
+_EXCLAMATION = re.compile(r"[^.?!:;]*+!(?:\s|$)")
 
 
 def is_spoken(text: str, said: str) -> bool:
@@ -234,7 +246,7 @@ _WAY_OF_USER = re.compile(
 )
 _PARTICULAR = re.compile(
     r"`|https?:|\w[/\\][\w-]+(?:[/\\]|\.\w)|[~.]/\w|\b[a-z]\w*_\w+|\b[A-Z][A-Z\d]*_[A-Z]|\b[a-z]{3,}[A-Z][a-z]"
-    r"|\w\(\)|\d\.\d|#\d|\b[A-Z]{2,}-\d|\b[a-z_][\w-]*\.(?:py|jsx?|tsx?|go|rs|java|rb|php|cc?|cpp|h|toml|ya?ml"
+    r"|\w\(\)|\d\.\d|#\d|\b[A-Z]{2,}-\d|\b[a-z_][\w-]{0,60}\.(?:py|jsx?|tsx?|go|rs|java|rb|php|cc?|cpp|h|toml|ya?ml"
     r"|json|md|txt|sql|sh|css|html|lock|cfg|ini)\b"
     r"|\b(?i:we|we're|we've|us|ours?|repo|repository|codebase|branch|sprint|ticket|milestone|deployment|staging"
     r"|production|pipeline|migrations?|endpoint|schema|(?<!each )(?<!every )(?<!any )project)\b"

@@ -272,7 +272,9 @@ _VERBS = frozenset({"may", "march"})
 _NAMES = frozenset({"jan", "april", "may", "june", "august"})
 _INTRODUCE = frozenset("in on during since before after by until till from between through".split())
 _NEAR_CHARS = 40
-_PREVIOUS = re.compile(r"([A-Za-z]+)\s+(?:(?:the|early|mid|late|year)[\s-]+)*$", re.IGNORECASE)
+_PREVIOUS = re.compile(
+    r"(?<![A-Za-z])([A-Za-z]++)\s++(?:(?:the|early|mid|late|year)[\s-]++){0,4}$", re.IGNORECASE
+)
 _CLAUSE_END = re.compile(r"\s*(?:[?.!,;:)\n]|$)")
 # `in 2000 rows` counts; `in 2023 was` does not.
 _COUNTED = re.compile(

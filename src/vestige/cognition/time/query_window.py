@@ -297,7 +297,7 @@ _FIRST = re.compile(
     r"\b(?:originally|initially|at\s+first|in\s+the\s+beginning|original|initial)\b", re.IGNORECASE
 )
 _MAYBE_FORMER = re.compile(
-    r"\b(?:previous|earlier|when\b.{1,40}?\bstill|at\s+th(?:e|at)\s+time|before\s+(?:that|then)|before(?=\s*[?.!]?\s*$))",
+    r"\b(?:previous|earlier|when\b.{1,40}?\bstill|at\s+th(?:e|at)\s+time|before\s+(?:that|then)|before(?=\s*+(?:[?.!]\s*+)?$))",
     re.IGNORECASE,
 )
 _BEFORE = re.compile(

@@ -271,7 +271,7 @@ _MACHINE = re.compile(
 )
 # What others say, code and addresses in a sentence, and what is said by the way.
 _ASIDE = re.compile(
-    r"`[^`]*`|\"[^\"]*\"|“[^”]*”|«[^»]*»|(?<!\w)'[^']*'(?!\w)|‘[^’]*’(?!\w)|\([^()]*\)|\w+://\S+"
+    r"`[^`]*`|\"[^\"]*\"|“[^“”]*”|«[^«»]*»|(?<!\w)'[^']*'(?!\w)|‘[^‘’]*’(?!\w)|\([^()]*\)|(?<!\w)\w++://\S+"
 )
 
 _PART = (

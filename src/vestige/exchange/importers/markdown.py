@@ -21,7 +21,7 @@ MAX_FILE_BYTES = 16_000_000
 MAX_SECTION_CHARS = 2_000
 """A longer section is split between its paragraphs: one memory should say one thing."""
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*)$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"([A-Za-z][\w -]*):[ \t]*(.*)$")
@@ -153,7 +153,9 @@ def sections(text: str, title: str) -> list[MarkdownSection]:
             continue
         _close(found, path, lines)
         level = len(heading[1])
-        path = [one for one in path if one[0] < level] + [(level, heading[2])]
+        path = [one for one in path if one[0] < level] + [
+            (level, heading[2].rstrip(" \t").rstrip("#").rstrip(" \t"))
+        ]
         lines = []
     _close(found, path, lines)
     return found

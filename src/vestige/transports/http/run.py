@@ -40,6 +40,7 @@ from vestige.transports.http.limits.connections import (
     affordable,
     backlog,
 )
+from vestige.transports.http.limits.watchdog import Watchdog
 from vestige.transports.mcp.service import ServerApplication
 
 logger = logging.getLogger(__name__)
@@ -61,23 +62,27 @@ class _EitherSignal:
 
 class CancellableApp:
     """An application whose calls can all be cancelled, for the end of a shutdown. Work in a thread cannot be
-    stopped from outside; it checks its signal between steps."""
+    stopped from outside; it checks its signal between steps, and the watchdog reports what does not."""
 
     def __init__(self, app: ServerApplication) -> None:
         self._app, self.cancel_all = app, threading.Event()
+        self.watchdog = Watchdog(app.engine.monotonic)
 
     @property
     def engine(self) -> Engine:
         return self._app.engine
 
     def call_operation(self, invocation: Invocation) -> dict[str, Any]:
-        return self._app.call_operation(self._cancellable(invocation))
+        with self.watchdog.watching(invocation):
+            return self._app.call_operation(self._cancellable(invocation))
 
     def call_tool(self, invocation: Invocation) -> dict[str, Any]:
-        return self._app.call_tool(self._cancellable(invocation))
+        with self.watchdog.watching(invocation):
+            return self._app.call_tool(self._cancellable(invocation))
 
     def read_resource(self, invocation: Invocation) -> dict[str, Any]:
-        return self._app.read_resource(self._cancellable(invocation))
+        with self.watchdog.watching(invocation):
+            return self._app.read_resource(self._cancellable(invocation))
 
     def _cancellable(self, invocation: Invocation) -> Invocation:
         return replace(invocation, cancelled=_EitherSignal(invocation.cancelled, self.cancel_all))
@@ -198,6 +203,7 @@ def serve(app: ServerApplication, opened: LimitedListener, started: Callable[[],
         limiter=anyio.CapacityLimiter(server.max_concurrent),
         affordable=connections.limits.most,
     )
+    context.owned.append(cancellable.watchdog.running)
     auth = Auth(context, secret_of(engine.settings, engine.entropy))
     config = server_config(
         build_app(context, auth),

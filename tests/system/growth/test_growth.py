@@ -1,0 +1,141 @@
+"""Time is linear in the input: every pattern and every function that reads a text, over hostile texts."""
+
+import gc
+import re
+from collections.abc import Callable, Iterator
+from types import ModuleType
+
+import pytest
+
+from testbed.effort import NIGHTLY, effort
+from tests.system.growth.cost import growth
+from tests.system.growth.functions import LONG_PIECES, TextFunction, call_of, hostile_texts, text_functions
+from tests.system.growth.patterns import Usage, attacks, made_of_variables, modules, usages
+
+CHARS = 2048  # The length of a hostile text …
+LONG_CHARS = effort(16_384, nightly=65_536)  # … and of a long one, unless a shorter one takes long enough.
+OUTSIDE = ("vestige.transports.connect.", "vestige.transports.docs", "vestige.transports.client_code")
+"""Patterns for the user's own settings files, and for our own source."""
+
+
+@pytest.fixture(autouse=True)
+def _undisturbed() -> Iterator[None]:
+    """A collection of garbage is no work of what is measured."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def slow_pattern(usage: Usage) -> str | None:
+    """The first text for which a pattern takes more than linear time, with the way it is used."""
+    pattern = usage.pattern
+    calls: dict[str, Callable[[str], object]] = {}
+    if not usage.methods or usage.methods - {"match", "fullmatch"}:
+        calls["search"] = lambda text: [None for _ in pattern.finditer(text)]
+    calls |= {name: getattr(pattern, name) for name in usage.methods & {"match", "fullmatch"}}
+    for name, text_of in attacks(pattern).items():
+        for method, call in calls.items():
+            found = growth(call, text_of, 2 * CHARS, LONG_CHARS if NIGHTLY else 2 * CHARS)
+            if found is not None:
+                return f"{usage.name}: {method} of {name}: {found}"
+    return None
+
+
+def slow_function(function: TextFunction) -> str | None:
+    """The first text for which a function takes more than linear time."""
+    long = {f"{piece!r} repeated" for piece in LONG_PIECES}
+    for name, text_of in hostile_texts(function.module).items():
+        found = growth(
+            function.call, text_of, CHARS // 2, LONG_CHARS if NIGHTLY or name in long else CHARS // 2
+        )
+        if found is not None:
+            return f"{function.name}: {name}: {found}"
+    return None
+
+
+_PARTS = 4  # Tests that share the work, so that several processes can.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_every_pattern_takes_linear_time(part: int) -> None:
+    checked = [usage for usage in usages() if not usage.name.startswith(OUTSIDE)][part::_PARTS]
+    assert [slow for usage in checked if (slow := slow_pattern(usage))] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_every_function_that_reads_a_text_takes_linear_time(part: int) -> None:
+    checked = list(text_functions())[part::_PARTS]
+    assert [slow for function in checked if (slow := slow_function(function))] == []
+
+
+# -- The test of the test
+
+
+@pytest.mark.parametrize(
+    "planted", [r"(?<!\w)_\S[^\n]+?_(?!\w)", r"\s+until\b", r"[-,]+(?:urgent)$", r"(?:a+)+b", r"“[^”]*”"]
+)
+def test_a_planted_quadratic_pattern_is_found(planted: str) -> None:
+    usage = Usage(name="planted", pattern=re.compile(planted), methods=frozenset(("search",)))
+
+    assert slow_pattern(usage) is not None
+
+
+def _pairs(text: str, other: str) -> int:
+    return sum(one == another for one in text.split() for another in other.split())
+
+
+def _without_brackets(text: str) -> str:
+    while text and text[-1] == ")" and "(" not in text:
+        text = text[:-1]
+    return text
+
+
+@pytest.mark.parametrize("planted", [_pairs, _without_brackets])
+def test_a_planted_quadratic_function_is_found(planted: Callable[..., object], module: ModuleType) -> None:
+    call = call_of(planted)
+    assert call is not None
+
+    assert slow_function(TextFunction(name="planted", module=module, call=call)) is not None
+
+
+@pytest.fixture
+def module() -> ModuleType:
+    return modules()[0]
+
+
+def test_patterns_and_functions_are_found_wherever_they_are() -> None:
+    patterns = {usage.name for usage in usages()}
+    functions = {function.name for function in text_functions()}
+
+    assert {
+        "vestige.cognition.gate.paraphrase._EMPHASIS",  # in a tuple
+        "vestige.cognition.intentions.parse._LABELLED",  # in a dict
+        "vestige.cognition.english.words._TOKEN",
+    } <= patterns
+    assert any(re.fullmatch(r"vestige\.cognition\.\S+:\d+", name) for name in patterns)  # in a call
+    assert {
+        "vestige.cognition.gate.paraphrase.bare",
+        "vestige.cognition.intentions.parse.understand",
+        "vestige.cognition.secrets.find.find_secrets",
+        "vestige.exchange.importers.markdown.sections",
+    } <= functions
+
+
+def test_patterns_that_are_made_of_variables_are_known() -> None:
+    assert made_of_variables() == {
+        # Compiled when a module is imported, so that the module holds them: these are tried.
+        "vestige.cognition.secrets.commands",
+        "vestige.cognition.secrets.provider_keys",
+        "vestige.cognition.text.word_lists",
+        "vestige.cognition.time.expressions",
+        # An escaped name.
+        "vestige.cognition.query.literals",
+        "vestige.engine.ingest.batch",
+        # The command line, the settings files and the code of the user's own machine.
+        "vestige.store.postgres.server.address",
+        "vestige.transports.arguments",
+        "vestige.transports.client_code",
+        "vestige.transports.connect.files",
+    }
