@@ -117,7 +117,7 @@ def test_the_unchanged_file_is_taken_in(lines: Lines, tmp_path: Path) -> None:
 def test_a_mutated_file_is_refused_with_a_reason_or_does_no_harm(
     lines: Lines, tmp_path: Path, take: Taken
 ) -> None:
-    seen = outcomes(tmp_path, lines, iter(range(effort(120, nightly=4_500))), take, **IN_MEMORY)
+    seen = outcomes(tmp_path, lines, iter(range(effort(90, nightly=4_500))), take, **IN_MEMORY)
     assert seen[True]
     assert seen[False]
 
@@ -127,7 +127,7 @@ def test_a_mutated_snapshot_is_refused_with_a_reason_or_does_no_harm(tmp_path: P
         fill(source)
         source.app.engine.store.backup(tmp_path / "copy.db")
     failures, seen = Failures(), Counter[bool]()
-    for seed in range(effort(25, nightly=1_000)):
+    for seed in range(effort(20, nightly=1_000)):
         folder, dice = tmp_path / str(seed), random.Random(seed)
         folder.mkdir()
         database = folder / "vestige.db"
