@@ -125,7 +125,10 @@ def become_clone(store: MemoryStore, original: MemoryStore) -> None:
             state.seq = max((event.seq for event in state.log if event.node == node), default=0)
     elif isinstance(store, SqliteStore | PostgresStore):
         store._connections.written(lambda db: db.execute("UPDATE installation SET node = ?", (node,)))
-    store._node = node  # type: ignore[attr-defined]  # every store here has one
+    if isinstance(store, PostgresStore):
+        store._connections.node.text = node
+    else:
+        store._node = node  # type: ignore[attr-defined]  # the other stores have one
 
 
 @pytest.fixture(params=[ORACLE, *OTHERS])

@@ -21,7 +21,7 @@ KEY = "INSERT INTO api_keys (id, hash, label, permissions, created_at) VALUES (?
 def ends_logins(store: MemoryStore) -> bool:
     assert store.key_of_login("k", "one") == a_key("k")
     store.end_login("one", T0 + HOUR, forgetting=T0)
-    return store.key_of_login("k", "one") is None and store.examine(T0) == []
+    return store.key_of_login("k", "one") is None and store.examine(T0.replace(year=2030)) == []
 
 
 def test_a_file_of_before(tmp_path: Path) -> None:

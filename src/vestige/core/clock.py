@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from vestige.core.errors import InvalidInput
 from vestige.core.models import utc
 
 
@@ -69,9 +70,32 @@ HLC_COUNTER_BITS = 16
 LAST_MILLISECOND = 2**46 - 1
 """In the year 4199. Beyond it the clock only counts on, so that it never leaves 64 bits."""
 LAST_READING = 2**63 - 2**40  # No reading from elsewhere may be above it: there must be room to count on.
+MOST_AHEAD = timedelta(days=1)
+"""How far the clock of another store may be ahead of ours. A reading spreads to every store that sees it, and
+all that is written there later gets a higher one."""
 
 
 def tick(previous: int, at: datetime) -> int:
     """The reading after `previous` for an event at a time; readings never go back."""
     millisecond = min((utc(at) - EPOCH) // MILLISECOND, LAST_MILLISECOND)
     return max(previous + 1, millisecond << HLC_COUNTER_BITS)
+
+
+def highest_reading(now: datetime) -> int:
+    """The highest reading that an honest store can have given by now."""
+    return ((utc(now) + MOST_AHEAD - EPOCH) // MILLISECOND + 1 << HLC_COUNTER_BITS) - 1
+
+
+def time_of(reading: int) -> datetime:
+    """The time of a reading; of one beyond the calendar, the last time."""
+    return EPOCH + min(reading >> HLC_COUNTER_BITS, LAST_MILLISECOND) * MILLISECOND
+
+
+def check_reading(reading: int, now: datetime) -> None:
+    """Refuse a reading of a clock that is ahead of ours by more than MOST_AHEAD."""
+    if reading > highest_reading(now):
+        raise InvalidInput(
+            f"its clock is at {time_of(reading):%Y-%m-%d}, more than a day ahead of {utc(now):%Y-%m-%d}",
+            hint="Set the clock of the machine that wrote it, and run `vestige doctor --repair` there.",
+            details={"clock": reading},
+        )

@@ -1,8 +1,14 @@
-"""Documents: records that are not memories, such as an intention, an insight, a pattern or a run."""
+"""Documents: records that are not memories, such as an intention, an insight, a pattern or a run; and the
+schema of the body of each kind.
 
-from collections.abc import Mapping
+A body is checked whenever a document is made: when a mechanism writes it, when it comes from another store,
+and when it is read back. So no mechanism needs to doubt a document that it gets.
+"""
+
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from vestige.core import models
@@ -10,6 +16,267 @@ from vestige.core.errors import InvalidInput
 
 LOCAL = frozenset({"running", "peer", "backup"})
 """Kinds that never leave an installation: running processes, sync peers, the last backup."""
+
+
+# -- The schema of bodies: every field with its type and its range
+
+Check = Callable[[Any], bool]
+"""Whether a value that was read from JSON is valid."""
+MOST = 2**53
+"""The highest count: above it JSON numbers are not exact."""
+_CLOCK_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d[+-]([01]\d|2[0-3]):[0-5]\d")
+_HOUR = re.compile(r"1?[0-9]|2[0-3]")
+
+
+def number(low: float, high: float) -> Check:
+    """A number within a range; not NaN, true or false."""
+    return lambda value: type(value) in (int, float) and low <= value <= high
+
+
+def whole(low: int, high: int) -> Check:
+    return lambda value: type(value) is int and low <= value <= high
+
+
+def one_of(*values: str) -> Check:
+    return lambda value: isinstance(value, str) and value in values
+
+
+def like(pattern: re.Pattern[str]) -> Check:
+    return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+def null_or(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
+def list_of(check: Check, least: int = 0, most: int = MOST) -> Check:
+    return lambda value: (
+        isinstance(value, list | tuple) and least <= len(value) <= most and all(map(check, value))
+    )
+
+
+def row_of(*checks: Check) -> Check:
+    """A list with exactly these values."""
+    return lambda value: (
+        isinstance(value, list | tuple)
+        and len(value) == len(checks)
+        and all(check(one) for check, one in zip(checks, value, strict=True))
+    )
+
+
+def table_of(check: Check, names: Check = lambda name: True) -> Check:
+    """An object whose values, and names, are all valid."""
+    return lambda value: (
+        isinstance(value, Mapping) and all(map(names, value)) and all(map(check, value.values()))
+    )
+
+
+def text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def label(value: Any) -> bool:
+    """A text that is neither blank nor long."""
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= 300
+
+
+def flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def moment(value: Any) -> bool:
+    """A time in ISO 8601 with its offset, which UTC can express."""
+    try:
+        read = datetime.fromisoformat(value)
+        return read.tzinfo is not None and read.astimezone(UTC) == read
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """An object with these fields. Fields of a newer version are allowed, if `others` holds for them."""
+
+    required: Mapping[str, Check]
+    optional: Mapping[str, Check] = field(default_factory=dict)
+    others: Check = lambda value: True
+
+    def fault(self, value: Any) -> str | None:
+        """What is wrong with a value; None for a valid one."""
+        if not isinstance(value, Mapping):
+            return "it is not an object"
+        for name in self.required:
+            if name not in value:
+                return f"`{name}` is missing"
+        for name, one in value.items():
+            check = self.required.get(name) or self.optional.get(name) or self.others
+            if not check(one):
+                return f"`{name}` is invalid"
+        return None
+
+    def __call__(self, value: Any) -> bool:
+        return self.fault(value) is None
+
+
+COUNT, SHARE, CREDIT = whole(0, MOST), number(0.0, 1.0), number(0.0, 1e9)
+DEEPEST = 8
+"""How deep a trigger may be nested."""
+MOST_PARTS = 20
+_STEPS = whole(1, 10_000)
+
+
+def _day(value: Any) -> bool:
+    """A day of the month; -1 is the last."""
+    return value != 0 and whole(-1, 31)(value)
+
+
+_RULE = {"every": one_of("minute", "hour", "day", "week", "month"), "interval": _STEPS, "start": moment}
+_CLOCK = {"at": like(_CLOCK_TIME), "until": moment}
+_WEEKDAY = one_of("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_TRIGGERS: Mapping[str, Fields] = {
+    "manual": Fields({}),
+    "time": Fields({"at": moment}),
+    "duration": Fields({"at": moment}, {"in_minutes": number(0, 1e9)}),
+    "context": Fields({}, dict.fromkeys(("codebase", "file_pattern", "topic"), label)),
+    "event": Fields({"condition": label}),
+    "recurring": Fields(
+        _RULE,
+        {**_CLOCK, "days": list_of(_WEEKDAY, 1, 7), "day": _day, "months": list_of(whole(1, 12), 0, 12)},
+    ),
+}
+_NEEDED = {"week": "days", "month": "day"}
+"""The fields that a rule of these steps needs besides."""
+
+
+def trigger(value: Any, depth: int = 0) -> bool:
+    """The trigger of an intention, as JSON."""
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    if kind in ("all", "any"):
+        parts = list_of(lambda part: trigger(part, depth + 1), 2, MOST_PARTS)
+        return depth < DEEPEST and parts(value.get(kind))
+    known = _TRIGGERS.get(kind) if isinstance(kind, str) else None
+    return known is not None and known(value) and _NEEDED.get(value.get("every"), "type") in value
+
+
+_FIRING = Fields(
+    {"at": moment, "due_at": moment, "missed": COUNT, "reminders": COUNT}, {"reminded_at": moment}
+)
+_INTENTION = Fields(
+    {"description": text, "trigger": trigger, "priority": whole(1, 4), "armed_at": moment},
+    {
+        "said": text,
+        "met": table_of(moment),
+        "firing": _FIRING,
+        "ended": one_of("fulfilled", "cancelled"),
+        **dict.fromkeys(("deadline", "snoozed_until", "since", "announced", "closed_at"), moment),
+    },
+)
+_INSIGHT = Fields(
+    {"type": text, "insight": text, "confidence": SHARE, "novelty": SHARE, "texts": list_of(text)}
+)
+_DISMISSED = Fields({"type": text, "dismissed": moment})
+_PROCESS = Fields({"id": text, "scopes": null_or(list_of(text)), "since": moment, "until": moment})
+_BACKUP = Fields({}, {"at": moment, "path": text, "bytes": COUNT, "why": text})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """The schema of a kind of document, and how many memories it must cite at least."""
+
+    fields: Fields
+    cites: int = 0
+
+
+BODIES: Mapping[str, Body] = {
+    "intention": Body(fields=_INTENTION),
+    "importance": Body(
+        fields=Fields(
+            dict.fromkeys(("composite", "novelty", "arousal", "reward", "attention"), SHARE)
+            | {"boost": number(0.0, 100.0)},
+            {"valence": null_or(number(-1.0, 1.0)), "category": null_or(text), "flashbulb": flag},
+        )
+    ),
+    "pattern": Body(
+        fields=Fields(
+            {
+                "together": table_of(row_of(CREDIT, CREDIT, moment)),
+                "hours": table_of(CREDIT, like(_HOUR)),
+                "terms": table_of(CREDIT),
+                "shown": CREDIT,
+                "last": null_or(moment),
+                "credit": CREDIT,
+            }
+        )
+    ),
+    "attention": Body(fields=Fields({"number": COUNT, "at": moment, "terms": table_of(text)})),
+    "prediction": Body(
+        fields=Fields({"waiting": list_of(row_of(moment, list_of(text))), "outcomes": list_of(whole(0, 1))})
+    ),
+    "capture": Body(
+        fields=Fields(
+            {
+                "event": one_of("user_flag", "novelty_spike", "emotional_content"),
+                "at": moment,
+                "until": moment,
+                "captured": table_of(SHARE),
+            }
+        ),
+        cites=1,
+    ),
+    "recall": Body(fields=Fields({"labile_until": moment})),
+    "rivalry": Body(fields=Fields({"times": COUNT})),
+    "cascade": Body(fields=Fields({"neighbors": COUNT})),
+    "archive": Body(
+        fields=Fields(
+            {"ids": list_of(text), "minRetention": SHARE, "maxAgeDays": null_or(number(0, 1e6))},
+            {"restoredAt": moment},
+        )
+    ),
+    "dream": Body(fields=Fields({"turn": COUNT}, others=COUNT)),
+    "replayed": Body(fields=Fields({"memories": list_of(text)})),
+    "consolidation": Body(
+        fields=Fields(
+            {
+                "memories": COUNT,
+                "steps": list_of(Fields({"step": text, "count": COUNT}, {"note": null_or(text)})),
+                "duration_ms": number(0.0, 1e12),
+            },
+            others=COUNT,
+        )
+    ),
+    "snapshot": Body(fields=Fields({"memories": COUNT, "retention": SHARE, "recall": null_or(SHARE)})),
+    "insight": Body(fields=_INSIGHT),
+    "running": Body(fields=Fields({}, {"holds": list_of(_PROCESS)})),
+    "backup": Body(fields=_BACKUP),
+    "peer": Body(
+        fields=Fields(
+            {},
+            {
+                "digest": text,
+                "names": list_of(text),
+                "removed": list_of(text),
+                "refused": Fields({"reason": text, "size": COUNT, "mtime_ns": whole(-(MOST**2), MOST**2)}),
+            },
+        )
+    ),
+}
+"""The schema of each kind of document. A kind that is not here is of a newer version: nothing reads it."""
+
+
+def check_body(document: "Document") -> None:
+    """Reject a document whose body does not fit its kind."""
+    schema = BODIES.get(document.kind)
+    if schema is None:
+        return
+    fields = _DISMISSED if document.kind == "insight" and "insight" not in document.body else schema.fields
+    wrong = fields.fault(document.body)
+    if wrong is None and len(document.cites) < schema.cites:
+        wrong = "it cites no memory"
+    if wrong is not None:
+        raise InvalidInput(
+            f"The {document.kind} {document.id[:80]!r} does not fit its kind: {wrong}.",
+            details={"kind": document.kind, "id": document.id},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,3 +308,4 @@ class Document:
             raise InvalidInput("The version of a document starts at 1.", details={"version": self.version})
         models.check_moment("created_at", self.created_at)
         models.check_moment("updated_at", self.updated_at)
+        check_body(self)

@@ -48,9 +48,9 @@ _NUL_IN_JSON = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 def check_content(content: str) -> None:
     """Reject text that is empty, too long, or not storable."""
+    size = len(check_text("content", content))
     if not content.strip():
         raise InvalidInput("The content is empty.", hint="Give the text to remember.")
-    size = len(check_text("content", content))
     if size > MAX_CONTENT_BYTES:
         raise TooLarge(
             f"The content has {size:,} bytes; the limit is {MAX_CONTENT_BYTES:,}.",
@@ -93,7 +93,9 @@ def check_name(name: str, value: str) -> None:
 
 
 def check_text(name: str, text: str) -> bytes:
-    """The text as UTF-8; InvalidInput for NUL characters and lone surrogates."""
+    """The text as UTF-8; InvalidInput for another type, NUL characters and lone surrogates."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"`{name}` is not text.")
     if "\0" in text:
         raise InvalidInput(f"`{name}` contains a NUL character.", hint="Remove it and send the text again.")
     try:
@@ -154,6 +156,17 @@ def non_negative(count: int) -> int:
 def utc(moment: datetime) -> datetime:
     """The time in UTC; without a zone it is taken as UTC."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+FIRST_MOMENT, LAST_MOMENT = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
+
+def moved(moment: datetime, by: timedelta) -> datetime:
+    """The time so much later; beyond the calendar, its first or last time."""
+    try:
+        return moment + by
+    except OverflowError:
+        return LAST_MOMENT if by > timedelta(0) else FIRST_MOMENT
 
 
 # -- Memories and what belongs to them
@@ -339,6 +352,11 @@ class Edge:
     kind: str
     weight: float = 1.0
     created_at: datetime
+
+
+def weight_of(stored: object) -> float:
+    """The weight of an edge as it is stored; one out of range, which an older version took in, is limited."""
+    return min(1.0, max(0.0, stored)) if isinstance(stored, int | float) and stored == stored else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from vestige.core.events import EventScope, IntentionTriggered, MemoryCreated, preview
 from vestige.core.models import SHARED_SCOPE, Filter, covers
 from vestige.engine.context import Call
-from vestige.engine.revise import find_document, retry_on_conflict
+from vestige.engine.revise import find_document, not_before, retry_on_conflict
 from vestige.store.contract.changes import Drop, Put
 
 KIND = "intention"
@@ -328,5 +328,6 @@ def _document(intention: Intention) -> Document:
 
 
 def _next(intention: Intention, now: datetime) -> Put:
-    changed = replace(intention, version=intention.version + 1, updated_at=max(intention.updated_at, now))
+    at = not_before(intention.updated_at, now)
+    changed = replace(intention, version=intention.version + 1, updated_at=at)
     return Put(document=_document(changed))

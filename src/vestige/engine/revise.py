@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
+from vestige.core.clock import MOST_AHEAD
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, IdempotencyConflict, NotFound
 from vestige.core.events import (
@@ -102,8 +103,14 @@ def load_passing(call: Call, memory_ids: Sequence[str], where: Filter) -> list[R
 
 
 def next_revision(memory: Memory, now: datetime) -> Memory:
-    """The memory as its next revision. `updated_at` never goes backwards in a history."""
-    return replace(memory, revision=memory.revision + 1, updated_at=max(memory.updated_at, now))
+    """The memory as its next revision. `updated_at` does not go backwards in a history."""
+    return replace(memory, revision=memory.revision + 1, updated_at=not_before(memory.updated_at, now))
+
+
+def not_before(earlier: datetime, now: datetime) -> datetime:
+    """The time of a change after an earlier one. One that is more than a day ahead is of a wrong clock: it
+    must not set ours."""
+    return earlier if now < earlier <= now + MOST_AHEAD else now
 
 
 def retry_on_conflict(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
@@ -209,6 +216,6 @@ def put_document(
 
 def with_body(document: Document, body: Mapping[str, Any], now: datetime, *, logged: bool = True) -> Put:
     """The change that writes the next version of a document with another body, and nothing else new."""
-    latest = max(now, document.updated_at)
+    latest = not_before(document.updated_at, now)
     changed = replace(document, body=body, version=document.version + 1, updated_at=latest)
     return Put(document=changed, logged=logged)

@@ -134,7 +134,7 @@ def test_vectors_of_the_same_model_come_along_and_none_is_made(world: World, tmp
     done = import_portable(a_call(world), file)
 
     assert (done.added, done.embedded) == (1, 0)
-    assert world.app.engine.store.signature() == inspect(file).signature
+    assert world.app.engine.store.signature() == inspect(file, None).signature
     assert world.call("search", query="Ada drinks tea")["method"] == "hybrid"
 
 
@@ -144,7 +144,7 @@ def test_vectors_of_another_model_are_left_and_made_anew(world: World, tmp_path:
     done = import_portable(a_call(world), file)
 
     assert (done.added, done.embedded) == (1, 1)
-    assert world.app.engine.store.signature() != inspect(file).signature
+    assert world.app.engine.store.signature() != inspect(file, None).signature
 
 
 def test_a_store_without_a_model_is_not_bound_to_that_of_the_file(tmp_path: Path) -> None:

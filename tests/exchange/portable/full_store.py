@@ -25,7 +25,7 @@ from vestige.store.contract.changes import (
 )
 
 BATCH = 500
-KINDS = ("insight", "pattern")
+KINDS = ("finding", "sample")
 EVIDENCE = (Evidence.EXPOSED, Evidence.GOOD, Evidence.AGAIN, Evidence.PROMOTED, Evidence.DEMOTED)
 
 

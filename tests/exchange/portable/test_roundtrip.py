@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from testbed.world import World, open_world
+from testbed.world import START, HandClock, World, open_world
 from tests.exchange.portable.full_store import people
 from tests.store.support.generators import Dice
 from vestige.core.errors import Cancelled
@@ -41,10 +41,15 @@ def answers(world: World, queries: list[str]) -> list[Any]:
     return [world.call("search", query=query, record=False, limit=20)["results"] for query in queries]
 
 
+def later() -> HandClock:
+    """The clock of a machine on which the other store's days have passed too."""
+    return HandClock(START.replace(year=2027))
+
+
 @pytest.fixture(params=["memory", "sqlite"])
 def other(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """A second, empty world on each store in turn: what leaves one kind of store goes into every kind."""
-    with open_world(tmp_path / "other", **{"storage.backend": request.param}) as opened:
+    with open_world(tmp_path / "other", clock=later(), **{"storage.backend": request.param}) as opened:
         yield opened
 
 
@@ -67,6 +72,7 @@ def test_an_export_of_what_was_imported_is_the_same_file(
 def test_the_imported_memories_answer_as_the_others_do(world: World, other: World, tmp_path: Path) -> None:
     people(a_call(world), embedder(world), FEW)
     exported(world, tmp_path / "all.jsonl", vectors=True)
+    world.clock.now = other.clock.now
     import_portable(a_call(other), tmp_path / "all.jsonl")
     queries = [Dice(seed).text(4) for seed in range(20)]
 
@@ -112,7 +118,7 @@ def test_an_import_that_was_stopped_anywhere_is_completed_by_the_next(
     seen = set()
     done = None
     for steps in range(1, 60):
-        with open_world(tmp_path / f"stopped-{steps}", provider="off", **settings) as other:
+        with open_world(tmp_path / f"stopped-{steps}", clock=later(), provider="off", **settings) as other:
             done = stopped_after(other, steps, source)
             seen.add(other.app.engine.store.count(Filter(archived=None), access=EVERYTHING))
             if done is not None:

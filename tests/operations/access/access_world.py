@@ -316,7 +316,7 @@ def _documents(limit: Limit, like: Memory, then: datetime) -> list[Document]:
             "insight", f"{CANARY}00000000001b", then, _insight(example, like), MINE, (EXAMPLE_ID, first)
         ),
         _document("intention", f"{CANARY}00000000001c", then, intention, outside),
-        _document("rivalry", f"{CANARY}00000000001d", then, {"won": 1}, MINE, (EXAMPLE_ID, first)),
+        _document("rivalry", f"{CANARY}00000000001d", then, {"times": 1}, MINE, (EXAMPLE_ID, first)),
     ]
 
 

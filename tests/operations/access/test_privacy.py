@@ -179,7 +179,7 @@ def test_the_note_of_a_step_that_failed_inside_names_nothing_since_others_read_i
     assert TELLING in caplog.text
 
 
-@pytest.mark.parametrize("name", ["x.json", "x.vestige.jsonl"])
+@pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
 def test_a_name_that_is_taken_is_refused_without_saying_where(world: World, name: str) -> None:
     export, folder = registry.operations["export"], str(world.app.engine.settings.data_dir)
 

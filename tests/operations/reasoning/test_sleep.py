@@ -368,12 +368,14 @@ def test_a_run_that_did_not_get_on_for_long_is_told_that_another_has_begun(world
 
 
 def test_consolidation_drops_what_was_kept_for_a_window_that_has_closed(world: World) -> None:
-    store = world.app.engine.store
+    store, cites = world.app.engine.store, (world.remember("The deploy went wrong."),)
     for name, days in (("old", 0), ("young", 29.5)):
         world.clock.advance(days=days)
         now = world.clock.now
+        moments = dict.fromkeys(("at", "until", "labile_until"), now.isoformat())
+        body = {**moments, "event": "user_flag", "captured": {}}
         kept = [
-            Document(kind=kind, id=name, created_at=now, updated_at=now)
+            Document(kind=kind, id=name, body=body, cites=cites, created_at=now, updated_at=now)
             for kind in (capture.KIND, reconsolidation.KIND)
         ]
         store.commit([Put(document=one, logged=False) for one in kept], access=EVERYTHING)

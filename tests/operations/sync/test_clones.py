@@ -15,6 +15,7 @@ from testbed.world import World, on_postgres, open_world
 from tests.operations.sync.test_sync import Machine, sync, whole
 from tests.store.support.postgres_stores import query
 from vestige.app.app import machine
+from vestige.core.clock import LAST_READING
 from vestige.core.models import EVERYTHING
 from vestige.engine.exchange.sync import SUFFIX
 from vestige.operations.care.sync import ForkView, SyncedView, render_synced
@@ -47,7 +48,7 @@ class Clones:
 
     def _open(self, folder: Path) -> World:
         world = self._running.enter_context(open_world(folder, clock=Machine(self._number), provider="off"))
-        world.clock.advance(days=self._number)  # of machines that were started at other times
+        world.clock.advance(hours=self._number)  # of machines that were started at other times
         return world
 
 
@@ -75,8 +76,8 @@ def assert_sound(*worlds: World) -> None:
     assert len({world.app.engine.store.node for world in worlds}) == len(worlds)
 
 
-def doctor(world: World) -> list[dict[str, Any]]:
-    report = world.app.run(registry.operations["doctor"], {}, lambda *_: None).wire()
+def doctor(world: World, *, repair: bool = False) -> list[dict[str, Any]]:
+    report = world.app.run(registry.operations["doctor"], {"repair": repair}, lambda *_: None).wire()
     return [one for one in report["findings"] if one["check"] not in ("backup", "model", "disk")]
 
 
@@ -115,6 +116,26 @@ def test_clones_that_sync_have_all_that_both_wrote_and_say_what_happened(
     assert sorted(path.name for path in folder.iterdir()) == sorted(
         f"{world.app.engine.store.node}{SUFFIX}" for world in (original, clone)
     )
+
+
+def test_clones_whose_clocks_were_repaired_give_others_what_they_know(clones: Clones, folder: Path) -> None:
+    original = clones.new()
+    original.remember("The staging server listens on port 8443.")
+    sync(original, folder)
+    clone = clones.of(original)
+    original.remember("Ada reviews every change to the parser.")
+    clone.remember("Bruno keeps the keys of the archive.")
+    round_of([original, clone], folder)
+    with closing(sqlite3.connect(Path(str(clone.app.engine.settings.data_dir)) / "vestige.db")) as db:
+        with db:
+            db.execute("UPDATE events SET clock = ? + position WHERE node LIKE '%~%'", (LAST_READING - 500,))
+    assert "clock" in [one["check"] for one in doctor(clone, repair=True)]
+
+    assert doctor(clone) == []
+    third = clones.new()
+    sync(clone, folder)
+    assert "unusable" not in [met["state"] for met in sync(third, folder)["met"]]
+    assert contents(third) == contents(clone)
 
 
 def test_the_report_names_the_clone_and_the_new_id() -> None:

@@ -141,7 +141,7 @@ def test_reviews_on_both_machines_all_count_once(machines: tuple[World, World], 
     laptop, desktop = machines
     memory_id = laptop.remember("The certificate is renewed by cron.")
     round_of(machines, folder)
-    for days, world in ((2, laptop), (5, desktop)):
+    for days, world in ((2, laptop), (2.5, desktop)):
         world.clock.advance(days=days)
         world.call("memory", action="promote", id=memory_id)
     round_of(machines, folder)

@@ -161,7 +161,7 @@ def assert_whole(url: str, crowd: Crowd) -> None:
         assert_explained_by_its_log(store)
         worded = store.lexical(["zinc"], ANYTHING, access=EVERYTHING, limit=10_000, postings=None)
         assert len(worded) == CLIENTS * WRITES
-        assert [trouble.check for trouble in store.examine(T0)] == []
+        assert [trouble.check for trouble in store.examine(T0.replace(year=2030))] == []
     assert crowd.searches > 0
 
 

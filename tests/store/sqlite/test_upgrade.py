@@ -72,7 +72,7 @@ def test_what_a_process_of_the_older_version_still_writes_can_be_told_too(
         running.execute("SELECT count(*) FROM events").fetchone()
         store = open_at(path)
         for number, said in enumerate(("new", "changed", "changed again")):
-            put_as_before(running, "insight", "old-fact", said, logged=number != 1)
+            put_as_before(running, "finding", "old-fact", said, logged=number != 1)
         (reading,) = running.execute("SELECT reading FROM clock").fetchone()
         assert running.execute("SELECT max(clock) FROM events").fetchone() <= (reading,)
         (stamped,) = running.execute("SELECT clock, node FROM documents WHERE id = 'old-fact'").fetchall()
@@ -84,7 +84,7 @@ def test_what_a_process_of_the_older_version_still_writes_can_be_told_too(
     other = new_oracle()
     assert other.absorb(told, access=EVERYTHING).waiting == ()
     assert list(other.histories(access=EVERYTHING)) == list(store.histories(access=EVERYTHING))
-    (document,) = other.documents("insight", access=EVERYTHING, ids=["old-fact"], limit=9)
+    (document,) = other.documents("finding", access=EVERYTHING, ids=["old-fact"], limit=9)
     assert document.body == {"said": "changed again"}
     store.close()
 

@@ -31,7 +31,7 @@ TEXTS = ("zinc cobalt", "Zinc, cobalt.", "zinc zinc", "日本語 über", "copper
 SCOPES = ("/", "/a", "/a/b")
 NAMES = ("m0", "m1", "m2", "m3", "m4")
 KINDS = ("near", "cause")
-FILED = ("note", "pattern", "prediction")
+FILED = ("note", "sample", "finding")
 EVIDENCE = [evidence for evidence in Evidence if evidence is not Evidence.ENCODED]
 
 

@@ -103,7 +103,7 @@ def test_everything_is_carried_and_found_to_be_the_same(source: Path, goal: End)
     assert moved.comparison.questions > 5
     assert export_of(goal) == export_of(in_file(source))
     with goal.source() as side, in_file(source).source() as before_it:
-        assert side.store.examine(NOW) == []
+        assert side.store.examine(NOW.replace(year=2030)) == []
         assert side.store.list_keys() == before_it.store.list_keys()
         assert side.store.login_ended("ended")
 
@@ -115,7 +115,7 @@ def test_carried_there_and_back_it_is_the_same_byte_for_byte(source: Path, goal:
     assert export_of(back) == export_of(in_file(source))
     assert verify(in_file(source), back, quietly).is_whole
     with closing(open_at(back.path)) as store:
-        assert store.examine(NOW, deep=True) == []
+        assert store.examine(NOW.replace(year=2030), deep=True) == []
     assert_whole(back.path)
 
 
@@ -144,7 +144,7 @@ def test_what_is_written_afterwards_follows_what_was_carried(source: Path, goal:
         side.store.commit([Put(document=note)], access=EVERYTHING)
         prepare_another_model(side.store)
         assert side.store.adopt(ANOTHER)
-        assert side.store.examine(NOW) == []
+        assert side.store.examine(NOW.replace(year=2030)) == []
 
 
 def test_the_curve_of_forgetting_is_carried(source: Path, goal: End) -> None:

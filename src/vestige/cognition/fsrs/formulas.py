@@ -10,6 +10,7 @@ with both.
 import enum
 from functools import lru_cache
 from math import exp, inf
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,11 +29,18 @@ W = (
 """The default weights of FSRS-6, fitted to some hundred million reviews of Anki users."""
 
 W20 = W[20]
+LEAST_W20, MOST_W20 = 0.01, 2.0
+"""The range of w20. The fit stays within 0.08 and 0.8; outside of this range numbers overflow."""
 DESIRED_RETENTION = 0.9
 MIN_STABILITY_DAYS = 0.001
 MAX_STABILITY_DAYS = 36_500.0
 MIN_DIFFICULTY = 1.0
 MAX_DIFFICULTY = 10.0
+
+
+def is_curve(w20: object) -> TypeGuard[float]:
+    """Whether this is a number that w20 can be."""
+    return isinstance(w20, int | float) and not isinstance(w20, bool) and LEAST_W20 <= w20 <= MOST_W20
 
 
 class Grade(enum.IntEnum):

@@ -90,7 +90,9 @@ def trigger_of(form: Mapping[str, Any]) -> triggers.Trigger:
         case "time" | "duration":
             return triggers.Time(at=datetime.fromisoformat(form["at"]), minutes=form.get("in_minutes"))
         case "context":
-            return triggers.ContextTrigger(**{name: value for name, value in form.items() if name != "type"})
+            return triggers.ContextTrigger(
+                codebase=form.get("codebase"), file_pattern=form.get("file_pattern"), topic=form.get("topic")
+            )
         case "event":
             return triggers.EventTrigger(condition=form["condition"])
         case "recurring":

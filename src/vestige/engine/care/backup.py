@@ -230,7 +230,7 @@ def due(call: Call) -> bool:
 def last_backup(call: Call) -> LastBackup | None:
     """The last backup made by this installation, in any folder."""
     noted = find_document(call, KIND, LAST, access=EVERYTHING)
-    if noted is None:
+    if noted is None or not noted.body.keys() >= {"path", "bytes", "at"}:
         return None
     body = noted.body
     return LastBackup(path=Path(body["path"]), size=body["bytes"], at=datetime.fromisoformat(body["at"]))

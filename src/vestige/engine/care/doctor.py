@@ -23,7 +23,7 @@ from vestige.engine.embedding import backfill, embedder_or_none, missing_vectors
 from vestige.engine.recall.as_known import log_events
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.processes import Who
-from vestige.store.contract.trouble import MOST_IDS, Severity, Trouble, about, file_software
+from vestige.store.contract.trouble import MOST_IDS, UNREADABLE, Severity, Trouble, about, file_software
 from vestige.store.merge.absorb import check
 from vestige.store.merge.histories import (
     CurveHistory,
@@ -198,7 +198,7 @@ def _run_check(check: DoctorCheck, visit: Examination) -> list[Trouble]:
     """The findings of a check. A check that fails on damaged data reports that, and the others go on."""
     try:
         return list(check.look(visit))
-    except (StoreError, InvalidInput, ValueError, KeyError, TypeError) as exc:
+    except (StoreError, InvalidInput, *UNREADABLE) as exc:
         why = exc.message if isinstance(exc, VestigeError) else f"{type(exc).__name__}: {exc}"
         return [Trouble(check=check.name, message=f"The data could not be read to the end. {why}")]
 
@@ -371,6 +371,8 @@ FROM_LOG = frozenset({"strengths", "curve", "edges", "tombstones"})
 FURTHER: dict[str, Callable[[Call], object]] = {
     "strengths": rebuild_strengths,
     "curve": rebuild_strengths,
+    "events": rebuild_strengths,
+    "clocks": rebuild_strengths,
     "vectors": _embed,
     EMBEDDING: _embed,
 }

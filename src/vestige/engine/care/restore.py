@@ -1,4 +1,5 @@
-"""Restoring: what kind of file a backup is, and putting the files of a snapshot into a data directory."""
+"""Restoring: what kind of file a backup is, its check, and putting the files of a snapshot into a data
+directory."""
 
 import filecmp
 import gzip
@@ -9,9 +10,11 @@ from enum import StrEnum
 from itertools import count
 from pathlib import Path
 
-from vestige.core.errors import InvalidInput
+from vestige.core.errors import InvalidInput, StoreCorrupt
 from vestige.engine.care import snapshot
 from vestige.engine.care.backup import BACKUPS
+from vestige.engine.care.doctor import doctor
+from vestige.engine.context import Call
 from vestige.exchange.portable.file import FAMILY, unpacked
 
 FIRST_BYTES = 1_024
@@ -42,6 +45,19 @@ def is_export(path: Path) -> bool:
             return f'"{FAMILY}'.encode() in lines.read(FIRST_BYTES).split(b"\n", 1)[0]
     except (zlib.error, EOFError, gzip.BadGzipFile):  # packed, but damaged from the beginning
         return False
+
+
+def check_copy(call: Call, source: Path) -> None:
+    """Check the copy of a backup before it becomes the store, as if it came from a stranger. Derived data
+    and invalid fields are repaired; StoreCorrupt where something else is wrong."""
+    found = doctor(call, repair=True).findings
+    wrong = [one.trouble for one in found if one.trouble.severity == "broken" and not one.repaired]
+    if wrong:
+        raise StoreCorrupt(
+            f"{source} cannot be restored: {wrong[0].message}",
+            hint="Use an earlier backup. Nothing was changed.",
+            details={"path": str(source), "check": [one.message for one in wrong[:5]]},
+        )
 
 
 def put_files(

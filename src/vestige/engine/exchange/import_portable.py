@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from io import BufferedReader
 from pathlib import Path
 
@@ -104,7 +105,7 @@ def import_portable(call: Call, path: Path, *, embed: bool = True) -> ImportedPo
         call.check()
         call.progress(done, 2 * total, "checking" if done <= total else "importing")
 
-    contents = inspect(path, step)
+    contents = inspect(path, call.engine.now(), step)
     dangling = DanglingLinks(call)
     done, holdings = _absorb(call, path, step, dangling)
     embedded, note = embed_missing(call) if embed else (0, None)
@@ -165,7 +166,7 @@ def _absorb(
 def check_portable(call: Call, path: Path) -> tuple[PortableContents, tuple[Holding, ...]]:
     """What importing a file would merge, and which of that holds secrets. Nothing is written."""
     secrets = ImportedSecrets(call)
-    return inspect(path, before=secrets.watch), secrets.expected()
+    return inspect(path, call.engine.now(), before=secrets.watch), secrets.expected()
 
 
 def _usable(call: Call) -> Signature | None:
@@ -179,9 +180,12 @@ def _ignore(*_: object) -> None:
     """Report nothing."""
 
 
-def inspect(path: Path, step: Step = _ignore, before: Shown = _ignore) -> PortableContents:
-    """Read a portable file to its end and check it; returns what it holds."""
-    with _reading(path) as (reader, file, size):
+def inspect(
+    path: Path, now: datetime | None, step: Step = _ignore, before: Shown = _ignore
+) -> PortableContents:
+    """Read a portable file to its end and check it; returns what it holds. No clock in it may be ahead of
+    `now` by more than a day."""
+    with _reading(path, now) as (reader, file, size):
         for batch in _batches(reader):
             before(batch)
             step(file.tell(), size)
@@ -245,13 +249,13 @@ def embed_missing(call: Call) -> tuple[int, str | None]:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[tuple[PortableReader, BufferedReader, int]]:
+def _reading(path: Path, now: datetime | None = None) -> Iterator[tuple[PortableReader, BufferedReader, int]]:
     """A reader of the file, the file itself, whose position shows the progress, and its size."""
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):  # a pipe could block, and cannot be read twice
             raise InvalidInput(f"{path} is not a file.", details={"argument": "path"})
         with path.open("rb") as file, unpacked(file) as lines:
-            yield PortableReader(lines, about.st_size), file, about.st_size
+            yield PortableReader(lines, about.st_size, now), file, about.st_size
     except OSError as exc:
         raise InvalidInput(f"{path} cannot be read: {exc.strerror}.", details={"argument": "path"}) from exc

@@ -1,8 +1,9 @@
 """Sync through a shared folder: merges the files that other installations left there, then writes our own.
 
 Each installation has one file, which only it writes. Merging a file again changes nothing, so all that is
-stored about the others is the digest of their file (docs/adr/0017-sync-through-a-folder.md). Our own names
-are stored too: a restored store is a new installation, and removes the file of its former name.
+stored about the others is the digest of their file (docs/adr/0017-sync-through-a-folder.md), or why it was
+refused: a refused file is read again only when it has changed, and once a day. Our own names are stored too:
+a restored store is a new installation, and removes the file of its former name.
 
 A clone of this machine writes a file of our name. So the file of our name is merged like any other, unless it
 is the one that we wrote last; the merge finds the clone, and gives this store a new name.
@@ -14,12 +15,14 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from hashlib import blake2b, file_digest
 from pathlib import Path
 
+from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput, StoreError
-from vestige.core.models import EVERYTHING
+from vestige.core.models import EVERYTHING, MAX_LABEL_CHARS
 from vestige.engine.care.filenames import absolute
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import write_portable
@@ -36,6 +39,8 @@ PEER = "peer"
 SELF = "self"
 """The document with the names under which this installation has written files. No file has this name."""
 DIGEST_BYTES = 16
+REFUSED_FOR = timedelta(days=1)
+"""How long a refusal is remembered: a newer version may read the file, and time catches up with a clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,8 +135,12 @@ def _import_peer(call: Call, path: Path) -> PeerFile:
     if not path.name.isprintable():
         return _unusable(path, "Its name is not printable text.")
     try:
-        digest = _digest(path)
+        about = path.stat()
         known = find_document(call, PEER, path.name, access=EVERYTHING)
+        why = _refused_before(call, known, about)
+        if why is not None:
+            return _unusable(path, why)
+        digest = _digest(path)
         if known is not None and known.body.get("digest") == digest:
             return PeerFile(file=path.name, state="known", digest=digest)
         done = import_portable(call, path, embed=False)
@@ -139,6 +148,9 @@ def _import_peer(call: Call, path: Path) -> PeerFile:
         if whole:
             _note_digest(call, path.name, digest)
     except InvalidInput as exc:
+        if "line" in exc.details:  # of the file itself, whatever is in our store
+            note = {"reason": exc.message[:MAX_LABEL_CHARS], "size": about.st_size}
+            _note(call, path.name, {"refused": {**note, "mtime_ns": about.st_mtime_ns}})
         return _unusable(path, exc.message)
     except OSError as exc:
         return _unusable(path, f"It cannot be read: {exc.strerror or exc}.")
@@ -152,6 +164,16 @@ def _import_peer(call: Call, path: Path) -> PeerFile:
         digest=digest if whole else None,
         forks=done.forks,
     )
+
+
+def _refused_before(call: Call, known: Document | None, about: os.stat_result) -> str | None:
+    """Why this very file was refused lately, if it was."""
+    refused = None if known is None else known.body.get("refused")
+    if known is None or refused is None:
+        return None
+    same = (refused["size"], refused["mtime_ns"]) == (about.st_size, about.st_mtime_ns)
+    lately = timedelta(0) <= call.engine.now() - known.updated_at < REFUSED_FOR
+    return str(refused["reason"]) if same and lately else None
 
 
 def _unusable(path: Path, reason: str) -> PeerFile:
@@ -177,7 +199,7 @@ def _note_own_name(call: Call) -> None:
 def _own_names(call: Call) -> tuple[list[str], list[str]]:
     """The names that this installation has had, and the digests of the files that it has removed."""
     noted = find_document(call, PEER, SELF, access=EVERYTHING)
-    return (noted.body["names"], noted.body["removed"]) if noted else ([], [])
+    return (noted.body.get("names", []), noted.body.get("removed", [])) if noted else ([], [])
 
 
 def _remove_former(call: Call, folder: Path, peers: Sequence[PeerFile]) -> tuple[str, ...]:
@@ -223,7 +245,7 @@ def _note_digest(call: Call, name: str, digest: str) -> None:
         _note(call, name, {"digest": digest})
 
 
-def _note(call: Call, name: str, body: Mapping[str, str | list[str]]) -> None:
+def _note(call: Call, name: str, body: Mapping[str, object]) -> None:
     known = find_document(call, PEER, name, access=EVERYTHING)
     put = put_document(PEER, name, known, call.engine.now(), body=body)
     call.engine.store.commit([put], access=EVERYTHING)

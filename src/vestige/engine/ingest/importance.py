@@ -7,7 +7,7 @@ it. A document of the kind `importance` under the memory's id keeps the reasons.
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 import numpy as np
@@ -131,7 +131,11 @@ def record_importance(batch: IngestBatch, memory: Memory, judged: Judgement) -> 
 def encodings(call: Call, memory_ids: Sequence[str]) -> dict[str, Encoding]:
     """How these memories were judged when they were encoded, by id; only those that mattered."""
     found = documents_by_id(call, KIND, memory_ids)
-    return {name: Encoding(**document.body) for name, document in found.items()}
+    known = [one.name for one in fields(Encoding)]  # a newer version may say more
+    return {
+        name: Encoding(**{one: document.body[one] for one in known if one in document.body})
+        for name, document in found.items()
+    }
 
 
 def _body(judged: Judgement, gain: float, *, felt: bool) -> dict[str, float | str | bool]:

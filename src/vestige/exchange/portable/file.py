@@ -4,11 +4,13 @@ The seal comes last, so a reader must have read all of it before trusting any of
 """
 
 import gzip
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import blake2b
 from io import BufferedReader
 from typing import BinaryIO, Protocol
@@ -30,9 +32,17 @@ MAX_LINE_BYTES = 256 * 1024 * 1024
 """The longest line. A memory with its whole history is one line: more than 250 rewritings of the longest
 text."""
 
-MOST_EXPANSION = 200
-UNSUSPICIOUS_BYTES = 256 * 1024 * 1024
-"""A packed file that grows beyond this, and to more than 200 times its size, is a decompression bomb."""
+MOST_EXPANSION = 100
+UNSUSPICIOUS_BYTES = 32 * 1024 * 1024
+"""A packed file that grows beyond this, and to more than 100 times its size, is a decompression bomb."""
+
+UNSUSPICIOUS_VALUES = 2_000_000
+BYTES_PER_VALUE = 16
+"""A line may hold this many JSON values, and one more for every 16 bytes. In memory a value takes up to 80
+bytes, so that a line of empty lists would take 30 times its size. A line that we write has 20 bytes a value,
+except in small metadata."""
+_STRING = re.compile(rb'"[^"]*"')
+_SIGNS = (b",", b"[", b"{")
 
 GZIP = b"\x1f\x8b"
 UNREADABLE = (OSError, EOFError, zlib.error)
@@ -158,9 +168,11 @@ class PortableReader:
     `histories` may only be trusted when it has come to its end.
     """
 
-    def __init__(self, file: Readable, size: int) -> None:
-        """Read the first line of a file that was opened by `unpacked`; `size` is that of the file on disk."""
+    def __init__(self, file: Readable, size: int, now: datetime | None = None) -> None:
+        """Read the first line of a file that was opened by `unpacked`; `size` is that of the file on disk.
+        With `now`, events of a clock that is more than a day ahead are refused."""
         self._file = file
+        self._now = now
         self._most = max(UNSUSPICIOUS_BYTES, MOST_EXPANSION * size)
         self._number = 0
         self.bytes_read = 0
@@ -188,7 +200,7 @@ class PortableReader:
                     return
                 life = decode_history(kind, given, self.signature)
                 given.end()
-                check(life)
+                check(life, self._now)
                 before = _after(before, life)
             self._seal.take(raw, life)
             yield life
@@ -196,7 +208,8 @@ class PortableReader:
     def _next_line(self) -> bytes:
         self._number += 1
         try:
-            raw = self._file.readline(MAX_LINE_BYTES + 1)
+            # One byte more than may be read, so that a bomb is not unpacked to its end.
+            raw = self._file.readline(min(MAX_LINE_BYTES, self._most - self.bytes_read) + 1)
         except UNREADABLE as exc:
             raise InvalidInput(f"the file is damaged or cut off here: {exc}.") from exc
         self.bytes_read += len(raw)
@@ -206,6 +219,7 @@ class PortableReader:
             raise TooLarge(f"the packed file unpacks to more than {self._most:,} bytes.")
         if not raw.endswith(b"\n"):
             raise InvalidInput("the file ends here, before its last line: it was cut off.")
+        _check_values(raw)
         return raw
 
     def _check_end(self, raw: bytes) -> None:
@@ -259,6 +273,17 @@ def _signature(first: bytes) -> Signature | None:
     signature = given.take("vectors", optional(decode_signature))
     given.end()
     return signature
+
+
+def _check_values(raw: bytes) -> None:
+    """Refuse a line whose values would take many times its size in memory."""
+    most = UNSUSPICIOUS_VALUES + len(raw) // BYTES_PER_VALUE
+    if sum(raw.count(sign) for sign in _SIGNS) <= most:
+        return
+    # Signs in texts are no values.
+    bare = _STRING.sub(b"", raw.replace(b"\\\\", b"").replace(b'\\"', b""))
+    if sum(bare.count(sign) for sign in _SIGNS) > most:
+        raise TooLarge(f"it holds more than {most:,} values.")
 
 
 def _fields(raw: bytes) -> ObjectFields:

@@ -140,8 +140,10 @@ def shown(trigger: Trigger) -> dict[str, Any]:
 
 def _shown(form: Mapping[str, Any]) -> dict[str, Any]:
     inner = {mode: [_shown(part) for part in form[mode]] for mode in ("all", "any") if mode in form}
-    # `in_minutes` already implies `at`: returning both would be rejected when sent back.
-    outer = {name: value for name, value in form.items() if name != "at" or "in_minutes" not in form}
+    # `in_minutes` already implies `at`: returning both would be rejected when sent back, and so would one
+    # that is too long, which other programs may have stored.
+    left = "at" if 0 < form.get("in_minutes", 0) <= MOST_MINUTES else "in_minutes"
+    outer = {name: value for name, value in form.items() if name != left}
     return {**TriggerArguments.model_validate(outer).wire(), **inner}
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pydantic import Field
 
 from vestige.core.errors import InvalidInput
-from vestige.core.models import Filter
+from vestige.core.models import Filter, moved
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known
 from vestige.operations.registry.arguments import (
@@ -82,8 +82,8 @@ def memory_timeline(call: Call, asked: TimelineArguments) -> Timeline:
     """
     now = call.engine.now()
     # "Until now" includes writes at this very moment.
-    end = asked.end or (asked.known_at or now) + timedelta(microseconds=1)
-    start = asked.start or end - timedelta(days=7)
+    end = asked.end or moved(asked.known_at or now, timedelta(microseconds=1))
+    start = asked.start or moved(end, -timedelta(days=7))
     if start >= end:
         raise _empty(asked)
     where = Filter(

@@ -142,11 +142,13 @@ def _file_path(value: str) -> str:
     """Reject what no file system takes: it would fail as if the store or its disk were damaged."""
     try:
         longest = max(map(len, re.split(rb"[/\\]", os.fsencode(value))))
-    except UnicodeEncodeError as exc:
-        raise ValueError("a file name must be valid text") from exc
-    if "\0" in value or longest > MAX_NAME_BYTES:
-        raise ValueError(f"a file name has no NUL character and at most {MAX_NAME_BYTES} bytes")
-    return value
+    except UnicodeEncodeError:
+        message = "a file name must be valid text"
+    else:
+        if "\0" not in value and longest <= MAX_NAME_BYTES:
+            return value
+        message = f"a file name has no NUL character and at most {MAX_NAME_BYTES} bytes"
+    raise ValueError(message) from InvalidInput(message, hint="Give another name, such as before.db.")
 
 
 def _one_or_many(value: Any) -> Any:

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from math import isfinite
 from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.fsrs import strength
-from vestige.core.documents import Document
+from vestige.cognition.fsrs.formulas import LEAST_W20, MOST_W20, is_curve
+from vestige.core.documents import Document, number
 from vestige.core.errors import Forbidden, InvalidInput
 from vestige.core.models import (
     EVERYTHING,
@@ -135,6 +135,8 @@ class Link:
         check_text("source", self.edge.source_id)
         check_text("target", self.edge.target_id)
         check_name("kind", self.edge.kind)
+        if not 0.0 <= self.edge.weight <= 1.0:  # nor NaN
+            raise InvalidInput("The weight of an edge must be a number from 0 to 1.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,8 +248,12 @@ class Claim:
     at: datetime
 
 
+MAX_COUNT = 2**31 - 1
+_is_score = number(-1_000.0, 1_000.0)
+
+
 def check_memory(memory: Memory) -> None:
-    """Refuse a memory with a label that some database could not index: TooLarge."""
+    """Refuse a memory with a label that some database could not index, or a number out of its range."""
     check_name("id", memory.id)
     for name in LABELS:
         label = getattr(memory, name)
@@ -256,6 +262,11 @@ def check_memory(memory: Memory) -> None:
     for tag in (*memory.tags, *memory.domains):
         check_short("tags", tag)
     check_short("scope", memory.scope)
+    for name in ("revision", "suppression_count"):
+        if not 0 <= getattr(memory, name) < MAX_COUNT:
+            raise InvalidInput(f"`{name}` must be a number from 0 to {MAX_COUNT:,}.")
+    if not all(map(_is_score, memory.domain_scores.values())):
+        raise InvalidInput("The scores of domains must be numbers from -1000 to 1000.")
 
 
 def check_document(document: Document) -> None:
@@ -263,6 +274,8 @@ def check_document(document: Document) -> None:
     check_name("kind", document.kind)
     check_short("id", document.id, MAX_DOCUMENT_ID_BYTES)
     check_short("scope", document.scope)
+    if document.version >= MAX_COUNT:
+        raise InvalidInput("The version of a document is too high.", details={"version": document.version})
 
 
 def check_claim(claim: Claim | None) -> None:
@@ -309,5 +322,12 @@ def check_tune(change: Tune, access: Access) -> None:
     """Refuse an invalid curve, or a caller without access to the whole store."""
     if access != EVERYTHING:
         raise Forbidden("Only a caller with access to the whole store may change the curve of forgetting.")
-    if not (isfinite(change.w20) and change.w20 > 0):
-        raise InvalidInput("The w20 of a curve must be a finite number above 0.", details={"w20": change.w20})
+    if not is_curve(change.w20):
+        raise no_curve(change.w20)
+
+
+def no_curve(w20: object) -> InvalidInput:
+    return InvalidInput(
+        f"The w20 of a curve must be a number from {LEAST_W20:g} to {MOST_W20:g}.",
+        details={"w20": repr(w20)[:40]},
+    )

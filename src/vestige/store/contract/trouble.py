@@ -11,6 +11,8 @@ from vestige.core.errors import InvalidInput, StoreTooNew
 
 Severity = Literal["warning", "broken"]
 
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
+"""The errors of reading damaged data."""
 MOST_IDS = 20
 """The most memories that a trouble names; `count` is the number of all."""
 

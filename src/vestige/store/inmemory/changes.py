@@ -1,6 +1,5 @@
 """Applies changes to a copy of the state that no reader sees yet."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import datetime
@@ -137,8 +136,6 @@ def _link(state: StoreState, change: Link, node: str, access: Access) -> LogEven
     edge = change.edge
     if edge.source_id == edge.target_id:
         raise InvalidInput("A memory cannot be linked to itself.", details={"memory_id": edge.source_id})
-    if not math.isfinite(edge.weight):
-        raise InvalidInput("The weight of an edge must be a finite number.")
     source = _require(state, edge.source_id, access)
     _require(state, edge.target_id, access)
     key = (edge.source_id, edge.target_id, edge.kind)

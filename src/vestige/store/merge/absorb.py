@@ -1,18 +1,20 @@
 """Plans how histories from another store are merged into this one. Pure, and the same for every store."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
-from math import isfinite
 from typing import assert_never
 
-from vestige.core.clock import LAST_READING
-from vestige.core.documents import LOCAL
+from vestige.cognition.fsrs.formulas import is_curve
+from vestige.core.clock import LAST_READING, check_reading, tick
+from vestige.core.documents import LOCAL, SHARE, Check, Fields, list_of, one_of, row_of, text
 from vestige.core.errors import Forbidden, InvalidInput
 from vestige.core.models import (
     EVERYTHING,
     Access,
     Edge,
+    Evidence,
     LogEvent,
     Memory,
     MemoryState,
@@ -32,61 +34,74 @@ from vestige.store.merge.histories import (
     MemoryHistory,
     stamp,
 )
-from vestige.store.merge.strength_log import EVIDENCE, FOLDED_FROM, sighting, w20_of
+from vestige.store.merge.strength_log import FOLDED_FROM, carried_strength
 
 # -- Validation: a history that contradicts itself is refused before anything is written
 
 
-def check(history: EntityHistory) -> None:
-    """Refuse a history that contradicts itself: InvalidInput."""
+def check(history: EntityHistory, now: datetime | None = None) -> None:
+    """Refuse a history that contradicts itself, or that has a value of another type or out of its range:
+    InvalidInput. With `now`, also one of a clock that is too far ahead."""
     try:
-        _check_events(history)
+        _check_events(history, now)
         match history:
             case MemoryHistory():
                 _check_memory(history)
             case EdgeHistory():
                 _check_edge(history)
             case DocumentHistory():
-                _check_document(history)
+                _check_document(history, now)
             case CurveHistory():
                 pass
             case _:
                 assert_never(history)
-    except (KeyError, TypeError, ValueError) as exc:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as exc:
         raise _refused(history, f"it cannot be read ({exc!r})") from exc
 
 
-def _check_events(history: EntityHistory) -> None:
+def _check_events(history: EntityHistory, now: datetime | None) -> None:
     for event in history.events:
-        check_name("node", event.node)
-        check_moment("at", event.at)
-        _check_payload(history, event)
-        if event.scope != normal_scope(event.scope):
-            raise _refused(history, f"the scope {event.scope!r} is not in normal form")
-        if not (0 < event.clock <= LAST_READING and 0 < event.seq <= LAST_READING):
-            raise _refused(history, f"event {event.seq} of {event.node} has an impossible number or time")
-        if event.kind not in CHECKS:
-            raise _refused(
-                history, f"events of the kind {event.kind!r} are unknown: the history is from a newer Vestige"
-            )
+        try:
+            if now is not None:
+                check_reading(event.clock, now)
+            check_event(event)
+        except InvalidInput as exc:
+            raise _refused(history, f"event {event.seq} of {event.node}: {exc.message.rstrip('.')}") from exc
         if not forks.is_well_named(event):
             raise _refused(history, f"event {event.seq} of {event.node} is named by another content")
         if union.subject(event) != union.key_of(history):
             raise _refused(history, f"event {event.seq} of {event.node} is about something else")
-        CHECKS[event.kind](event)
     if not all(stamp(one) < stamp(two) for one, two in pairwise(history.events)):
         raise _refused(history, "its events are not in order")
     if len({union.name(event) for event in history.events}) < len(history.events):
         raise _refused(history, "an event occurs twice")
 
 
-def _check_payload(history: EntityHistory, event: LogEvent) -> None:
-    """Refuse a payload that could not be written again: JSON that was read may be nested deeper than JSON
-    that is written."""
+def check_event(event: LogEvent) -> None:
+    """Refuse an event with a field of another type or out of its range."""
+    check_name("node", event.node)
+    check_name("kind", event.kind)
+    check_moment("at", event.at)
+    # JSON that was read may be nested deeper than JSON that is written.
+    check_json("payload", event.payload)
+    if event.scope != normal_scope(event.scope):
+        raise InvalidInput(f"the scope {event.scope!r} is not in normal form")
+    if not (0 < event.clock <= LAST_READING and 0 < event.seq <= LAST_READING):
+        raise InvalidInput("it has an impossible number or time")
+    if event.kind not in PAYLOADS:
+        raise InvalidInput(f"the kind {event.kind!r} is unknown: the history is from a newer Vestige")
+    wrong = PAYLOADS[event.kind].fault(event.payload)
+    if wrong is not None:
+        raise InvalidInput(f"in its payload {wrong}")
+
+
+def is_sound(event: LogEvent) -> bool:
+    """Whether every field of an event has its type and is in its range."""
     try:
-        check_json("payload", event.payload)
-    except InvalidInput as exc:
-        raise _refused(history, f"an event cannot be kept ({exc.message})") from exc
+        check_event(event)
+    except InvalidInput:
+        return False
+    return True
 
 
 def _check_memory(history: MemoryHistory) -> None:
@@ -116,7 +131,7 @@ def _check_edge(history: EdgeHistory) -> None:
         raise _refused(history, "a memory cannot be linked to itself")
 
 
-def _check_document(history: DocumentHistory) -> None:
+def _check_document(history: DocumentHistory, now: datetime | None) -> None:
     if history.kind in LOCAL:
         raise _refused(history, "it belongs to one installation")
     held = union.filed(history)
@@ -131,52 +146,56 @@ def _check_document(history: DocumentHistory) -> None:
         raise _refused(history, "its document has another kind or id")
     if not 0 < history.clock <= LAST_READING:
         raise _refused(history, "it was put at an impossible time")
+    if now is not None:
+        try:
+            check_reading(history.clock, now)
+            check_reading(tick(0, max(document.created_at, document.updated_at)), now)
+        except InvalidInput as exc:
+            raise _refused(history, exc.message) from exc
     if put < union.last(history.events, changes.PUT) or put <= union.last(history.events, changes.DROPPED):
         raise _refused(history, "it is older than its own events")
 
 
-def _check_revised(event: LogEvent) -> None:
-    _check_reason(event)
-    if not all(isinstance(field, str) for field in event.payload["fields"]):
-        raise InvalidInput("A revision must name the fields that it changed.")
+def _is_strength(value: object) -> bool:
+    try:
+        carried_strength({"strength": value})
+    except (InvalidInput, OverflowError):
+        return False
+    return True
 
 
-def _check_reason(event: LogEvent) -> None:
-    if not isinstance(event.payload["reason"], str):
-        raise InvalidInput("The reason of a change must be text.")
+def _payload(**required: Check) -> Fields:
+    """The payload of a kind of event. What readers of all events look at is checked in every kind."""
+    return Fields(required, _READ)
 
 
-def _check_linked(event: LogEvent) -> None:
-    if not isfinite(float(event.payload["weight"])):
-        raise InvalidInput("The weight of an edge must be a finite number.")
-
-
-def _check_evidence(event: LogEvent) -> None:
-    sighting(event, curve=1.0)
-    if event.kind == changes.STATE:
-        _check_reason(event)
-        MemoryState(event.payload["from"]), MemoryState(event.payload["to"])
-    elif "state" in event.payload:
-        before, after = event.payload["state"]
-        MemoryState(before), MemoryState(after)
-
-
-def _check_nothing(event: LogEvent) -> None:
-    """Accept any payload: it is checked elsewhere or not used."""
-
-
-CHECKS: Mapping[str, Callable[[LogEvent], object]] = {
-    changes.CREATED: _check_nothing,
-    changes.REVISED: _check_revised,
-    changes.DELETED: _check_reason,
-    **dict.fromkeys(EVIDENCE, _check_evidence),
-    changes.LINKED: _check_linked,
-    changes.UNLINKED: _check_nothing,
-    changes.PUT: _check_nothing,
-    changes.DROPPED: _check_nothing,
-    changes.TUNED: w20_of,
+_STATE = one_of(*MemoryState)
+_READ: Mapping[str, Check] = {
+    "fields": list_of(text),
+    "reason": text,
+    "evidence": one_of(*(one for one in Evidence if one is not Evidence.ENCODED)),
+    "amount": SHARE,
+    "details": lambda value: isinstance(value, Mapping),
+    "state": row_of(_STATE, _STATE),
+    "target": text,
+    "kind": text,
+    "id": text,
+    "weight": SHARE,
 }
-"""Every kind of event, with the check of its payload."""
+PAYLOADS: Mapping[str, Fields] = {
+    changes.CREATED: _payload(),
+    changes.REVISED: _payload(fields=list_of(text), reason=text),
+    changes.DELETED: _payload(reason=text),
+    changes.REMARKED: _payload(evidence=_READ["evidence"]),
+    changes.STATE: Fields({"from": _STATE, "to": _STATE, "reason": text}, _READ),
+    changes.CARRIED: _payload(strength=_is_strength),
+    changes.LINKED: _payload(target=text, kind=text, weight=SHARE),
+    changes.UNLINKED: _payload(target=text, kind=text),
+    changes.PUT: _payload(kind=text, id=text),
+    changes.DROPPED: _payload(kind=text, id=text),
+    changes.TUNED: _payload(w20=is_curve),
+}
+"""Every kind of event, with the schema of its payload."""
 
 
 def _refused(history: EntityHistory, why: str) -> InvalidInput:

@@ -4,7 +4,6 @@ from bisect import bisect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from math import isfinite
 from typing import Any
 
 from vestige.cognition.fsrs.formulas import (
@@ -13,11 +12,12 @@ from vestige.cognition.fsrs.formulas import (
     MIN_DIFFICULTY,
     MIN_STABILITY_DAYS,
     W20,
+    is_curve,
 )
 from vestige.cognition.fsrs.strength import MAX_STORAGE, StrengthLine, after_sighting, encode
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Evidence, LearningState, LogEvent, Strength, utc
-from vestige.store.contract.changes import CARRIED, CREATED, REMARKED, STATE
+from vestige.store.contract.changes import CARRIED, CREATED, REMARKED, STATE, no_curve
 from vestige.store.merge.histories import Stamp, stamp
 
 EVIDENCE = (REMARKED, STATE, CARRIED)
@@ -110,7 +110,8 @@ class Curves:
 
     @classmethod
     def from_events(cls, tuned: Iterable[LogEvent]) -> "Curves":
-        ordered = sorted(tuned, key=stamp)
+        """The curves of these events. One out of range, which an older version took in, counts nothing."""
+        ordered = sorted((event for event in tuned if is_curve(event.payload.get("w20"))), key=stamp)
         return cls(since=tuple(map(stamp, ordered)), w20=(W20, *map(w20_of, ordered)))
 
     @property
@@ -138,8 +139,8 @@ class Curves:
 def w20_of(event: LogEvent) -> float:
     """The curve of a `curve.tuned` event; InvalidInput for an invalid one."""
     w20 = event.payload.get("w20")
-    if not isinstance(w20, int | float) or not (isfinite(w20) and w20 > 0):
-        raise InvalidInput("The w20 of a curve must be a finite number above 0.", details={"w20": w20})
+    if not is_curve(w20):
+        raise no_curve(w20)
     return float(w20)
 
 

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput
-from vestige.core.models import Edge, LogEvent, Memory, Revision
+from vestige.core.models import Edge, LogEvent, Memory, Revision, weight_of
 from vestige.store.contract.changes import CREATED, DELETED, DROPPED, LINKED, PUT, REVISED, TUNED, UNLINKED
 from vestige.store.merge.histories import (
     CurveHistory,
@@ -169,13 +169,13 @@ def edge(history: EdgeHistory) -> Edge | None:
         if event.kind == UNLINKED:
             found = None
         elif found is not None:
-            found = replace(found, weight=float(event.payload["weight"]))
+            found = replace(found, weight=weight_of(event.payload["weight"]))
         else:
             found = Edge(
                 source_id=history.source_id,
                 target_id=history.target_id,
                 kind=history.kind,
-                weight=float(event.payload["weight"]),
+                weight=weight_of(event.payload["weight"]),
                 created_at=event.at,
             )
     return found

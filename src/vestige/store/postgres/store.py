@@ -154,7 +154,7 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
         if repair == "index":
             self.rebuild_index()
         else:
-            repair_store(self._connections, repair)
+            repair_store(self._connections, repair, now)
 
     @property
     def closed(self) -> bool:

@@ -62,12 +62,22 @@ def json_text(value: object) -> str:
 
 
 def json_mapping(text: str) -> Mapping[str, Any]:
-    """A mapping back from its JSON, closed against changes."""
-    return NO_METADATA if text == "{}" else MappingProxyType(orjson.loads(text))
+    """A mapping back from its JSON, closed against changes; TypeError for anything else."""
+    if text == "{}":
+        return NO_METADATA
+    read = orjson.loads(text)
+    if not isinstance(read, dict):
+        raise TypeError("it is not a JSON object")
+    return MappingProxyType(read)
 
 
 def json_strings(text: str) -> tuple[str, ...]:
-    return () if text == "[]" else tuple(orjson.loads(text))
+    if text == "[]":
+        return ()
+    read = orjson.loads(text)
+    if not isinstance(read, list) or not all(isinstance(one, str) for one in read):
+        raise ValueError("it is not a JSON list of texts")
+    return tuple(read)
 
 
 class SqlList(list[Any]):

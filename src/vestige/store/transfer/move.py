@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vestige.core.errors import InvalidInput, StoreCorrupt
 from vestige.store.contract.store import MemoryStore
+from vestige.store.sql.check.fields import clocks
 from vestige.store.sql.database import Database
 from vestige.store.sql.merge import arrivals
 from vestige.store.transfer import receipts
@@ -106,6 +107,13 @@ def _whole(origin: End) -> Iterator[Side]:
         with source.reading() as db:
             if source.has_receipt(db) and not arrivals.is_complete(db):
                 raise arrivals.incomplete(origin.name)
+            ahead = [one for one in clocks(db, origin.now()) if one.repair is not None]
+            if ahead:
+                raise InvalidInput(
+                    ahead[0].message,
+                    hint="Run `vestige doctor --repair` on this store first.",
+                    details={"store": origin.name},
+                )
         yield source
 
 

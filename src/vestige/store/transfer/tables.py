@@ -6,11 +6,12 @@ its last backup, notices, and the files and journals of its caches.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vestige.core.documents import LOCAL
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Memory
+from vestige.store.merge.absorb import check_event
 from vestige.store.sql.database import Database, Row, Surfaces
 from vestige.store.sql.filters import VectorBytes, listed
 from vestige.store.sql.rows import documents, history, memories
@@ -257,7 +258,7 @@ PARTS: tuple[TableSpec, ...] = (
             " scope:text payload:json prior:json? new:json?"
         ),
         order=("position",),
-        value=lambda row: history.from_row(row[:9]),
+        value=lambda row: check_event(replace(history.from_row(row[:9]), clock=1)),
     ),
     TableSpec(
         table="edges",

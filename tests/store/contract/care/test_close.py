@@ -26,7 +26,7 @@ USES: dict[str, Callable[[MemoryStore], object]] = {
     "latest": lambda store: store.latest(LogQuery(), access=EVERYTHING, limit=5),
     "edges": lambda store: store.edges(["a"], access=EVERYTHING),
     "stream_edges": lambda store: list(store.stream_edges(access=EVERYTHING)),
-    "documents": lambda store: store.documents("insight", access=EVERYTHING, limit=1),
+    "documents": lambda store: store.documents("finding", access=EVERYTHING, limit=1),
     "claimed": lambda store: store.claimed("k"),
     "same_text": lambda store: store.same_text(["f"], scope="/", valid_at=T0, access=EVERYTHING),
     "reworded": lambda store: store.reworded(["zinc"], ANYTHING, access=EVERYTHING, limit=5),
@@ -64,7 +64,7 @@ USES: dict[str, Callable[[MemoryStore], object]] = {
     "login_ended": lambda store: store.login_ended("one"),
     "key_of_login": lambda store: store.key_of_login("k", "one"),
     "settle": lambda store: store.settle(),
-    "examine": lambda store: store.examine(T0, deep=False),
+    "examine": lambda store: store.examine(T0.replace(year=2030), deep=False),
     "repair": lambda store: store.repair("words", T0),
     "backup": lambda store: store.backup(Path("nowhere/copy.db")),
 }

@@ -59,14 +59,14 @@ def test_a_change_that_came_after_the_drop_elsewhere_wins(apart: Pair) -> None:
 
 def test_what_was_taken_out_of_a_document_stays_out(apart: Pair) -> None:
     one, other = apart
-    words = replace(a_document(kind="pattern"), body={"terms": {"zinc": 2.0, "iron": 1.0}})
+    words = replace(a_document(kind="sample"), body={"terms": {"zinc": 2.0, "iron": 1.0}})
     put(one, words, logged=False)
     give(one, other)
     without = replace(words, body={"terms": {"iron": 1.0}}, version=2, updated_at=T0 + HOUR)
     put(one, without, logged=False)
     meet(one, other)
     for store in apart:
-        assert store.documents("pattern", access=EVERYTHING, limit=9) == [without]
+        assert store.documents("sample", access=EVERYTHING, limit=9) == [without]
 
 
 def test_a_document_whose_memory_is_not_here_waits_for_it(new_store: NewStore) -> None:

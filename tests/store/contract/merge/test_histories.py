@@ -84,7 +84,7 @@ def full(store: MemoryStore) -> MemoryStore:
         a_document("one", scope="/p", cites=("a",)),
         a_document("free"),
     )
-    put(store, a_document("quiet", kind="pattern"), logged=False)
+    put(store, a_document("quiet", kind="sample"), logged=False)
     put(store, *(a_document("mine", kind=kind) for kind in LOCAL))
     put(store, a_document("dropped"), a_document("lost", cites=("gone",)))
     do(store, Drop(kind="note", id="dropped", at=T0))
@@ -106,7 +106,7 @@ def test_the_curve_comes_first_then_memories_edges_and_documents_each_in_order(f
         ("document", "note", "lost"),
         ("document", "note", "one"),
         ("document", "note", "two"),
-        ("document", "pattern", "quiet"),
+        ("document", "sample", "quiet"),
     ]
 
 

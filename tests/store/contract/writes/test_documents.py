@@ -12,7 +12,7 @@ from vestige.store.contract.store import MemoryStore
 PROJECT = Access(scopes=("/project",))
 
 
-def a_document(name: str = "one", kind: str = "insight", *, cites: tuple[str, ...] = ()) -> Document:
+def a_document(name: str = "one", kind: str = "finding", *, cites: tuple[str, ...] = ()) -> Document:
     return Document(
         kind=kind, id=name, body={"text": "zinc", "list": [1]}, cites=cites, created_at=T0, updated_at=T0
     )
@@ -22,7 +22,7 @@ def put(store: MemoryStore, *documents: Document, access: Access = EVERYTHING) -
     store.commit([Put(document=one) for one in documents], access=access)
 
 
-def named(store: MemoryStore, kind: str = "insight", access: Access = EVERYTHING) -> list[str]:
+def named(store: MemoryStore, kind: str = "finding", access: Access = EVERYTHING) -> list[str]:
     return [one.id for one in store.documents(kind, access=access, limit=100)]
 
 
@@ -34,7 +34,7 @@ def test_a_document_comes_back_with_every_field_as_it_was_given(store: MemorySto
     add(store, a_memory("a"), a_memory("b", "copper"))
     given = replace(a_document(cites=("b", "a")), scope="/project/x")
     put(store, given)
-    assert store.documents("insight", access=EVERYTHING, limit=5) == [given]
+    assert store.documents("finding", access=EVERYTHING, limit=5) == [given]
 
 
 def test_a_document_is_found_under_its_own_kind_only(store: MemoryStore) -> None:
@@ -46,7 +46,7 @@ def test_a_document_is_found_under_its_own_kind_only(store: MemoryStore) -> None
 def test_the_next_version_replaces_the_document_and_keeps_when_it_was_made(store: MemoryStore) -> None:
     put(store, a_document())
     put(store, replace(later(a_document()), body={"text": "iron"}, created_at=T0 + DAY))
-    (found,) = store.documents("insight", access=EVERYTHING, limit=5)
+    (found,) = store.documents("finding", access=EVERYTHING, limit=5)
     assert (found.body["text"], found.version, found.created_at) == ("iron", 2, T0)
 
 
@@ -57,7 +57,7 @@ def test_a_version_that_does_not_follow_the_present_one_is_a_conflict(
     put(store, a_document())
     with pytest.raises(Conflict):
         put(store, replace(a_document(), version=version, body={}))
-    assert store.documents("insight", access=EVERYTHING, limit=5) == [a_document()]
+    assert store.documents("finding", access=EVERYTHING, limit=5) == [a_document()]
 
 
 def test_a_first_version_other_than_one_is_a_conflict(store: MemoryStore) -> None:
@@ -69,9 +69,9 @@ def test_the_document_changed_last_comes_first_and_ties_go_by_id(store: MemorySt
     put(store, a_document("b"), a_document("a"), a_document("c"))
     put(store, later(a_document("c")))
     assert named(store) == ["c", "a", "b"]
-    assert [one.id for one in store.documents("insight", access=EVERYTHING, limit=1, offset=1)] == ["a"]
+    assert [one.id for one in store.documents("finding", access=EVERYTHING, limit=1, offset=1)] == ["a"]
     with pytest.raises(InvalidInput):
-        store.documents("insight", access=EVERYTHING, limit=-1)
+        store.documents("finding", access=EVERYTHING, limit=-1)
 
 
 def test_documents_are_narrowed_down_by_id_by_memory_and_by_scope(store: MemoryStore) -> None:
@@ -79,7 +79,7 @@ def test_documents_are_narrowed_down_by_id_by_memory_and_by_scope(store: MemoryS
     put(store, a_document("one", cites=("a",)), replace(a_document("two", cites=("b",)), scope="/project/x"))
 
     def found(**asked: object) -> list[str]:
-        return [one.id for one in store.documents("insight", access=EVERYTHING, limit=9, **asked)]  # type: ignore[arg-type]  # the keywords of each case
+        return [one.id for one in store.documents("finding", access=EVERYTHING, limit=9, **asked)]  # type: ignore[arg-type]  # the keywords of each case
 
     assert found(ids=["two", "three"]) == ["two"]
     assert found(ids=[]) == []
@@ -112,7 +112,7 @@ def test_a_document_cannot_cite_a_memory_that_does_not_exist(store: MemoryStore)
 
 def test_a_dropped_document_is_gone_and_its_id_is_free(store: MemoryStore) -> None:
     put(store, a_document())
-    store.commit([Drop(kind="insight", id="one", at=T0)], access=EVERYTHING)
+    store.commit([Drop(kind="finding", id="one", at=T0)], access=EVERYTHING)
     assert named(store) == []
     put(store, a_document())
     assert named(store) == ["one"]
@@ -122,7 +122,7 @@ def test_dropping_what_is_not_there_is_not_found_and_changes_nothing(store: Memo
     put(store, a_document("two"))
     with pytest.raises(NotFound):
         store.commit(
-            [Drop(kind="insight", id="two", at=T0), Drop(kind="insight", id="one", at=T0)], access=EVERYTHING
+            [Drop(kind="finding", id="two", at=T0), Drop(kind="finding", id="one", at=T0)], access=EVERYTHING
         )
     assert named(store) == ["two"]
 
@@ -135,9 +135,9 @@ def test_an_access_reaches_a_document_only_with_its_scope_and_all_it_cites(store
     put(store, replace(scoped, id="cites-out", cites=("in", "out")))
     assert named(store, access=PROJECT) == ["cites", "scoped"]
     with pytest.raises(NotFound):
-        store.commit([Drop(kind="insight", id="cites-out", at=T0)], access=PROJECT)
+        store.commit([Drop(kind="finding", id="cites-out", at=T0)], access=PROJECT)
     with pytest.raises(NotFound):
-        store.commit([Drop(kind="insight", id="root", at=T0)], access=PROJECT)
+        store.commit([Drop(kind="finding", id="root", at=T0)], access=PROJECT)
 
 
 def test_an_access_limited_by_domains_reaches_only_documents_about_its_memories(store: MemoryStore) -> None:
@@ -157,9 +157,9 @@ def test_writing_a_document_outside_the_access_is_forbidden(store: MemoryStore) 
 def test_the_log_tells_of_a_document_without_its_text(store: MemoryStore) -> None:
     put(store, a_document())
     store.commit([Put(document=later(a_document()), logged=False)], access=EVERYTHING)
-    store.commit([Drop(kind="insight", id="one", at=T0 + DAY)], access=EVERYTHING)
+    store.commit([Drop(kind="finding", id="one", at=T0 + DAY)], access=EVERYTHING)
     told = [(event.kind, event.memory_id, dict(event.payload)) for event in store.log(access=EVERYTHING)]
-    about = {"kind": "insight", "id": "one"}
+    about = {"kind": "finding", "id": "one"}
     assert told == [("document.put", None, about), ("document.dropped", None, about)]
 
 

@@ -242,7 +242,7 @@ def test_a_memory_without_a_place_stops_no_search_and_no_write_and_can_be_mended
         assert set(damaged.gather(probe, access=EVERYTHING).ids) == others
         add(damaged, replace(a_memory("m4", "zinc"), scope="/project"))
         assert set(damaged.gather(probe, access=EVERYTHING).ids) == others | {"m4"}
-        (trouble,) = damaged.examine(T0)
+        (trouble,) = damaged.examine(T0.replace(year=2030))
         damaged.repair(trouble.repair or "", T0)
         assert set(damaged.gather(probe, access=EVERYTHING).ids) == {"m1", "m2", "m3", "m4"}
 

@@ -151,8 +151,8 @@ def test_a_text_that_a_sql_client_changed_is_not_found_by_the_vectors_of_the_ear
     statement = "UPDATE memories SET content = 'gallium' WHERE id = 'old'"
     check_that_outdated_vectors_do_not_count(store, lambda: edit(path, statement))
     assert store.unembedded(SIGNATURE, limit=9) == [], "its text may be damaged"
-    assert {one.ids for one in store.examine(T0) if one.check == "texts"} == {("old",)}
+    assert {one.ids for one in store.examine(T0.replace(year=2030)) if one.check == "texts"} == {("old",)}
     memory = held(store, "old").memory
     revise(store, replace(memory, content="gallium.", revision=memory.revision + 1, updated_at=T0 + DAY))
     assert [one.content for one in store.unembedded(SIGNATURE, limit=9)] == ["gallium."]
-    assert store.examine(T0) == []
+    assert store.examine(T0.replace(year=2030)) == []

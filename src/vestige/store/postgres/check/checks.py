@@ -7,11 +7,11 @@ import psycopg
 
 from vestige.core.errors import StoreError
 from vestige.store import migrations
-from vestige.store.contract.trouble import Trouble
+from vestige.store.contract.trouble import UNREADABLE, Trouble
 from vestige.store.postgres.check.schema import OBJECTS, ExpectedSchema, expected, objects
 from vestige.store.postgres.connection import PostgresConnections, PostgresSession
 from vestige.store.postgres.opening import applied, schema
-from vestige.store.sql.check import log, rows, vectors
+from vestige.store.sql.check import fields, log, rows, vectors
 
 WORD_KEY = "key"
 UNCOUNTED = (
@@ -49,12 +49,12 @@ def examine(connections: PostgresConnections, now: datetime, *, deep: bool) -> l
         planned = expected(apart.connection)
     with connections.reading() as db:
         db.command("SET LOCAL statement_timeout = 0")  # it reads everything there is
-        for name, look in _checks(planned, deep=deep).items():
+        for name, look in _checks(planned, now, deep=deep).items():
             troubles.extend(_found(db, name, look))
     return troubles
 
 
-def _checks(planned: ExpectedSchema, *, deep: bool) -> dict[str, Look]:
+def _checks(planned: ExpectedSchema, now: datetime, *, deep: bool) -> dict[str, Look]:
     checks: dict[str, Look] = {
         "schema": lambda db: _schema(db, planned),
         "values": rows.values,
@@ -67,8 +67,11 @@ def _checks(planned: ExpectedSchema, *, deep: bool) -> dict[str, Look]:
         "vectors": vectors.vectors,
         "tokens": vectors.tokens,
         "indexes": _indexes,
+        "events": fields.events,
+        "documents": fields.documents,
         "log": log.log,
         "clock": log.clock,
+        "clocks": lambda db: fields.clocks(db, now),
         "deletions": log.deletions,
         "memories": log.lost,
     }
@@ -80,7 +83,7 @@ def _found(db: PostgresSession, name: str, look: Look) -> Iterator[Trouble]:
     db.command("SAVEPOINT looking")
     try:
         yield from look(db)
-    except (psycopg.Error, StoreError, ValueError) as exc:
+    except (psycopg.Error, StoreError, *UNREADABLE) as exc:
         if isinstance(exc, psycopg.OperationalError) and db.connection.broken:
             raise
         db.command("ROLLBACK TO SAVEPOINT looking")

@@ -1,15 +1,18 @@
 """Repairs of derived rows of a PostgreSQL store. Canonical rows are never written here."""
 
+from datetime import datetime
+
 from vestige.store.contract.trouble import no_repair
 from vestige.store.postgres.check.schema import OBJECTS, ExpectedSchema, expected, objects
 from vestige.store.postgres.connection import PostgresConnections, PostgresSession
 from vestige.store.postgres.search.words import PostgresSurfaces
+from vestige.store.sql.check import fields
 from vestige.store.sql.check.repair import REPAIRS
 from vestige.store.sql.check.schema import differences
 from vestige.store.sql.tables import Tables
 
 
-def repair_store(connections: PostgresConnections, repair: str) -> None:
+def repair_store(connections: PostgresConnections, repair: str, now: datetime) -> None:
     """Run a repair in the tables; InvalidInput for an unknown one."""
     surfaces = PostgresSurfaces()
     if repair == "words":
@@ -18,6 +21,8 @@ def repair_store(connections: PostgresConnections, repair: str) -> None:
         with connections.unhurried() as apart:
             planned = expected(apart.connection)
         connections.written(lambda db: _create_again(db, planned))
+    elif repair == "clocks":
+        connections.written(lambda db: fields.repair_clocks(db, now))
     elif repair in REPAIRS:
         connections.written(lambda db: _repair(db, repair, surfaces))
     else:

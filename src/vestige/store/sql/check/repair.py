@@ -1,10 +1,12 @@
-"""Repairs of derived rows, each in one transaction. Canonical rows are never written here."""
+"""Repairs of rows, each in one transaction. Canonical rows are only written where their fields are invalid
+(`fields`)."""
 
 from collections.abc import Callable, Mapping
 
 from vestige.cognition.fsrs.strength import encode
 from vestige.store.merge.strength_log import Curves
 from vestige.store.merge.union import edge, ending
+from vestige.store.sql.check import fields
 from vestige.store.sql.check.log import HIGHEST, UNBURIED, ids
 from vestige.store.sql.check.rows import TAGGED
 from vestige.store.sql.check.vectors import BARE, STALE, USED, misshapen, missized
@@ -90,7 +92,14 @@ def _clock(db: Database, surfaces: Surfaces) -> None:
     history_rows.advance(db, int(db.execute(HIGHEST).fetchone()[0]))
 
 
+def _events(db: Database, surfaces: Surfaces) -> None:
+    fields.repair_events(db, surfaces)
+    _curve(db, surfaces)
+
+
 REPAIRS: Mapping[str, Callable[[Database, Surfaces], None]] = {
+    "events": _events,
+    "documents": fields.repair_documents,
     "tags": _tags,
     "citations": _citations,
     "strengths": _strengths,

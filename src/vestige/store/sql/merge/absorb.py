@@ -6,7 +6,7 @@ from itertools import islice
 
 from vestige.cognition.fsrs.strength import encode
 from vestige.core.models import Access, LogEvent, Memory, Strength
-from vestige.store.contract.changes import PUT, TUNED
+from vestige.store.contract.changes import TUNED
 from vestige.store.merge import union
 from vestige.store.merge.absorb import AbsorbPlan, Meeting, absorb_plan, gathered, mentioned
 from vestige.store.merge.forks import AFTER_MARK, MARK, ForkPlan, bases, fork_plan, named_by_content, origin
@@ -88,8 +88,6 @@ def absorb(
 # -- Forks: a clone of this store, or of another one, wrote under the same node id
 
 RENAMED = "SELECT e.node, e.seq FROM events e WHERE e.node >= ? AND e.node < ?"
-RENAME = "UPDATE events SET node = ? WHERE node = ? AND seq = ?"
-RESTAMP = "UPDATE documents SET node = ? WHERE kind = ? AND id = ? AND clock = ? AND node = ?"
 
 
 def _fork_plan(db: Database, given: Mapping[Key, EntityHistory], known: Sequence[LogEvent]) -> ForkPlan:
@@ -107,11 +105,7 @@ def _split(db: Database, given: Mapping[Key, EntityHistory], new_id: Callable[[]
     is its own."""
     plan = _fork_plan(db, given, history_rows.known(db, bases(given.values())))
     for event in plan.here:
-        new = named_by_content(event).node
-        db.execute(RENAME, (new, *union.name(event)))
-        if event.kind == PUT:
-            put = (event.payload["kind"], event.payload["id"], event.clock, event.node)
-            db.execute(RESTAMP, (new, *put))
+        history_rows.rename(db, event, named_by_content(event).node)
     own, successor = store_facts.node(db), None
     if own in plan.strangers or own in plan.nodes:
         successor = new_id()

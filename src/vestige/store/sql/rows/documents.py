@@ -1,13 +1,22 @@
-"""Rows of documents, which mechanisms keep besides the memories."""
+"""Rows of documents, which mechanisms keep besides the memories.
 
+A row that does not fit its kind is passed over, as if it were not there: an older version took it from
+another store, or another program wrote it. The next put of that document replaces it, and the doctor finds
+it.
+"""
+
+import logging
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from vestige.core.documents import Document
+from vestige.core.errors import InvalidInput
 from vestige.core.models import ANYTHING, Access
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.filters import Condition, RowCodec, SqlConditions, clause, in_scope, listed, within
+
+logger = logging.getLogger(__name__)
 
 CODEC = RowCodec("kind id scope version created_at:moment updated_at:moment cites:strings body:mapping")
 COLUMNS = (*CODEC.columns, "clock", "node")
@@ -43,7 +52,7 @@ def page(db: Database, wanted: DocumentQuery, access: Access, limit: int, offset
         f"{SELECT} WHERE {asked.sql} ORDER BY d.updated_at DESC, d.id LIMIT ? OFFSET ?",
         (*asked.params, limit, offset),
     )
-    return [from_row(row[:-2]) for row in rows]
+    return [document for row in rows if (document := readable(row[:-2])) is not None]
 
 
 def stored(db: Database, names: Collection[Name]) -> dict[Name, Document]:
@@ -55,8 +64,9 @@ def stamped(db: Database, names: Collection[Name]) -> dict[Name, tuple[Document,
     found: dict[Name, tuple[Document, PutStamp]] = {}
     for name in names:
         row = db.execute(f"{SELECT} WHERE d.kind = ? AND d.id = ?", name).fetchone()
-        if row is not None:
-            found[name] = (from_row(row[:-2]), (row[-2], row[-1]))
+        document = None if row is None else readable(row[:-2])
+        if document is not None:
+            found[name] = (document, (row[-2], row[-1]))
     return found
 
 
@@ -118,6 +128,15 @@ def reached_by(access: Access) -> Iterator[Condition]:
     yield Condition.of(f"NOT EXISTS ({cited} AND NOT ({visible.sql}))", *visible.params)
     if access.domains is not None:
         yield Condition.of("EXISTS (SELECT 1 FROM document_cites c WHERE c.document = d.key)")
+
+
+def readable(row: Sequence[Any]) -> Document | None:
+    """The document of a row; None for one that does not fit its kind."""
+    try:
+        return from_row(row)
+    except (InvalidInput, ValueError, TypeError) as exc:
+        logger.warning("A document is passed over; `vestige doctor --repair` removes it: %s", exc)
+        return None
 
 
 def from_row(row: Sequence[Any]) -> Document:

@@ -1,12 +1,11 @@
 """Edges between memories, by their integer keys."""
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from vestige.core.errors import InvalidInput
-from vestige.core.models import ANYTHING, MAX_INTEGER, Access, Edge
+from vestige.core.models import ANYTHING, MAX_INTEGER, Access, Edge, weight_of
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import SqlConditions, clause, listed, moment_text
 
@@ -23,11 +22,9 @@ FIRST: EdgeKey = (0, 0, "")
 
 
 def check(edge: Edge) -> None:
-    """Refuse a loop and a weight that is not a number."""
+    """Refuse a loop."""
     if edge.source_id == edge.target_id:
         raise InvalidInput("A memory cannot be linked to itself.", details={"memory_id": edge.source_id})
-    if not math.isfinite(edge.weight):
-        raise InvalidInput("The weight of an edge must be a finite number.")
 
 
 def put(db: Database, edges: Mapping[EdgeKey, Edge]) -> None:
@@ -102,7 +99,7 @@ def _edge(row: Sequence[Any]) -> Edge:  # a row of the driver
         source_id=row[0],
         target_id=row[1],
         kind=row[2],
-        weight=row[3],
+        weight=weight_of(row[3]),
         created_at=datetime.fromisoformat(row[4]),
     )
 

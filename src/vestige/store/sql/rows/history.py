@@ -303,6 +303,16 @@ def known(db: Database, names: Iterable[tuple[str, int]]) -> list[LogEvent]:
     return [from_row(row) for row in db.execute(NAMED, (json_text(list(names)),))]
 
 
+def rename(db: Database, event: LogEvent, node: str) -> None:
+    """Put an event under another node, and the document that it put."""
+    db.execute("UPDATE events SET node = ? WHERE node = ? AND seq = ?", (node, event.node, event.seq))
+    if event.kind == PUT:
+        put = (event.payload["kind"], event.payload["id"], event.clock, event.node)
+        db.execute(
+            "UPDATE documents SET node = ? WHERE kind = ? AND id = ? AND clock = ? AND node = ?", (node, *put)
+        )
+
+
 def note_strengths(db: Database, around: Mapping[tuple[str, int], tuple[str, str]]) -> None:
     """Write the strengths before and after evidence events, by node and number."""
     db.executemany(

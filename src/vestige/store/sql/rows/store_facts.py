@@ -13,6 +13,7 @@ from vestige.store.contract.answers import ProfileState, other_model
 from vestige.store.contract.changes import Claim, check_claim
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import json_text, moment_text
+from vestige.store.sql.rows.strengths import CURVE
 
 # -- Profiles: the signatures of embedding models
 
@@ -148,9 +149,9 @@ def drop_quoting(db: Database, key: int, texts: Iterable[str]) -> None:
 # -- The head of the store: what every commit reads before it writes, in one statement
 
 HEAD = (
-    "SELECT c.reading, f.w20, (SELECT coalesce(max(position), 0) FROM events), i.node,"
+    f"SELECT c.reading, {CURVE}, (SELECT coalesce(max(position), 0) FROM events), i.node,"
     " (SELECT coalesce(max(seq), 0) FROM events WHERE node = i.node), p.id, p.signature"
-    " FROM clock c CROSS JOIN curve f CROSS JOIN installation i LEFT JOIN profiles p ON p.active = 1"
+    " FROM clock c CROSS JOIN installation i LEFT JOIN profiles p ON p.active = 1"
 )
 
 

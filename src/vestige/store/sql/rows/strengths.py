@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vestige.cognition.fsrs.formulas import LEAST_W20, MOST_W20, W20
 from vestige.cognition.fsrs.strength import recall_chance, retention, retention_of
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Strength
@@ -28,7 +29,8 @@ CODEC = RowCodec(
     " times_retrieved times_useful"
 )
 COLUMNS, to_row = CODEC.columns, CODEC.to_row
-CURVE = "(SELECT w20 FROM curve)"
+CURVE = f"(SELECT CASE WHEN w20 BETWEEN {LEAST_W20} AND {MOST_W20} THEN w20 ELSE {W20} END FROM curve)"
+"""The curve in use; one out of range, which an older version took in, counts nothing."""
 STRENGTH = ", ".join([*(f"s.{column}" for column in COLUMNS), CURVE])
 PUT = (
     f"INSERT INTO strengths (key, {', '.join(COLUMNS)}) VALUES (?, {', '.join('?' * len(COLUMNS))})"
@@ -71,7 +73,7 @@ def put_by_id(db: Database, strengths: Mapping[str, Strength], after: int) -> in
 
 
 def curve(db: Database) -> float:
-    w20: float = db.execute("SELECT w20 FROM curve").fetchone()[0]
+    w20: float = db.execute(f"SELECT {CURVE}").fetchone()[0]
     return w20
 
 

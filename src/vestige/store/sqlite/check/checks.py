@@ -8,8 +8,8 @@ from pathlib import Path
 
 from vestige.core.errors import StoreBusy, StoreCorrupt, StoreError
 from vestige.store import migrations
-from vestige.store.contract.trouble import MOST_IDS, Trouble
-from vestige.store.sql.check import log, rows, vectors
+from vestige.store.contract.trouble import MOST_IDS, UNREADABLE, Trouble
+from vestige.store.sql.check import fields, log, rows, vectors
 from vestige.store.sqlite.check import files
 from vestige.store.sqlite.check.schema import schema_differences
 from vestige.store.sqlite.connection import SqliteConnections, primary_code
@@ -152,8 +152,11 @@ def checks(path: Path, now: datetime, *, deep: bool) -> dict[str, Look]:
         "vectors": vectors.vectors,
         "tokens": vectors.tokens,
         "index files": _index,
+        "events": fields.events,
+        "documents": fields.documents,
         "log": log.log,
         "clock": log.clock,
+        "clocks": lambda db: fields.clocks(db, now),
         "deletions": log.deletions,
         "memories": log.lost,
         "lost writes": lambda db: files.lost_writes(db, path),
@@ -168,7 +171,7 @@ def found(db: sqlite3.Connection, name: str, look: Look) -> Iterator[Trouble]:
     """The problems that a check finds. A check that fails on damage reports that, and the others go on."""
     try:
         yield from look(db)
-    except (sqlite3.Error, StoreError, OSError, ValueError) as exc:
+    except (sqlite3.Error, StoreError, OSError, *UNREADABLE) as exc:
         yield Trouble(check=name, message=f"The check could not finish: {exc}.")
 
 

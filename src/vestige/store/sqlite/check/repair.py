@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from vestige.store.contract.trouble import no_repair
+from vestige.store.sql.check import fields
 from vestige.store.sql.check.repair import REPAIRS
 from vestige.store.sql.tables import Tables
 from vestige.store.sqlite.check import checks, files
@@ -62,7 +63,13 @@ def _leftovers(connections: SqliteConnections, now: datetime) -> None:
                 one.unlink()
 
 
+def _clocks(connections: SqliteConnections, now: datetime) -> None:
+    with connections.writing() as db:
+        fields.repair_clocks(db, now)
+
+
 IN_STEPS: Mapping[str, Callable[[SqliteConnections, datetime], None]] = {
+    "clocks": _clocks,
     "references": _references,
     "schema": _schema,
     "words": _words,

@@ -11,7 +11,8 @@ import click
 
 from vestige.core.errors import InvalidInput
 from vestige.engine.care import snapshot
-from vestige.engine.care.restore import RestoreKind, kind_of, put_files
+from vestige.engine.care.restore import RestoreKind, check_copy, kind_of, put_files
+from vestige.engine.context import Call
 from vestige.engine.exchange import import_portable
 from vestige.operations.shared.text import count
 from vestige.settings.settings import CONFIG_NAME, DATABASE_NAME
@@ -141,7 +142,7 @@ def look(source: Path, kind: str, restorer: Restorer) -> RestoreFile:
         held = restorer.inspect(source)
         return RestoreFile(kind=kind, memories=held.memories, newest=held.newest)
     if kind == RestoreKind.EXPORT:
-        return RestoreFile(kind=kind, memories=import_portable.inspect(source).memories)
+        return RestoreFile(kind=kind, memories=import_portable.inspect(source, None).memories)
     with tempfile.TemporaryDirectory() as folder:
         packed = snapshot.unpack(source, Path(folder))
         held = restorer.inspect(Path(folder) / DATABASE_NAME)
@@ -164,13 +165,15 @@ def stage(session: CliSession, source: Path, folder: Path, kind: str, progress: 
         session.database().restorer().inspect(store / DATABASE_NAME)
     with _opened(session, data_dir=str(store)) as app:
         if kind == RestoreKind.EXPORT:
-            held = import_portable.inspect(source)
+            held = import_portable.inspect(source, app.engine.now())
             import_portable.absorb_file(
                 app.engine.store,
                 source,
                 vectors=held.signature,
                 step=lambda done, total: progress(done, total, "Restoring"),
             )
+        else:
+            check_copy(Call(engine=app.engine, local=True), source)
     return names
 
 

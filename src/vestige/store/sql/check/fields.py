@@ -1,0 +1,198 @@
+"""Checks that every field of events and documents has its type and is in its range, and the cure.
+
+They find what an older version, which checked less, took in from another store. Events and documents of other
+installations that fail are removed, because no reader could use them. Clocks that are too far ahead are set
+back to what they would have been: by the same rule in every store, so that stores agree again once each was
+repaired.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from vestige.core.clock import EPOCH, MOST_AHEAD, highest_reading, tick, time_of
+from vestige.core.models import LogEvent, utc
+from vestige.store.contract.changes import CREATED, DELETED, REVISED
+from vestige.store.contract.trouble import Trouble
+from vestige.store.merge.absorb import PAYLOADS, is_sound
+from vestige.store.merge.forks import MARK, is_well_named, named_by_content
+from vestige.store.merge.union import Key, subject
+from vestige.store.sql.check.log import HIGHEST
+from vestige.store.sql.database import Database, Surfaces
+from vestige.store.sql.filters import json_text, moment_text
+from vestige.store.sql.rows import documents as document_rows
+from vestige.store.sql.rows import history as history_rows
+
+logger = logging.getLogger(__name__)
+
+BATCH = 1_000
+KEPT_WHOLE = frozenset({CREATED, REVISED, DELETED})
+"""The kinds of event that a memory needs: their payload is reduced, and they stay."""
+PAGE = f"{history_rows.SELECT} WHERE e.position > ? ORDER BY e.position LIMIT ?"
+FORKED = f"{history_rows.SELECT} WHERE e.node LIKE '%{MARK}%'"
+BY_STAMP = f"{history_rows.SELECT} ORDER BY e.clock, e.node, e.seq"
+EVERY_DOCUMENT = f"{document_rows.SELECT} ORDER BY d.kind, d.id"
+AHEAD = (
+    "SELECT node, clock FROM events WHERE clock > ?"
+    " UNION ALL SELECT node, clock FROM documents WHERE clock > ?"
+)
+LATER = "SELECT coalesce(sum(CASE WHEN at > ? THEN 1 ELSE 0 END), 0), count(*) FROM events"
+
+
+# -- Events
+
+
+def events(db: Database) -> Iterator[Trouble]:
+    """Events with a field of another type or out of its range."""
+    own = _own(db)
+    faulty = list(_unsound(db))
+    if not faulty:
+        return
+    mine = [one for one in faulty if one.node == own and one.kind not in KEPT_WHOLE]
+    first = (mine or faulty)[0]
+    yield Trouble(
+        check="events",
+        message=f"Events have invalid fields. The first is {first.seq} of {first.node} ({first.kind}).",
+        count=len(faulty),
+        repair=None if mine else "events",
+    )
+
+
+def repair_events(db: Database, surfaces: Surfaces) -> None:
+    """Remove invalid events of other installations; of those that a memory needs, the invalid part."""
+    own, found = _own(db), list(_unsound(db))
+    gone = [one for one in found if one.kind not in KEPT_WHOLE and one.node != own]
+    for one in found:
+        if one.kind in KEPT_WHOLE:
+            db.execute("UPDATE events SET payload = ? WHERE position = ?", (_reduced(one), one.position))
+    db.executemany("DELETE FROM events WHERE position = ?", [(one.position,) for one in gone])
+    _rename_forked(db)
+    if gone:
+        logger.warning("%d invalid events of other installations were removed", len(gone))
+
+
+def _reduced(event: LogEvent) -> str:
+    """The payload without fields that its kind does not need."""
+    needed = PAYLOADS[event.kind].required
+    return json_text({name: value for name, value in event.payload.items() if name in needed})
+
+
+def _unsound(db: Database) -> Iterator[LogEvent]:
+    last = 0
+    while rows := db.execute(PAGE, (last, BATCH)).fetchall():
+        last = rows[-1][0]
+        # The clock has a check of its own.
+        read = (history_rows.from_row(row) for row in rows)
+        yield from (one for one in read if not is_sound(replace(one, clock=1)))
+
+
+def _own(db: Database) -> str:
+    return str(db.execute("SELECT node FROM installation").fetchone()[0])
+
+
+def _rename_forked(db: Database) -> None:
+    """Name the events of forked nodes by their content again, which a repair has changed."""
+    for row in db.execute(FORKED).fetchall():
+        event = history_rows.from_row(row)
+        if not is_well_named(event):
+            history_rows.rename(db, event, named_by_content(event).node)
+
+
+# -- Documents
+
+
+def documents(db: Database) -> Iterator[Trouble]:
+    """Documents that do not fit their kind: every reader passes them over."""
+    unfit = _unfit(db)
+    if unfit:
+        kind, name = unfit[0]
+        yield Trouble(
+            check="documents",
+            message=f"Documents do not fit their kind. The first is {kind} {name[:80]}.",
+            count=len(unfit),
+            repair="documents",
+        )
+
+
+def repair_documents(db: Database, surfaces: Surfaces) -> None:
+    """Remove the documents that no reader can use."""
+    unfit = _unfit(db)
+    document_rows.drop(db, unfit, surfaces)
+    if unfit:
+        logger.warning("%d documents that did not fit their kind were removed", len(unfit))
+
+
+def _unfit(db: Database) -> list[tuple[str, str]]:
+    rows = db.execute(EVERY_DOCUMENT).fetchall()
+    return [(row[0], row[1]) for row in rows if document_rows.readable(row[:-2]) is None]
+
+
+# -- Clocks
+
+
+def clocks(db: Database, now: datetime) -> Iterator[Trouble]:
+    """Readings of a clock that is more than a day ahead of this machine's. They spread to other stores."""
+    highest = highest_reading(now)
+    ahead = db.execute(AHEAD, (highest, highest)).fetchall()
+    if not ahead:
+        ahead = [
+            (_own(db), row[0])
+            for row in db.execute("SELECT reading FROM clock WHERE reading > ?", (highest,))
+        ]
+    if not ahead:
+        return
+    node, reading = min(ahead, key=lambda one: one[1])
+    later, total = db.execute(LATER, (moment_text(utc(now) + MOST_AHEAD),)).fetchone()
+    slow = 2 * later > total  # nearly everything is in the future: this machine's clock is behind
+    advice = " The clock of this machine seems to be behind: set it." if slow else ""
+    yield Trouble(
+        check="clock",
+        message=f"The clock of {node} was more than a day ahead, at {time_of(reading):%Y-%m-%d}. Stores with"
+        f" a right clock refuse what it wrote.{advice}",
+        severity="warning",
+        count=len(ahead),
+        repair=None if slow else "clocks",
+    )
+
+
+def repair_clocks(db: Database, now: datetime) -> None:
+    """Set clocks that are too far ahead back, record by record, to what they would have been: after the
+    events before, and not before the time of the event."""
+    highest, latest = highest_reading(now), utc(now) + MOST_AHEAD
+    last: dict[Key, int] = {}
+    moved: dict[tuple[str, int], int] = {}
+    rows = []
+    for row in db.execute(BY_STAMP).fetchall():
+        event = history_rows.from_row(row)
+        key, reading = subject(event), event.clock
+        if reading > highest:
+            reading = tick(last.get(key, 0), event.at if event.at <= latest else EPOCH)
+            moved[event.node, event.clock] = reading
+            rows.append((reading, event.position))
+        last[key] = reading
+    db.executemany("UPDATE events SET clock = ? WHERE position = ?", rows)
+    _repair_document_clocks(db, now, last, moved)
+    _rename_forked(db)
+    db.execute(f"UPDATE clock SET reading = ({HIGHEST})")
+
+
+def _repair_document_clocks(
+    db: Database, now: datetime, last: dict[Key, int], moved: dict[tuple[str, int], int]
+) -> None:
+    highest, latest = highest_reading(now), utc(now) + MOST_AHEAD
+    for row in db.execute(EVERY_DOCUMENT).fetchall():
+        document, (reading, node) = document_rows.readable(row[:-2]), row[-2:]
+        if document is None:
+            continue
+        key = ("document", document.kind, document.id)
+        if reading > highest:
+            at = document.updated_at if document.updated_at <= latest else EPOCH
+            reading = moved.get((node, reading)) or tick(last.get(key, 0), at)
+        made, changed = (
+            moment_text(at if at <= latest else utc(now)) for at in (document.created_at, document.updated_at)
+        )
+        db.execute(
+            "UPDATE documents SET clock = ?, created_at = ?, updated_at = ? WHERE kind = ? AND id = ?",
+            (reading, made, changed, document.kind, document.id),
+        )

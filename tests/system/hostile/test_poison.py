@@ -1,0 +1,325 @@
+"""What a store could poison another with: it is refused at the door, and cured where it is already inside."""
+
+import gzip
+import os
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.world import START, HandClock, World, open_world
+from tests.conftest import BACKENDS, POSTGRES, store_of
+from tests.system.hostile.mutations import AFTERWARDS, Elsewhere, Lines, fill, full_lines, sealed
+from vestige.core.clock import LAST_READING, tick
+from vestige.core.documents import BODIES, LOCAL
+from vestige.core.errors import InvalidInput
+from vestige.core.models import EVERYTHING
+from vestige.engine.context import Call
+from vestige.operations.registry.groups import registry
+
+MEBIBYTE = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> Lines:
+    return full_lines(tmp_path_factory.mktemp("full"))
+
+
+@contextmanager
+def opened(request: pytest.FixtureRequest, folder: Path) -> Iterator[World]:
+    with (
+        store_of(request) as settings,
+        open_world(folder / "data", clock=HandClock(AFTERWARDS), **settings) as world,
+    ):
+        yield world
+
+
+@pytest.fixture(params=[*BACKENDS, POSTGRES])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """A store of each kind that is offered something."""
+    with opened(request, tmp_path) as one:
+        yield one
+
+
+@pytest.fixture(params=["sqlite", POSTGRES])
+def full(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """A store with everything in it, in which something can be planted."""
+    with opened(request, tmp_path) as one:
+        one.clock.now = START
+        fill(one)
+        yield one
+
+
+def run(world: World, name: str, **arguments: Any) -> dict[str, Any]:
+    return registry.operations[name].call(Call(engine=world.app.engine, local=True), arguments)
+
+
+def refused(world: World, path: Path, lines: Lines) -> str:
+    """Why a file is not imported."""
+    path.write_bytes(sealed(lines, zipped=False))
+    with pytest.raises(InvalidInput) as caught:
+        run(world, "import", path=str(path))
+    assert run(world, "memory.list")["total"] == 0
+    return caught.value.message
+
+
+def plant(world: World, sql: str, *values: Any) -> None:
+    """Write a row past all checks, as a version did that had none."""
+    connections: Any = world.app.engine.store._connections  # type: ignore[attr-defined]  # of both databases
+    connections.written(lambda db: db.execute(sql, values) and None)
+
+
+def work(world: World) -> None:
+    """What crashed: each works, and none is refused."""
+    memory_id = world.remember("The tea house opens at ten.")
+    run(world, "memory.get", id=memory_id)
+    run(world, "search", query="deploy script")
+    run(world, "session_context", queries=["deploy"])
+    run(world, "predict")
+    run(world, "dream", memory_count=5)
+    run(world, "consolidate")
+    run(world, "memory_changelog", limit=50)
+    run(world, "intention.list")
+    run(world, "insights.list")
+    run(world, "insights.runs")
+    run(world, "archive.list")
+    world.app.settle()
+    assert world.app.autopilot.status().failed == 0
+
+
+def findings(world: World, *, repair: bool = False) -> dict[str, bool]:
+    """The checks that found something, each with whether it was repaired."""
+    found = run(world, "doctor", repair=repair)["findings"]
+    return {one["check"]: one["repaired"] for one in found if one["check"] not in ("model", "backup")}
+
+
+def altered(lines: Lines, kind: str, **changed: Any) -> Lines:
+    """The lines with other fields in the last event of the first line of a type."""
+    number = next(at for at, one in enumerate(lines) if one.get("type") == kind)
+    *events, last = lines[number]["events"]
+    return [
+        *lines[:number],
+        {**lines[number], "events": [*events, {**last, **changed}]},
+        *lines[number + 1 :],
+    ]
+
+
+# -- The curve
+
+
+@pytest.mark.parametrize("w20", [1e308, 5e-324, -1.0, 0, 2.5, "0.2", None, True])
+def test_a_curve_out_of_range_is_refused_and_named(
+    world: World, lines: Lines, tmp_path: Path, w20: object
+) -> None:
+    why = refused(world, tmp_path / "file", altered(lines, "curve", payload={"w20": w20}))
+    assert "Line 2" in why
+    assert "w20" in why
+
+
+def test_a_curve_out_of_range_that_is_inside_does_no_harm_and_is_cured(full: World) -> None:
+    plant(
+        full,
+        "INSERT INTO events (position, node, seq, clock, at, kind, memory_id, scope, payload)"
+        " SELECT max(position) + 1, 'other', 1, max(clock), max(at), 'curve.tuned', NULL, '/', ? FROM events",
+        '{"w20": 1e308}',
+    )
+    plant(full, "UPDATE curve SET w20 = ?", 1e308)
+    work(full)
+    assert "events" in findings(full)
+    assert findings(full, repair=True)["events"]
+    assert all(findings(full, repair=True).values())
+    assert findings(full) == {}
+    work(full)
+
+
+# -- Clocks
+
+
+def test_a_clock_that_is_more_than_a_day_ahead_is_refused_and_named(
+    world: World, lines: Lines, tmp_path: Path
+) -> None:
+    path = tmp_path / "file"
+    assert "more than a day ahead" in refused(world, path, altered(lines, "memory", clock=LAST_READING))
+    soon = tick(0, AFTERWARDS + timedelta(days=1, minutes=1))
+    assert "2027-04-10" in refused(world, path, altered(lines, "memory", clock=soon))
+    (tmp_path / "other").write_bytes(
+        sealed(altered(lines, "memory", clock=tick(0, AFTERWARDS + timedelta(hours=23))), zipped=False)
+    )
+    run(world, "import", path=str(tmp_path / "other"))
+    assert findings(world) == {}
+
+
+def test_a_clock_that_is_ahead_and_inside_is_found_and_set_back(full: World, tmp_path: Path) -> None:
+    plant(full, "UPDATE clock SET reading = ?", LAST_READING - 5)
+    work(full)
+    run(full, "export", path=str(tmp_path / "ahead.jsonl"), format="portable", scope="/")
+    with open_world(tmp_path / "fresh", clock=HandClock(full.clock.now)) as fresh:
+        with pytest.raises(InvalidInput, match="more than a day ahead"):
+            run(fresh, "import", path=str(tmp_path / "ahead.jsonl"))
+        assert "clock" in findings(full)
+        assert findings(full, repair=True)["clock"]
+        assert findings(full) == {}
+        run(full, "export", path=str(tmp_path / "cured.jsonl"), format="portable", scope="/")
+        run(fresh, "import", path=str(tmp_path / "cured.jsonl"))
+        assert findings(fresh) == {}
+    work(full)
+    assert findings(full) == {}
+
+
+def test_stores_that_shared_a_clock_ahead_agree_again_once_each_is_repaired(tmp_path: Path) -> None:
+    with ExitStack() as running:
+        one, other = (
+            running.enter_context(open_world(tmp_path / name, clock=clock))
+            for name, clock in (("one", HandClock()), ("other", Elsewhere()))
+        )
+        for world in (one, other):
+            world.clock.now = AFTERWARDS
+        shared = one.remember("The tea house opens at ten.")
+        plant(one, "UPDATE clock SET reading = ?", LAST_READING - 500)
+        one.call("memory", action="tag", id=shared, add=["tea"])
+        told = [life for batch in one.app.engine.store.histories(access=EVERYTHING) for life in batch]
+        other.app.engine.store.absorb(told, access=EVERYTHING)  # as a version did that did not look
+        other.call("memory", action="tag", id=shared, add=["opening"])
+        one.call("memory", action="edit", id=shared, content="The tea house opens at eleven.")
+        folder = tmp_path / "shared"
+        assert run(one, "sync", folder=str(folder))["met"] == []
+        assert [met["state"] for met in run(other, "sync", folder=str(folder))["met"]] == ["unusable"]
+
+        for world in (one, other):
+            assert findings(world, repair=True) == {"clock": True}
+        run(one, "sync", folder=str(folder))  # the file of the other one is still as it was before its repair
+        for world in (other, one):
+            met = run(world, "sync", folder=str(folder))["met"]
+            assert [peer["state"] for peer in met] == ["new"]
+        for world in (one, other):
+            node = world.get(shared)
+            assert node["content"] == "The tea house opens at eleven."
+            assert sorted(node["tags"]) == ["opening", "tea"]
+            assert findings(world) == {}
+
+
+def test_a_memory_dated_in_the_far_future_does_not_set_our_clock(full: World) -> None:
+    memory_id = full.remember("The tea house opens at ten.")
+    plant(
+        full, "UPDATE memories SET updated_at = ? WHERE id = ?", "2999-01-01T00:00:00.000000+00:00", memory_id
+    )
+    full.call("memory", action="tag", id=memory_id, add=["tea"])
+    assert "clock" not in findings(full)
+
+
+# -- Documents
+
+
+@pytest.mark.parametrize("body", ["{}", '{"x": []}', "[]", '{"terms": 1, "at": 7}'])
+def test_documents_of_another_shape_are_passed_over_found_and_removed(full: World, body: str) -> None:
+    plant(full, "UPDATE documents SET body = ?", body)
+    work(full)
+    assert "documents" in findings(full)
+    work(full)
+    assert findings(full, repair=True)["documents"]
+    assert findings(full) == {}
+    work(full)
+
+
+def test_every_kind_of_document_that_a_store_makes_has_a_schema(lines: Lines) -> None:
+    made = {one["kind"] for one in lines if one.get("type") == "document"}
+    assert made <= BODIES.keys()
+    assert BODIES.keys() >= LOCAL
+    assert len(made) > 12
+
+
+def test_a_document_of_another_shape_is_refused_and_named(world: World, lines: Lines, tmp_path: Path) -> None:
+    for number, one in enumerate(lines):
+        if "put" in one and one["put"]["body"]:
+            changed = {**one, "put": {**one["put"], "body": {name: [None] for name in one["put"]["body"]}}}
+            why = refused(world, tmp_path / "file", [*lines[:number], changed, *lines[number + 1 :]])
+            assert one["kind"] in why
+
+
+# -- Packed files
+
+
+def test_a_packed_file_takes_no_more_memory_than_its_size_allows(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    bomb = folder / "other.vestige.jsonl.gz"
+    first = b'{"format":"vestige.portable.v1","vectors":null}\n'
+    bomb.write_bytes(
+        gzip.compress(first + b'{"type":"memory","id":[' + b"[],[{}]," * 31_000_000 + b"1]}\n", 9)
+    )
+    assert 200_000 < bomb.stat().st_size < 1_000_000
+    tracemalloc.start()
+    try:
+        (met,) = run(world, "sync", folder=str(folder))["met"]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert met["state"] == "unusable"
+    assert "unpacks to more than" in met["reason"]
+    assert peak < 256 * MEBIBYTE
+
+
+def test_a_line_of_too_many_values_is_refused_before_it_is_read(world: World, tmp_path: Path) -> None:
+    first = b'{"format":"vestige.portable.v1","vectors":null}\n'
+    (tmp_path / "file").write_bytes(first + b'{"type":"memory","id":[' + b"[]," * 3_000_000 + b"1]}\n")
+    with pytest.raises(InvalidInput, match=r"Line 2 .* values"):
+        run(world, "import", path=str(tmp_path / "file"))
+
+
+def test_a_refused_file_is_read_again_only_when_it_has_changed(
+    world: World, lines: Lines, tmp_path: Path
+) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    file = folder / "other.vestige.jsonl.gz"
+    good = sealed(lines, zipped=True)
+    file.write_bytes(good[:-8] + bytes(8))
+    about = file.stat()
+
+    def met() -> tuple[str, str | None]:
+        (one,) = run(world, "sync", folder=str(folder))["met"]
+        return one["state"], one.get("reason")
+
+    first = met()
+    assert first[0] == "unusable"
+    file.write_bytes(good)  # the same size, and then the same time: who reads it would see that it is good
+    os.utime(file, ns=(about.st_atime_ns, about.st_mtime_ns))
+    assert met() == first
+    os.utime(file, ns=(about.st_atime_ns, about.st_mtime_ns + 1))
+    assert met()[0] == "new"
+    assert met()[0] == "known"
+
+
+def test_a_refused_file_is_tried_again_after_a_day(world: World, lines: Lines, tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    ahead = tick(0, AFTERWARDS + timedelta(days=1, hours=2))
+    (folder / "other.vestige.jsonl.gz").write_bytes(
+        sealed(altered(lines, "memory", clock=ahead), zipped=True)
+    )
+    assert run(world, "sync", folder=str(folder))["met"][0]["state"] == "unusable"
+    world.clock.advance(hours=23)
+    assert run(world, "sync", folder=str(folder))["met"][0]["state"] == "unusable"
+    world.clock.advance(hours=2)
+    assert run(world, "sync", folder=str(folder))["met"][0]["state"] == "new"
+
+
+# -- Times at the ends of the calendar
+
+ENDS = ("0001-01-01", "9999-12-31", "9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59-12:00")
+
+
+@pytest.mark.parametrize("name", ["start", "end", "as_of", "known_at"])
+def test_the_timeline_answers_or_refuses_for_times_at_the_ends_of_the_calendar(
+    world: World, name: str
+) -> None:
+    world.remember("The tea house opens at ten.", valid_until="9999-12-31")
+    for moment in ENDS:
+        try:
+            assert run(world, "memory_timeline", **{name: moment})["shown"] <= 1
+        except InvalidInput as exc:
+            assert exc.message  # noqa: PT017  # either is right; anything else is a crash
