@@ -54,6 +54,9 @@ STEPS = 8
 SOME_WAYS = 1
 """The number of ways to call an operation besides its example, chosen anew for each pair."""
 
+FIRST_ID = "01890000-0000-7000-8000-000100000001"
+"""A memory that the limited caller may see, and that no example names."""
+
 Settings = Callable[[], AbstractContextManager[Answer]]
 Transcript = list[tuple[str, bytes]]
 
@@ -217,7 +220,7 @@ class Unseen:
         several = [
             made(kind="insight", body={**insight, "texts": []}, scope=one.scope, cites=(one.id,)),
             made(kind="insight", body={**insight, "texts": []}, scope=MINE, cites=across),
-            made(kind="rivalry", body={"won": 1}, scope=MINE, cites=across),
+            made(kind="rivalry", body={"times": 1}, scope=MINE, cites=across),
         ]
         if scopes is not None:  # an intention belongs to a scope and to no domain
             armed = {**intention, "armed_at": now.isoformat()}
@@ -288,6 +291,8 @@ class Pair:
                 for _ in range(2):
                     yield operation, {"query": sentence(rng), "scope": "/"}
                 yield operation, {"query": f"ERR_42 {rng.choice(THINGS)}*"}
+            if operation.name == "purge":  # the memory of its example was deleted before
+                yield operation, {"id": FIRST_ID, "confirm": True}
 
 
 def transcript(world: World, clock: StepClock, pair: Pair, side: int) -> Transcript:

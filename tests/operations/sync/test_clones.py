@@ -126,9 +126,8 @@ def test_clones_whose_clocks_were_repaired_give_others_what_they_know(clones: Cl
     original.remember("Ada reviews every change to the parser.")
     clone.remember("Bruno keeps the keys of the archive.")
     round_of([original, clone], folder)
-    with closing(sqlite3.connect(Path(str(clone.app.engine.settings.data_dir)) / "vestige.db")) as db:
-        with db:
-            db.execute("UPDATE events SET clock = ? + position WHERE node LIKE '%~%'", (LAST_READING - 500,))
+    with closing(sqlite3.connect(Path(str(clone.app.engine.settings.data_dir)) / "vestige.db")) as db, db:
+        db.execute("UPDATE events SET clock = ? + position WHERE node LIKE '%~%'", (LAST_READING - 500,))
     assert "clock" in [one["check"] for one in doctor(clone, repair=True)]
 
     assert doctor(clone) == []

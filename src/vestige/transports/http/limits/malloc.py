@@ -34,9 +34,10 @@ def small_heap(every_seconds: float = EVERY_SECONDS) -> Iterator[None]:
         yield
         return
     ended = threading.Event()
+    at_start = _resident_bytes()
 
     def release() -> None:
-        lowest = _resident_bytes()
+        lowest = at_start
         while not ended.wait(every_seconds):
             trim(0)
             if _resident_bytes() > lowest + GROWN_BYTES:
