@@ -148,7 +148,8 @@ def test_two_that_want_to_sleep_at_once_do_not_disturb_each_other(tmp_path: Path
 
 def test_the_history_does_not_grow_for_ever(world: World) -> None:
     call = call_of(world)
-    old = [history_row(call, "consolidation", "/", {"number": number}) for number in range(KEPT + 3)]
+    body = {"memories": 0, "steps": [], "duration_ms": 1.0}
+    old = [history_row(call, "consolidation", "/", body) for _ in range(KEPT + 3)]
     world.app.engine.store.commit(old, access=EVERYTHING)
 
     run(call)

@@ -15,6 +15,8 @@ EVERY_SECONDS = 5.0
 """How often free memory is returned to the system; it takes some milliseconds."""
 GROWN_BYTES = 64 << 20
 """Growth since the last full garbage collection after which there is another one."""
+AGAIN = 6
+"""The turns after which a second collection follows, for what was still in use during the first."""
 _STATM = Path("/proc/self/statm")
 _M_ARENA_MAX = -8  # as in glibc's malloc.h
 
@@ -37,13 +39,15 @@ def small_heap(every_seconds: float = EVERY_SECONDS) -> Iterator[None]:
     at_start = _resident_bytes()
 
     def release() -> None:
-        lowest = at_start
+        lowest, until_again = at_start, 0
         while not ended.wait(every_seconds):
             trim(0)
-            if _resident_bytes() > lowest + GROWN_BYTES:
+            grown = _resident_bytes() > lowest + GROWN_BYTES
+            if grown or until_again == 1:
                 gc.collect()
                 trim(0)
                 lowest = _resident_bytes()
+            until_again = AGAIN if grown else max(0, until_again - 1)
             lowest = min(lowest, _resident_bytes())
 
     thread = threading.Thread(target=release, name="vestige-heap", daemon=True)
