@@ -8,6 +8,7 @@ that the pair model gives.
 import argparse
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from training.pair_model.notebooks import LATER, LaterNote, Notebook, notebooks
@@ -20,13 +21,14 @@ from vestige.cognition.gate.decide import (
     Rival,
     Supersede,
     Update,
+    compared,
     decide,
 )
 from vestige.cognition.gate.paraphrase import Likeness, could_restate, word_likeness
 from vestige.embed.onnx import OnnxEmbedder
 from vestige.embed.protocol import Embedder, Encoded
+from vestige.engine.ingest.decide import RIVALS
 
-RIVALS = 3
 OUTCOMES = {Supersede: "superseded", Reinforce: "reinforced", Update: "updated"}
 KEPT = "kept beside"
 COLUMNS = (*(f"{outcome} {which}" for outcome in OUTCOMES.values() for which in ("right", "another")), KEPT)
@@ -47,11 +49,15 @@ def decisions(book: Notebook, embedder: Embedder) -> Iterator[tuple[LaterNote, D
                 content=book.notes[at],
                 similarity=likeness[at],
                 likeness=_word_likeness(later.text, ours, book.notes[at], known[at], likeness[at]),
-                relation=embedder.relate(book.notes[at], later.text),
             )
             for at in nearest
             if likeness[at] >= CORRECTABLE
         ]
+        made = {
+            one.memory_id: replace(one, relation=embedder.relate(one.content, later.text))
+            for one in compared(later.text, rivals)
+        }
+        rivals = [made.get(one.memory_id, one) for one in rivals]
         yield later, decide(GateInput(content=later.text, nearest=max(likeness)), rivals)
 
 

@@ -182,9 +182,24 @@ def decide(proposal: GateInput, rivals: Sequence[Rival]) -> Decision:
     return _beside(proposal, near)
 
 
+def compared(content: str, rivals: Sequence[Rival]) -> list[Rival]:
+    """The rivals that the pair model compares with a text: the nearest one, and those that the rules alone
+    would supersede. Of rivals further away it would find more wrong corrections than right ones."""
+    return [rival for at, rival in enumerate(rivals) if at == 0 or _is_corrected(content, rival)]
+
+
+def _is_corrected(content: str, rival: Rival) -> bool:
+    found = _found(content, rival)
+    return found is not None and found.decisive
+
+
+def _found(content: str, rival: Rival) -> StatementConflict | None:
+    return find_conflict(content, rival.content, close=rival.similarity >= SAME_THING)
+
+
 def _conflict(proposal: GateInput, rival: Rival) -> StatementConflict | None:
     """The conflict that the rules find, unless the model vetoes it; else the one that the model sees."""
-    found = find_conflict(proposal.content, rival.content, close=rival.similarity >= SAME_THING)
+    found = _found(proposal.content, rival)
     scores = rival.relation
     if scores is None:
         return found

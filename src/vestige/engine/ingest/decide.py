@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from vestige.cognition.english.words import words_of
 from vestige.cognition.fsrs.strength import retrieval_of
 from vestige.cognition.gate.change_words import announces
-from vestige.cognition.gate.decide import CORRECTABLE, Decision, GateInput, Rival, Supersede, decide, rival_of
+from vestige.cognition.gate.decide import (
+    CORRECTABLE,
+    Decision,
+    GateInput,
+    Rival,
+    Supersede,
+    compared,
+    decide,
+    rival_of,
+)
 from vestige.cognition.gate.paraphrase import bare, could_restate, word_likeness
 from vestige.cognition.text.analyser import fingerprint, query_terms, searchable
 from vestige.cognition.text.form import is_spoken, is_talk, speaker_and_words
@@ -32,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 # -- Rivals: stored memories that a new text may repeat, extend or correct
 
-RELATED, RELATED_CHARS = 3, 400  # the rivals that the pair model judges, and the longest text of one
+RELATED_CHARS = 400  # the longest text that the pair model judges
 RIVALS = 5
 """The most rivals by meaning, and the most by words."""
 
@@ -145,14 +154,14 @@ def with_word_likeness(call: Call, content: str, rivals: Sequence[Rival]) -> lis
 
 
 def with_relations(call: Call, content: str, rivals: Sequence[Rival]) -> list[Rival]:
-    """The rivals; the nearest ones get what the pair model says of them and the new text."""
+    """The rivals; some get what the pair model says of them and the new text (`compared`)."""
     embedder = embedder_or_none(call.engine)
     if embedder is None or len(content) > RELATED_CHARS:
         return list(rivals)
     short = [one for one in rivals if not one.protected and len(one.content) <= RELATED_CHARS]
     made = {
         rival.memory_id: replace(rival, relation=embedder.relate(rival.content, content))
-        for rival in short[:RELATED]
+        for rival in compared(content, short)
     }
     return [made.get(rival.memory_id, rival) for rival in rivals]
 
