@@ -36,11 +36,11 @@ SLOT = 0.95  # … or if they say that both values can be true, or the texts hav
 ALIKE = 0.5  # The share of common content words from which the rules see what differs.
 SEEN = 0.8  # The probability from which the model marks a conflict, …
 HEDGED = 0.9  # … and from which it sees that the new text is not sure.
-VETO = {"polarity": 0.95, "value": 0.95, "correction": 0.8, "state": 0.75, "slot": 1.1}
+VETO = {"polarity": 0.85, "value": 0.9, "correction": 0.8, "state": 0.75, "slot": 1.1}
 """The probability that the old text stands, from which the model vetoes a conflict of each kind."""
-SAME, OPPOSED, DIFFERENT = 0.6, 0.6, 0.8
-"""The probability from which the model agrees that two texts say the same, and from which it denies it: they
-conflict, or are about different things."""
+SAME, NOT_SAME, OPPOSED, DIFFERENT = 0.6, 0.03, 0.6, 0.8
+"""The probability from which the model agrees that two texts say the same; that below which it denies it;
+and those from which it denies it because they conflict, or are about different things."""
 LEAD = 8  # the most words of the beginning of a text that say what it is about
 DEMOTED_RETRIEVAL = 0.3
 """Below this level a memory was judged wrong or useless, and a close newcomer replaces it."""
@@ -312,7 +312,8 @@ def _agrees(proposal: GateInput, rival: Rival) -> bool:
         return said
     if scores.same >= SAME:
         return could_restate(proposal.content, rival.content, rival.similarity)
-    return said and scores.corrects + scores.unclear < OPPOSED and scores.other < DIFFERENT
+    denied = scores.same < NOT_SAME or scores.corrects + scores.unclear >= OPPOSED
+    return said and not denied and scores.other < DIFFERENT
 
 
 def _restated(proposal: GateInput, rival: Rival) -> Decision | None:
