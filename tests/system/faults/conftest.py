@@ -26,7 +26,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open_world(folder / "data", clock=HandClock()) as world:
         live(Story(world))
         world.remember("The xylophone belongs to somebody who asked us to forget it.")
-    with tempfile.TemporaryDirectory() as elsewhere, reopened(Path(elsewhere), 9) as world:
+    with tempfile.TemporaryDirectory() as elsewhere, reopened(Path(elsewhere), 9, day=-600) as world:
         for number in range(5):
             world.remember(f"Another life: number {number}.")
         run(world, "backup", path=str(folder / "other.db"))

@@ -34,9 +34,9 @@ IDS = 200
 """More than any of them gives."""
 
 
-def reopened(folder: Path, process: int) -> AbstractContextManager[World]:
-    """The store, opened by one of those processes."""
-    clock = HandClock(START + timedelta(days=600 + process))
+def reopened(folder: Path, process: int, *, day: int | None = None) -> AbstractContextManager[World]:
+    """The store, opened by one of those processes, on its day or another one."""
+    clock = HandClock(START + timedelta(days=600 + (process if day is None else day)))
     for _ in range(IDS * process):
         clock.new_id()
     return open_world(folder / "data", clock=clock)
