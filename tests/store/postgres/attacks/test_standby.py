@@ -44,7 +44,8 @@ class Pair:
     def catch_up(self) -> None:
         """Wait until the standby has replayed everything."""
         position = query(self.url, "SELECT pg_current_wal_lsn()")[0][0]
-        until(lambda: query(self.standby_url, REPLAYED, position) == [(True,)])
+        anywhere = self.standby.url("postgres")  # our own database may not be there yet
+        until(lambda: query(anywhere, REPLAYED, position) == [(True,)])
 
 
 @pytest.fixture(scope="module")
