@@ -5,6 +5,7 @@ import os
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,11 @@ from vestige.core.errors import InvalidInput
 from vestige.core.models import EVERYTHING
 from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry
+from vestige.store.contract.changes import CREATED
+from vestige.store.merge.absorb import PAYLOADS
+from vestige.store.merge.forks import named_by_content
+from vestige.store.merge.histories import MemoryHistory
+from vestige.store.merge.union import NEEDED
 
 MEBIBYTE = 1024 * 1024
 
@@ -200,6 +206,140 @@ def test_stores_that_shared_a_clock_ahead_agree_again_once_each_is_repaired(tmp_
             assert node["content"] == "The tea house opens at eleven."
             assert sorted(node["tags"]) == ["opening", "tea"]
             assert findings(world) == {}
+
+
+# -- Repairs in one of two stores that share events
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[World, World]]:
+    """Two stores that have met, and share a memory of the first."""
+    with ExitStack() as running:
+        one, other = (
+            running.enter_context(open_world(tmp_path / name, clock=clock))
+            for name, clock in (("one", HandClock()), ("other", Elsewhere()))
+        )
+        for world in (one, other):
+            world.clock.now = AFTERWARDS
+        shared = one.remember("The tea house opens at ten.")
+        one.call("memory", action="promote", id=shared)
+        other.remember("The coffee machine is on floor two.")
+        for world in (one, other, one):
+            meet(world, tmp_path)
+        yield one, other
+
+
+def meet(world: World, folder: Path) -> None:
+    done = run(world, "sync", folder=str(folder / "shared"))
+    assert [done["forks"], [peer["state"] for peer in done["met"] if peer["state"] == "unusable"]] == [[], []]
+
+
+def log(world: World) -> list[Any]:
+    return sorted(
+        (event.node, event.seq, event.clock, event.kind, event.memory_id, sorted(event.payload.items()))
+        for event in world.app.engine.store.log(access=EVERYTHING)
+    )
+
+
+def cured(world: World, check: str) -> None:
+    found = findings(world, repair=True)
+    assert found[check]
+    assert all(found.values())
+
+
+def repaired_one_after_the_other(pair: tuple[World, World], folder: Path, check: str) -> None:
+    """The first is repaired and writes on before the other, which has its events, is repaired."""
+    one, other = pair
+    nodes, count = [world.app.engine.store.node for world in pair], len(log(one))
+    cured(one, check)
+    one.remember("Lunch is at noon on Tuesdays.")
+    meet(one, folder)
+    meet(other, folder)
+    cured(other, check)
+    for world in (other, one, other):
+        meet(world, folder)
+    assert [world.app.engine.store.node for world in pair] == nodes
+    assert log(one) == log(other)
+    assert len(log(one)) == count + 1
+    assert findings(one) == findings(other) == {}
+
+
+def test_a_clock_repaired_in_one_of_two_stores_makes_no_clone_of_the_other(
+    pair: tuple[World, World], tmp_path: Path
+) -> None:
+    ahead = tick(0, AFTERWARDS + timedelta(days=3650))
+    for world in pair:
+        plant(
+            world,
+            "UPDATE events SET clock = ? + position WHERE node = ?",
+            ahead,
+            pair[0].app.engine.store.node,
+        )
+        plant(world, "UPDATE clock SET reading = ?", ahead + 1000)
+    repaired_one_after_the_other(pair, tmp_path, "clock")
+
+
+def spoil(world: World, node: str) -> None:
+    plant(world, "UPDATE events SET payload = ? WHERE node = ? AND kind = 'memory.created'", SPOILT, node)
+
+
+SPOILT = '{"weight": 7}'
+
+
+def test_a_payload_reduced_in_one_of_two_stores_makes_no_clone_of_the_other(
+    pair: tuple[World, World], tmp_path: Path
+) -> None:
+    for world in pair:
+        spoil(world, pair[0].app.engine.store.node)
+    repaired_one_after_the_other(pair, tmp_path, "events")
+
+
+def test_what_a_repair_leaves_of_an_event_is_what_its_kind_requires() -> None:
+    assert {kind: set(PAYLOADS[kind].required) for kind in NEEDED} == NEEDED
+
+
+def test_an_event_that_is_here_twice_once_it_is_repaired_becomes_one(full: World) -> None:
+    """As an older version left it, which took a repaired event for that of a clone."""
+    memory_id = full.remember("The tea house opens at ten.")
+    store = full.app.engine.store
+    before = len(log(full))
+    made = next(one for one in store.log(access=EVERYTHING, memory_id=memory_id) if one.kind == CREATED)
+    good = named_by_content(replace(made, payload={})).node
+    ill = named_by_content(replace(made, payload={"weight": 7})).node
+    plant(full, "UPDATE events SET payload = '{}', node = ? WHERE position = ?", good, made.position)
+    life = next(
+        one
+        for batch in store.histories(access=EVERYTHING)
+        for one in batch
+        if isinstance(one, MemoryHistory) and one.memory_id == memory_id
+    )
+    twin = replace(made, node="other", payload={}, position=0)
+    store.absorb([replace(life, events=(twin,), embedded=None)], access=EVERYTHING)
+    assert full.get(memory_id)["revision"] == 2
+    plant(full, "UPDATE events SET payload = ?, node = ? WHERE node = 'other'", SPOILT, ill)
+    cured(full, "events")
+    assert findings(full) == {}
+    assert len(log(full)) == before
+    assert full.get(memory_id)["revision"] == 1
+
+
+def test_an_invalid_event_of_the_store_itself_does_not_keep_others_from_their_repair(full: World) -> None:
+    for node in (full.app.engine.store.node, "other"):
+        plant(
+            full,
+            "INSERT INTO events (position, node, seq, clock, at, kind, memory_id, scope, payload)"
+            " SELECT max(position) + 1, ?, max(seq) + 1, max(clock) + 1, max(at), 'curve.tuned', NULL, '/', ?"
+            " FROM events",
+            node,
+            '{"w20": 1e308}',
+        )
+    found = run(full, "doctor", repair=True)["findings"]
+    events = [
+        (one["repaired"], "this store itself" in one["message"]) for one in found if one["check"] == "events"
+    ]
+    assert sorted(events) == [(False, True), (True, False)]
+    left = [one for one in run(full, "doctor")["findings"] if one["check"] == "events"]
+    assert ["this store itself" in one["message"] for one in left] == [True]
 
 
 def test_a_memory_dated_in_the_far_future_does_not_set_our_clock(full: World) -> None:

@@ -129,8 +129,9 @@ def import_portable(call: Call, path: Path, *, embed: bool = True) -> ImportedPo
 def fork_notes(forks: Iterable[Fork]) -> list[str]:
     """What happened to clones that were found in a merge, a sentence each."""
     return [
-        f"Another store had the id of this one, {one.node}: a clone of its machine, volume or image. All that"
-        f" both wrote was merged, and this store is now {one.successor}."
+        f"Another store had the id of this one, {one.node}: it is a clone of its machine, volume or image, or"
+        " this store was set back to an earlier state. All that both wrote was merged, and this store is now"
+        f" {one.successor}."
         if one.successor is not None
         else f"Two stores wrote under the id {one.node}: one is a clone of the other. All that both wrote was"
         " merged. Each of them takes a new id at its next sync."

@@ -183,7 +183,7 @@ def _split(
     plan = fork_plan(
         given,
         [event for event in log if name(event) in asked],
-        [name(event) for event in log if MARK in event.node],
+        [event for event in log if MARK in event.node],
     )
     new = {name(event): named_by_content(event).node for event in plan.here}
     for event in plan.here:

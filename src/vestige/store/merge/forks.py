@@ -5,10 +5,13 @@ Both number their events on from the same point, so one name (node, seq) stands 
 get a name with a digest of their content, `<node>~<digest>`. Every store derives the same names, whichever of
 the events it meets and in whichever order, so merging stays a union of sets. A store that finds a fork of its
 own node takes a new node id.
+
+An event that was repaired in one of two stores is still one event, and no fork (`union.is_same`): each store
+keeps it as it is there.
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from hashlib import blake2b
@@ -17,7 +20,7 @@ from vestige.core.errors import StoreError
 from vestige.core.models import LogEvent
 from vestige.store.contract.changes import PUT
 from vestige.store.merge.histories import DocumentHistory, EntityHistory, Fork, MemoryHistory, stamp
-from vestige.store.merge.union import Key, Name, folded, name, versions_of, writes
+from vestige.store.merge.union import Key, Name, folded, is_same, name, versions_of, writes
 
 MARK = "~"
 AFTER_MARK = "\x7f"
@@ -44,7 +47,8 @@ def named_by_content(event: LogEvent) -> LogEvent:
     """The event under the name that it has once its node is known to be forked."""
     node = origin(event.node)
     at = event.at.astimezone(UTC).isoformat()
-    content = (node, event.seq, event.clock, at, event.kind, event.memory_id, event.scope)
+    # Without the clock, which a repair sets back.
+    content = (node, event.seq, at, event.kind, event.memory_id, event.scope)
     text = json.dumps([*content, event.payload], sort_keys=True, separators=(",", ":"), default=dict)
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).hexdigest()
     return replace(event, node=f"{node}{MARK}{digest}")
@@ -57,8 +61,9 @@ def is_well_named(event: LogEvent) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkPlan:
-    """The histories that came in, under the names they have here; the events here that get names by content,
-    still under their names; and the nodes of which a clone's events are new here."""
+    """The histories that came in, with the names and the versions that their events have here; the events
+    here that get names by content, still under their names; and the nodes of which a clone's events are new
+    here."""
 
     given: Mapping[Key, EntityHistory]
     here: tuple[LogEvent, ...]
@@ -81,18 +86,26 @@ def bases(given: Iterable[EntityHistory]) -> list[Name]:
 
 
 def fork_plan(
-    given: Mapping[Key, EntityHistory], held: Iterable[LogEvent], renamed: Collection[Name]
+    given: Mapping[Key, EntityHistory], held: Iterable[LogEvent], renamed: Iterable[LogEvent]
 ) -> ForkPlan:
     """Find the names that stand for two events. `held` are the events here with the names in `bases`, and
-    `renamed` the names by content that events of these nodes have here."""
+    `renamed` the events of these nodes that have names by content here."""
     here = {name(event): replace(event, position=0) for event in held}
-    contested = {(origin(node), seq) for node, seq in renamed}
-    events = [event for history in given.values() for event in history.events]
-    for event in events:
-        if MARK in event.node or here.get(name(event), event) != event:
+    by_content = [replace(event, position=0) for event in renamed]
+    contested = {base(event) for event in by_content}
+    stored: dict[Name, list[LogEvent]] = {}
+    for event in (*here.values(), *by_content):
+        stored.setdefault(base(event), []).append(event)
+    kept: dict[Name, LogEvent] = {}
+    for event in (event for history in given.values() for event in history.events):
+        same = _same(event, stored.get(base(event), ()))
+        if same is not None and same != event:
+            kept[name(event)] = same
+        if MARK in event.node or (name(event) in here and same is None):
             contested.add(base(event))
-    both = {key: _named(history, contested) for key, history in given.items()} if contested else given
-    known = {*renamed, *(name(_of(event, contested)) for event in here.values())}
+    changed = contested or kept
+    both = {key: _named(history, contested, kept) for key, history in given.items()} if changed else given
+    known = {name(_of(event, contested)) for event in (*here.values(), *by_content)}
     return ForkPlan(
         given=both,
         here=tuple(event for named, event in here.items() if named in contested),
@@ -105,33 +118,42 @@ def fork_plan(
     )
 
 
+def _same(event: LogEvent, stored: Sequence[LogEvent]) -> LogEvent | None:
+    """The version of an event that is here."""
+    alike = [one for one in stored if is_same(one, event)]
+    return next((one for one in alike if one.payload == event.payload), alike[0] if alike else None)
+
+
 def _of(event: LogEvent, contested: Collection[Name]) -> LogEvent:
-    return named_by_content(event) if base(event) in contested else event
+    return named_by_content(event) if MARK not in event.node and base(event) in contested else event
 
 
-def _named(history: EntityHistory, contested: Collection[Name]) -> EntityHistory:
-    """A history whose contested events are named by their content."""
-    new = {name(event): _of(event, contested) for event in history.events}
-    if all(old == name(event) for old, event in new.items()):
+def _named(
+    history: EntityHistory, contested: Collection[Name], kept: Mapping[Name, LogEvent]
+) -> EntityHistory:
+    """A history whose contested events are named by their content, and with the versions of `kept` events."""
+    new = {name(event): _of(kept.get(name(event), event), contested) for event in history.events}
+    if all(new[name(event)] == event for event in history.events):
         return history
-    events = tuple(sorted(new.values(), key=stamp))
+    events = tuple(sorted({name(event): event for event in new.values()}.values(), key=stamp))
     match history:
         case MemoryHistory(versions=versions) if versions:
             states = {name(new[old]): version for old, version in versions_of(history).items()}
             return replace(history, events=events, versions=folded(writes(events), states))
         case DocumentHistory():
-            return replace(history, events=events, node=_put_node(history, new))
+            clock, node = _put_stamp(history, new)
+            return replace(history, events=events, clock=clock, node=node)
         case _:
             return replace(history, events=events)
 
 
-def _put_node(history: DocumentHistory, new: Mapping[Name, LogEvent]) -> str:
-    """The node in the stamp of a document: that of the event of its put, where it has one."""
+def _put_stamp(history: DocumentHistory, new: Mapping[Name, LogEvent]) -> tuple[int, str]:
+    """The stamp of a document: that of the event of its put, where it has one."""
     return next(
         (
-            new[name(event)].node
+            (new[name(event)].clock, new[name(event)].node)
             for event in history.events
             if event.kind == PUT and (event.clock, event.node) == (history.clock, history.node)
         ),
-        history.node,
+        (history.clock, history.node),
     )

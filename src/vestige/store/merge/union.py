@@ -7,7 +7,7 @@ Merging is a union of events, so it does not matter which store sends first, how
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import assert_never
+from typing import Any, assert_never
 
 from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput
@@ -221,6 +221,30 @@ def _put_order(one: Filed) -> tuple[tuple[int, str], int, str]:
 
 
 # -- Union of events
+
+NEEDED: Mapping[str, frozenset[str]] = {
+    CREATED: frozenset(),
+    REVISED: frozenset({"fields", "reason"}),
+    DELETED: frozenset({"reason"}),
+}
+"""The kinds of event that a memory needs, with the fields that such an event needs. A repair takes invalid
+fields away from its payload and lets it stay."""
+
+
+def reduced(event: LogEvent) -> Mapping[str, Any]:
+    """The payload without what its kind does not need."""
+    if event.kind not in NEEDED:
+        return event.payload
+    return {field: value for field, value in event.payload.items() if field in NEEDED[event.kind]}
+
+
+def is_same(one: LogEvent, other: LogEvent) -> bool:
+    """Whether two events of one node and number are the same event, though a repair may have set its clock
+    back or reduced its payload in one of two stores."""
+    about = [(event.kind, event.at, event.memory_id, event.scope) for event in (one, other)]
+    return about[0] == about[1] and (
+        one.payload == other.payload or one.payload == reduced(other) or other.payload == reduced(one)
+    )
 
 
 def _union(mine: Sequence[LogEvent], theirs: Sequence[LogEvent]) -> tuple[LogEvent, ...]:

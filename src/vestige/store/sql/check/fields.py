@@ -13,22 +13,31 @@ from datetime import datetime
 
 from vestige.core.clock import EPOCH, MOST_AHEAD, highest_reading, tick, time_of
 from vestige.core.models import LogEvent, utc
-from vestige.store.contract.changes import CREATED, DELETED, REVISED
 from vestige.store.contract.trouble import Trouble
-from vestige.store.merge.absorb import PAYLOADS, is_sound
+from vestige.store.merge.absorb import is_sound
 from vestige.store.merge.forks import MARK, is_well_named, named_by_content
-from vestige.store.merge.union import Key, subject
+from vestige.store.merge.union import (
+    NEEDED,
+    Key,
+    folded,
+    name,
+    reduced,
+    revisions,
+    subject,
+    versions_of,
+    writes,
+)
 from vestige.store.sql.check.log import HIGHEST
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.filters import json_text, moment_text
+from vestige.store.sql.merge import histories
 from vestige.store.sql.rows import documents as document_rows
 from vestige.store.sql.rows import history as history_rows
+from vestige.store.sql.rows import memories
 
 logger = logging.getLogger(__name__)
 
 BATCH = 1_000
-KEPT_WHOLE = frozenset({CREATED, REVISED, DELETED})
-"""The kinds of event that a memory needs: their payload is reduced, and they stay."""
 PAGE = f"{history_rows.SELECT} WHERE e.position > ? ORDER BY e.position LIMIT ?"
 FORKED = f"{history_rows.SELECT} WHERE e.node LIKE '%{MARK}%'"
 BY_STAMP = f"{history_rows.SELECT} ORDER BY e.clock, e.node, e.seq"
@@ -49,33 +58,39 @@ def events(db: Database) -> Iterator[Trouble]:
     faulty = list(_unsound(db))
     if not faulty:
         return
-    mine = [one for one in faulty if one.node == own and one.kind not in KEPT_WHOLE]
-    first = (mine or faulty)[0]
-    yield Trouble(
-        check="events",
-        message=f"Events have invalid fields. The first is {first.seq} of {first.node} ({first.kind}).",
-        count=len(faulty),
-        repair=None if mine else "events",
-    )
+    mine = [one for one in faulty if one.node == own and one.kind not in NEEDED]
+    curable = [one for one in faulty if one not in mine]
+    if curable:
+        yield Trouble(
+            check="events",
+            message=f"Events have invalid fields. The first is {_titled(curable[0])}.",
+            count=len(curable),
+            repair="events",
+        )
+    if mine:
+        yield Trouble(
+            check="events",
+            message=f"Events of this store itself have invalid fields. The first is {_titled(mine[0])}.",
+            count=len(mine),
+        )
+
+
+def _titled(event: LogEvent) -> str:
+    return f"{event.seq} of {event.node} ({event.kind})"
 
 
 def repair_events(db: Database, surfaces: Surfaces) -> None:
     """Remove invalid events of other installations; of those that a memory needs, the invalid part."""
     own, found = _own(db), list(_unsound(db))
-    gone = [one for one in found if one.kind not in KEPT_WHOLE and one.node != own]
+    gone = [one for one in found if one.kind not in NEEDED and one.node != own]
     for one in found:
-        if one.kind in KEPT_WHOLE:
-            db.execute("UPDATE events SET payload = ? WHERE position = ?", (_reduced(one), one.position))
+        if one.kind in NEEDED:
+            payload = json_text(reduced(one))
+            db.execute("UPDATE events SET payload = ? WHERE position = ?", (payload, one.position))
     db.executemany("DELETE FROM events WHERE position = ?", [(one.position,) for one in gone])
     _rename_forked(db)
     if gone:
         logger.warning("%d invalid events of other installations were removed", len(gone))
-
-
-def _reduced(event: LogEvent) -> str:
-    """The payload without fields that its kind does not need."""
-    needed = PAYLOADS[event.kind].required
-    return json_text({name: value for name, value in event.payload.items() if name in needed})
 
 
 def _unsound(db: Database) -> Iterator[LogEvent]:
@@ -95,8 +110,28 @@ def _rename_forked(db: Database) -> None:
     """Name the events of forked nodes by their content again, which a repair has changed."""
     for row in db.execute(FORKED).fetchall():
         event = history_rows.from_row(row)
-        if not is_well_named(event):
-            history_rows.rename(db, event, named_by_content(event).node)
+        if is_well_named(event):
+            continue
+        named = named_by_content(event)
+        if history_rows.known(db, [name(named)]):  # it is the same event
+            _drop_twin(db, event)
+        else:
+            history_rows.rename(db, event, named.node)
+
+
+def _drop_twin(db: Database, event: LogEvent) -> None:
+    """Remove an event that is here twice, and the version of its memory that it made."""
+    found = histories.of_memories(db, [event.memory_id] if event.memory_id is not None else [])
+    for history in found:
+        rest = tuple(one for one in history.events if name(one) != name(event))
+        if history.versions and len(writes(rest)) < len(history.versions):
+            versions = folded(writes(rest), versions_of(history))
+            key = memories.keys_of(db, [history.memory_id])[history.memory_id]
+            history_rows.drop(db, [key])
+            past = revisions(replace(history, events=rest, versions=versions))
+            history_rows.keep(db, [(key, one) for one in past])
+            db.execute("UPDATE memories SET revision = ? WHERE key = ?", (versions[-1].revision, key))
+    db.execute("DELETE FROM events WHERE position = ?", (event.position,))
 
 
 # -- Documents
@@ -173,7 +208,6 @@ def repair_clocks(db: Database, now: datetime) -> None:
         last[key] = reading
     db.executemany("UPDATE events SET clock = ? WHERE position = ?", rows)
     _repair_document_clocks(db, now, last, moved)
-    _rename_forked(db)
     db.execute(f"UPDATE clock SET reading = ({HIGHEST})")
 
 

@@ -87,13 +87,13 @@ def absorb(
 
 # -- Forks: a clone of this store, or of another one, wrote under the same node id
 
-RENAMED = "SELECT e.node, e.seq FROM events e WHERE e.node >= ? AND e.node < ?"
+RENAMED = f"{history_rows.SELECT} WHERE e.node >= ? AND e.node < ?"
 
 
 def _fork_plan(db: Database, given: Mapping[Key, EntityHistory], known: Sequence[LogEvent]) -> ForkPlan:
     nodes = {origin(event.node) for history in given.values() for event in history.events}
     renamed = [
-        (row[0], row[1])
+        history_rows.from_row(row)
         for node in sorted(nodes)
         for row in db.execute(RENAMED, (f"{node}{MARK}", f"{node}{AFTER_MARK}"))
     ]
