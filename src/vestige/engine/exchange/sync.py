@@ -45,8 +45,8 @@ REFUSED_FOR = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerFile:
-    """A file of another installation, or an unusable one of our name: `new`, `known` (unchanged since the last
-    sync) or `unusable` (why)."""
+    """A file of another installation, or an unusable one of our name: `new`, `known` (unchanged since the
+    last sync) or `unusable` (why)."""
 
     file: str
     state: str
