@@ -1,6 +1,7 @@
 """Any endpoint that speaks the OpenAI embeddings protocol: Ollama, vLLM, llama.cpp, OpenAI itself. With
 VESTIGE_OFFLINE, only one on this machine."""
 
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,10 @@ _MAX_DIMENSION = 16_384
 """An answer may have vectors this long, so that a wrong dimension in the settings is named as such."""
 _SLACK_BYTES = 1 << 20
 """Bytes of an answer besides its numbers."""
+ANSWER_TIMEOUTS = 4
+"""An answer may take this many times the timeout, which begins again with each part of it."""
+_ZLIB_OR_GZIP = 47
+"""The argument of zlib for data of either kind."""
 _PLAIN = {"Accept-Encoding": "identity"}
 _BOUNDED_CODINGS = ("identity", "gzip", "deflate")
 
@@ -45,6 +50,7 @@ class OpenAIEmbedder(DenseEmbedder):
         dimension: int | None = None,
         *,
         sleep: Callable[[float], None],
+        monotonic: Callable[[], float],
         shorten: bool = False,
         batch_size: int = 64,
         timeout_seconds: float = 30.0,
@@ -54,6 +60,8 @@ class OpenAIEmbedder(DenseEmbedder):
         self._key = api_key
         self._model = model
         self._sleep = sleep
+        self._monotonic = monotonic
+        self._answer_seconds = ANSWER_TIMEOUTS * timeout_seconds
         self._batch_size = batch_size
         self._max_dimension = max(dimension or 0, _MAX_DIMENSION)
         self._shorten_to = dimension if shorten else None
@@ -103,12 +111,13 @@ class OpenAIEmbedder(DenseEmbedder):
 
     def _try(self, body: Mapping[str, Any], most: int) -> "httpx.Response | None":
         """One attempt; None when the connection broke, which is worth a retry. An answer of more bytes than
-        `most` is not read to its end, which it may not have."""
+        `most`, or one that takes too long, is not read to its end, which it may not have."""
         import httpx
 
+        latest = self._monotonic() + self._answer_seconds
         try:
             with self._client.stream("POST", "embeddings", json=body, headers=_PLAIN) as response:
-                content = self._read(response, most)
+                content = self._read(response, most, latest)
             return httpx.Response(
                 response.status_code,
                 headers={"retry-after": response.headers.get("retry-after", "")},
@@ -119,13 +128,19 @@ class OpenAIEmbedder(DenseEmbedder):
         except httpx.HTTPError as error:  # refused, unknown host, timeout: the same again is no help
             raise self._failure(f"{error} ({type(error).__name__})") from error
 
-    def _read(self, response: "httpx.Response", most: int) -> bytes:
+    def _read(self, response: "httpx.Response", most: int, latest: float) -> bytes:
         # It was asked for without compression. A part of another kind than these could become huge at once.
         if (coding := response.headers.get("content-encoding", "identity")) not in _BOUNDED_CODINGS:
             raise self._failure(f"its answer is compressed with {coding[:_SHOWN_CHARS]}")
+        unpacker = None if coding == "identity" else zlib.decompressobj(_ZLIB_OR_GZIP)
         content = bytearray()
-        for part in response.iter_bytes():
-            content += part
+        for part in response.iter_raw():  # not those unpacked: a packed part may hold nothing
+            if self._monotonic() > latest:
+                raise self._failure(f"its answer took longer than {self._answer_seconds:g} seconds")
+            try:
+                content += part if unpacker is None else unpacker.decompress(part, most + 1)
+            except zlib.error as error:
+                raise self._failure(f"its answer cannot be unpacked ({error})") from error
             if len(content) > most:
                 raise self._failure(f"its answer is longer than {most:,} bytes")
         return bytes(content)

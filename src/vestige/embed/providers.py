@@ -21,6 +21,7 @@ class Provider:
     settings: Settings
     cores: int
     sleep: Callable[[float], None]
+    monotonic: Callable[[], float]
     allow_install: bool
 
     def load(self, progress: Progress) -> Embedder:
@@ -53,7 +54,12 @@ class Provider:
             if settings.offline:
                 require_loopback(chosen.url)
             return OpenAIEmbedder(
-                chosen.url, chosen.model, chosen.api_key or None, chosen.dimension or None, sleep=self.sleep
+                chosen.url,
+                chosen.model,
+                chosen.api_key or None,
+                chosen.dimension or None,
+                sleep=self.sleep,
+                monotonic=self.monotonic,
             )
         from vestige.embed.hashing import HashingEmbedder
 
@@ -69,7 +75,11 @@ def embedder_source(
     if settings.embeddings.provider == "off":
         return EmbedderSource.off("The setting embeddings.provider is off.")
     provider = Provider(
-        settings=settings, cores=os.cpu_count() or 1, sleep=sleep, allow_install=allow_install
+        settings=settings,
+        cores=os.cpu_count() or 1,
+        sleep=sleep,
+        monotonic=monotonic,
+        allow_install=allow_install,
     )
     return EmbedderSource(provider.load, monotonic=monotonic)
 

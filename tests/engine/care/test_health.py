@@ -54,6 +54,20 @@ def test_vectors_of_another_model_are_told_with_what_to_do(world: World) -> None
     assert "`vestige rebuild --vectors`" in seen.advice[0]
 
 
+def test_a_store_that_acknowledges_no_more_writes_is_degraded_even_if_empty(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = world.app.engine.store
+    monkeypatch.setattr(type(store), "write_failure", "The write-ahead log was removed")
+
+    seen = health(Call(engine=world.app.engine))
+
+    assert (seen.status, seen.warnings[0]) == (
+        "degraded",
+        "No write is acknowledged: The write-ahead log was removed.",
+    )
+
+
 class WithoutRelations(HashingEmbedder):
     """A model that could have a pair model and has none."""
 

@@ -212,6 +212,30 @@ def test_a_line_that_is_too_long_is_neither_read_nor_written(monkeypatch: pytest
         written(LIVES)
 
 
+def test_a_line_of_too_many_values_is_neither_read_nor_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portable, "MAX_VALUES", 4)
+    assert "more than 4 values" in refused(WHOLE).message
+    with pytest.raises(InvalidInput, match="more than 4 values"):
+        written(LIVES)
+
+
+@pytest.mark.parametrize(
+    ("raw", "many"),
+    [
+        (b"[[],[],[]]", True),
+        (b'["a,b,c,[{", "d\\",\\\\"]', False),
+        (b'["\\\\",[],[]]', True),
+        (b'["never closed,,,,,,,', False),
+        (b"[" + b" " * 1_000 + b"[],[]]", True),
+    ],
+)
+def test_values_are_counted_outside_of_texts_whatever_the_length(
+    raw: bytes, many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(portable, "MAX_VALUES", 3)
+    assert portable._has_too_many_values(raw) == many
+
+
 def test_a_packed_file_that_unpacks_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portable, "UNSUSPICIOUS_BYTES", 1_000_000)
     bomb = written([a_life(f"{number:06}", "x" * 999_000) for number in range(40)], pack=True)

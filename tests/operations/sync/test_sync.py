@@ -177,6 +177,22 @@ def test_a_file_that_is_not_whole_is_named_and_taken_the_next_time(
     assert (met["state"], met["added"]) == ("new", 1)
 
 
+def test_an_unusable_file_of_our_own_name_is_named_and_written_anew(
+    machines: tuple[World, World], folder: Path
+) -> None:
+    laptop, _ = machines
+    laptop.remember("The staging server listens on port 8443.")
+    assert sync(laptop, folder)["met"] == []
+    (path,) = folder.glob("*.gz")
+    complete = path.read_bytes()
+
+    path.write_bytes(complete[: len(complete) // 2])
+    (met,) = sync(laptop, folder)["met"]
+    assert (met["file"], met["state"], bool(met["reason"])) == (path.name, "unusable", True)
+    assert path.read_bytes() == complete
+    assert sync(laptop, folder)["met"] == []
+
+
 def test_what_was_met_survives_a_restart(machines: tuple[World, World], folder: Path, tmp_path: Path) -> None:
     laptop, desktop = machines
     laptop.remember("The staging server listens on port 8443.")

@@ -141,6 +141,7 @@ def test_the_bill_of_materials_lists_every_package_and_the_models() -> None:
     )
     scopes = {name: one["scope"] for name, one in packages.items()}
     assert (scopes["numpy"], scopes["starlette"], scopes["pytest"]) == (REQUIRED, OPTIONAL, EXCLUDED)
+    assert scopes["hatchling"] == OPTIONAL  # it is in the image
     models = [one for one in content["components"] if one["type"] == "machine-learning-model"]
     hashes = {value["content"] for one in models for value in one["hashes"]}
     assert MINILM.pair_model is not None

@@ -66,7 +66,9 @@ def health(call: Call) -> Health:
     for value in stats.accessibilities:
         states[state(value)] += 1
     foreign = _model_finding(engine.store.signature(), embedder.signature)
+    broken = _write_finding(engine.store.write_failure)
     findings = [
+        broken or HealthFinding(),
         foreign or _embedding_finding(stats, embedder),
         _relation_finding(embedder),
         _reranker_finding(call, engine.reranker.status()),
@@ -74,8 +76,8 @@ def health(call: Call) -> Health:
         HealthFinding(advice=backup_warning(call, stats.memories)),
     ]
     warnings = tuple(found.warning for found in findings if found.warning)
-    # An empty store is healthy, but not if the configured model differs from the store's.
-    degraded = bool(warnings) if stats.memories else foreign is not None
+    # An empty store is healthy, unless it cannot be written or its model differs from the configured one.
+    degraded = bool(warnings) if stats.memories else bool(foreign or broken)
     return Health(
         status="degraded" if degraded else "healthy" if stats.memories else "empty",
         stats=stats,
@@ -109,6 +111,15 @@ def why_no_model(embedder: EmbedderStatus) -> str:
     if embedder.state in AT_WORK or not embedder.detail:
         return f"The embedding model is {embedder.state}"
     return embedder.detail.rstrip(".")
+
+
+def _write_finding(failure: str | None) -> HealthFinding | None:
+    if failure is None:
+        return None
+    return HealthFinding(
+        warning=f"No write is acknowledged: {failure}.",
+        advice="Stop all processes of this store. Then `vestige doctor` says which writes are missing.",
+    )
 
 
 def _model_finding(held: Signature | None, configured: Signature | None) -> HealthFinding | None:

@@ -45,7 +45,8 @@ REFUSED_FOR = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerFile:
-    """A file of another installation: `new`, `known` (unchanged since the last sync) or `unusable` (why)."""
+    """A file of another installation, or an unusable one of our name: `new`, `known` (unchanged since the
+    last sync) or `unusable` (why)."""
 
     file: str
     state: str
@@ -92,7 +93,9 @@ def sync(call: Call, folder: Path) -> SyncResult:
             call.progress(number, len(files) + 1, f"file {number + 1} of {len(files)}")
             found.append(_import_peer(call, path))
         forks = tuple(dict.fromkeys(fork for one in found for fork in one.forks))
-        peers = [one for one in found if one.file != written_before.name or one.forks]
+        peers = [
+            one for one in found if one.file != written_before.name or one.forks or one.state == "unusable"
+        ]
         _note_own_name(call)  # a new one, if another store had ours
         own = _own_file(call, folder)
         embedded, note = embed_missing(call)

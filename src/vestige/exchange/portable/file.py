@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from io import BufferedReader
+from itertools import islice
 from typing import BinaryIO, Protocol
 
 import orjson
@@ -32,17 +33,16 @@ MAX_LINE_BYTES = 256 * 1024 * 1024
 """The longest line. A memory with its whole history is one line: more than 250 rewritings of the longest
 text."""
 
-MOST_EXPANSION = 100
+MOST_EXPANSION = 50
 UNSUSPICIOUS_BYTES = 32 * 1024 * 1024
-"""A packed file that grows beyond this, and to more than 100 times its size, is a decompression bomb."""
+"""A packed file that grows beyond this, and to more than 50 times its size, is a decompression bomb."""
 
-UNSUSPICIOUS_VALUES = 2_000_000
-BYTES_PER_VALUE = 16
-"""A line may hold this many JSON values, and one more for every 16 bytes. In memory a value takes up to 80
-bytes, so that a line of empty lists would take 30 times its size. A line that we write has 20 bytes a value,
-except in small metadata."""
-_STRING = re.compile(rb'"[^"]*"')
+MAX_VALUES = 2_000_000
+"""The most JSON values of a line. In memory a value takes up to 80 bytes, so that a line of empty lists would
+take 30 times its size. A memory has them after about 150,000 events."""
+_QUOTE = ord('"')
 _SIGNS = (b",", b"[", b"{")
+_STRING_OR_SIGN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[,\[{]', re.DOTALL)
 
 GZIP = b"\x1f\x8b"
 UNREADABLE = (OSError, EOFError, zlib.error)
@@ -152,6 +152,11 @@ class Writer:
                 f" at most {MAX_LINE_BYTES:,} can be written.",
                 hint="Use `vestige backup`, or leave this memory out.",
             )
+        if _has_too_many_values(raw):
+            raise TooLarge(
+                f"The history of {' '.join(place(life)[1:]).strip()} holds more than {MAX_VALUES:,} values.",
+                hint="Use `vestige backup`, or leave this memory out.",
+            )
         self._seal.take(raw, life)
         self._file.write(raw)
 
@@ -219,7 +224,8 @@ class PortableReader:
             raise TooLarge(f"the packed file unpacks to more than {self._most:,} bytes.")
         if not raw.endswith(b"\n"):
             raise InvalidInput("the file ends here, before its last line: it was cut off.")
-        _check_values(raw)
+        if _has_too_many_values(raw):
+            raise TooLarge(f"it holds more than {MAX_VALUES:,} values.")
         return raw
 
     def _check_end(self, raw: bytes) -> None:
@@ -275,15 +281,12 @@ def _signature(first: bytes) -> Signature | None:
     return signature
 
 
-def _check_values(raw: bytes) -> None:
-    """Refuse a line whose values would take many times its size in memory."""
-    most = UNSUSPICIOUS_VALUES + len(raw) // BYTES_PER_VALUE
-    if sum(raw.count(sign) for sign in _SIGNS) <= most:
-        return
-    # Signs in texts are no values.
-    bare = _STRING.sub(b"", raw.replace(b"\\\\", b"").replace(b'\\"', b""))
-    if sum(bare.count(sign) for sign in _SIGNS) > most:
-        raise TooLarge(f"it holds more than {most:,} values.")
+def _has_too_many_values(raw: bytes) -> bool:
+    """Whether the values of a line would take too much memory. Signs in texts are no values."""
+    if sum(raw.count(sign) for sign in _SIGNS) <= MAX_VALUES:
+        return False
+    signs = (found for found in _STRING_OR_SIGN.finditer(raw) if raw[found.start()] != _QUOTE)
+    return next(islice(signs, MAX_VALUES, None), None) is not None
 
 
 def _fields(raw: bytes) -> ObjectFields:

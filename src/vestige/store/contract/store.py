@@ -375,5 +375,9 @@ class MemoryStore(
         """Whether writes are impossible here (read-only media)."""
 
     @property
+    def write_failure(self) -> str | None:
+        """Why this process acknowledges no more writes until it is restarted; None while it does."""
+
+    @property
     def software(self) -> dict[str, str]:
         """The software below the store, by name, with versions; empty where it needs none."""

@@ -62,6 +62,10 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
     def read_only(self) -> bool:
         return False
 
+    @property
+    def write_failure(self) -> str | None:
+        return None
+
     # -- Canonical writes
 
     def commit(

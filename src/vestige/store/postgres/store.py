@@ -110,6 +110,10 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
         return self._connections.read_only
 
     @property
+    def write_failure(self) -> str | None:
+        return None
+
+    @property
     def software(self) -> dict[str, str]:
         with self._connections.reading(snapshot=False) as db:
             return dict(db.execute(SOFTWARE).fetchall())

@@ -103,6 +103,11 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         return self._connections.read_only
 
     @property
+    def write_failure(self) -> str | None:
+        lost = self._connections.journal.lost
+        return None if lost is None else f"The write-ahead log {lost} while this process had it open"
+
+    @property
     def software(self) -> dict[str, str]:
         return file_software()
 

@@ -1,4 +1,6 @@
-"""Health checks: `/health` (the process answers) and `/readyz` (the store answers). Neither needs a key."""
+"""Health checks: `/health` (the process answers) and `/readyz` (the store answers). Neither needs a key.
+
+A process that acknowledges no more writes until it is restarted fails both."""
 
 import anyio
 from anyio.to_thread import run_sync
@@ -40,8 +42,9 @@ class Readiness:
 
     def _ask(self) -> None:
         try:
-            self._context.app.engine.store.claimed("readyz")  # an index lookup that finds nothing
-            self._ready = True
+            store = self._context.app.engine.store
+            store.claimed("readyz")  # an index lookup that finds nothing
+            self._ready = store.write_failure is None
         except VestigeError:
             self._ready = False
         finally:
@@ -54,7 +57,9 @@ def routes(context: ServerContext) -> list[BaseRoute]:
     readiness = Readiness(context)
 
     async def health(request: Request) -> Response:
-        return JSONResponse({"status": "ok", "version": __version__})
+        writes = context.app.engine.store.write_failure is None  # known without asking the store
+        status = {"status": "ok" if writes else "degraded", "version": __version__}
+        return JSONResponse(status, status_code=200 if writes else 503)
 
     async def readyz(request: Request) -> Response:
         ready = await readiness.ready()

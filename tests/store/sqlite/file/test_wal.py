@@ -54,6 +54,7 @@ for number in range(3):
         add(store, a_memory(f"late{{number}}"))
     except StoreError as exc:
         refused.append(exc.message)
+assert "the write-ahead log" in str(store.write_failure).lower()
 findings = [one.message for one in store.examine(T0)]
 store.close()
 print(json.dumps([refused, findings]))

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import re
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +68,18 @@ def test_a_dry_run_says_what_an_export_holds(home: Path, tmp_path: Path) -> None
     told = said(home, "restore", str(tmp_path / "one.jsonl.gz"), "--dry-run")
     assert (told["kind"], told["memories"]) == ("export", 1)
     assert contents(home) == {"Ada prefers tea.", "Ben runs on Fridays."}
+
+
+def test_a_dry_run_refuses_a_clock_that_is_ahead_as_a_restore_does(home: Path, tmp_path: Path) -> None:
+    *lines, _ = (tmp_path / "one.jsonl").read_bytes().splitlines(keepends=True)
+    years = 100 * 365 * 86_400_000 << 16
+    ahead = [re.sub(rb'"clock":(\d+)', lambda m: b'"clock":%d' % (int(m[1]) + years), one) for one in lines]
+    digest = blake2b(b"".join(ahead), digest_size=32).hexdigest()
+    seal = f'{{"digest":"{digest}","lines":{len(lines) - 1},"type":"end"}}\n'.encode()
+    (tmp_path / "ahead.jsonl").write_bytes(b"".join([*ahead, seal]))
+    for how in ("--dry-run", "--yes"):
+        outcome = invoke(["restore", str(tmp_path / "ahead.jsonl"), how, "--data-dir", str(home)])
+        assert (refused(outcome), "ahead" in outcome.stderr) == ("invalid_input", True)
 
 
 def test_a_damaged_export_changes_nothing(home: Path, tmp_path: Path) -> None:

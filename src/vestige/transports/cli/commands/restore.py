@@ -4,6 +4,7 @@ import stat
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ def look(source: Path, kind: str, restorer: Restorer) -> RestoreFile:
         held = restorer.inspect(source)
         return RestoreFile(kind=kind, memories=held.memories, newest=held.newest)
     if kind == RestoreKind.EXPORT:
-        return RestoreFile(kind=kind, memories=import_portable.inspect(source, None).memories)
+        return RestoreFile(kind=kind, memories=import_portable.inspect(source, datetime.now(UTC)).memories)
     with tempfile.TemporaryDirectory() as folder:
         packed = snapshot.unpack(source, Path(folder))
         held = restorer.inspect(Path(folder) / DATABASE_NAME)
