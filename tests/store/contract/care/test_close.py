@@ -89,7 +89,7 @@ def test_closing_twice_is_safe(store: MemoryStore) -> None:
 def test_every_method_of_the_contract_is_tried_on_a_closed_store() -> None:
     parts = [part for part in MemoryStore.__mro__ if part.__module__.startswith("vestige.")]
     methods = {name for part in parts for name in vars(part) if not name.startswith("_")}
-    assert methods - set(USES) == {"node", "read_only", "software", "lingers_in", "close"}
+    assert methods - set(USES) == {"node", "read_only", "software", "write_failure", "lingers_in", "close"}
 
 
 def test_a_store_in_use_can_be_written(store: MemoryStore) -> None:
