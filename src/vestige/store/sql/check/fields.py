@@ -33,7 +33,7 @@ from vestige.store.sql.filters import json_text, moment_text
 from vestige.store.sql.merge import histories
 from vestige.store.sql.rows import documents as document_rows
 from vestige.store.sql.rows import history as history_rows
-from vestige.store.sql.rows import memories
+from vestige.store.sql.rows import memories, store_facts
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ LATER = "SELECT coalesce(sum(CASE WHEN at > ? THEN 1 ELSE 0 END), 0), count(*) F
 
 def events(db: Database) -> Iterator[Trouble]:
     """Events with a field of another type or out of its range."""
-    own = _own(db)
+    own = store_facts.node(db)
     faulty = list(_unsound(db))
     if not faulty:
         return
@@ -81,7 +81,7 @@ def _titled(event: LogEvent) -> str:
 
 def repair_events(db: Database, surfaces: Surfaces) -> None:
     """Remove invalid events of other installations; of those that a memory needs, the invalid part."""
-    own, found = _own(db), list(_unsound(db))
+    own, found = store_facts.node(db), list(_unsound(db))
     gone = [one for one in found if one.kind not in NEEDED and one.node != own]
     for one in found:
         if one.kind in NEEDED:
@@ -100,10 +100,6 @@ def _unsound(db: Database) -> Iterator[LogEvent]:
         # The clock has a check of its own.
         read = (history_rows.from_row(row) for row in rows)
         yield from (one for one in read if not is_sound(replace(one, clock=1)))
-
-
-def _own(db: Database) -> str:
-    return str(db.execute("SELECT node FROM installation").fetchone()[0])
 
 
 def _rename_forked(db: Database) -> None:
@@ -172,7 +168,7 @@ def clocks(db: Database, now: datetime) -> Iterator[Trouble]:
     ahead = db.execute(AHEAD, (highest, highest)).fetchall()
     if not ahead:
         ahead = [
-            (_own(db), row[0])
+            (store_facts.node(db), row[0])
             for row in db.execute("SELECT reading FROM clock WHERE reading > ?", (highest,))
         ]
     if not ahead:
