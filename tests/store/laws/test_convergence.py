@@ -60,6 +60,16 @@ def events(store: MemoryStore) -> list[str]:
     return [f"{one} {sorted(one.payload.items())}" for one in logged]
 
 
+random_stories = settings(
+    max_examples=effort(20, nightly=300),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    # every example opens stores of its own
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
 def assert_explained_by_its_log(store: MemoryStore) -> None:
     """Strengths are what the log says, to the last bit."""
     log = store.log(access=EVERYTHING)
@@ -70,14 +80,7 @@ def assert_explained_by_its_log(store: MemoryStore) -> None:
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=effort(20, nightly=300),
-    deadline=None,
-    derandomize=True,
-    database=None,
-    # every example opens stores of its own
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@random_stories
 @given(story=stories, order=st.permutations(list(permutations(range(3), 2))))
 def test_stores_that_have_met_are_alike_whatever_happened_before(
     new_store: NewStore, new_oracle: NewStore, story: list[Deed | Visit], order: list[tuple[int, int]]
@@ -96,14 +99,7 @@ def test_stores_that_have_met_are_alike_whatever_happened_before(
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=effort(20, nightly=300),
-    deadline=None,
-    derandomize=True,
-    database=None,
-    # every example opens stores of its own
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@random_stories
 @given(
     before=stories,
     after=stories,

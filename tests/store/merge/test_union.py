@@ -12,9 +12,19 @@ from tests.store.support.stories import Deed, Visit, live, stories
 from vestige.core.documents import Document
 from vestige.core.models import EVERYTHING, LogEvent, Memory
 from vestige.store.contract.changes import DELETED
-from vestige.store.merge.absorb import check
+from vestige.store.merge.absorb import PAYLOADS, check
 from vestige.store.merge.histories import DocumentHistory, EdgeHistory, EntityHistory, MemoryHistory
-from vestige.store.merge.union import GROUPS, Key, edge, key_of, merged, present, revisions, versions_of
+from vestige.store.merge.union import (
+    GROUPS,
+    NEEDED,
+    Key,
+    edge,
+    key_of,
+    merged,
+    present,
+    revisions,
+    versions_of,
+)
 
 told_apart = settings(
     max_examples=30,
@@ -174,3 +184,7 @@ def test_a_document_is_the_last_put_unless_more_is_known_to_have_followed(clocks
         assert isinstance(whole, DocumentHistory)
         assert (whole.document is not None) == (last > max(dropped, logged))
         assert whole.clock == (last if whole.document is not None else 0)
+
+
+def test_a_repair_keeps_the_fields_that_the_schema_of_an_event_requires() -> None:
+    assert {kind: set(PAYLOADS[kind].required) for kind in NEEDED} == NEEDED

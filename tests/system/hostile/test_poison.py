@@ -4,7 +4,7 @@ import gzip
 import os
 import tracemalloc
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -176,14 +176,20 @@ def test_a_clock_that_is_ahead_and_inside_is_found_and_set_back(full: World, tmp
     assert findings(full) == {}
 
 
-def test_stores_that_shared_a_clock_ahead_agree_again_once_each_is_repaired(tmp_path: Path) -> None:
-    with ExitStack() as running:
-        one, other = (
-            running.enter_context(open_world(tmp_path / name, clock=clock))
-            for name, clock in (("one", HandClock()), ("other", Elsewhere()))
-        )
+@contextmanager
+def two_stores(folder: Path) -> Iterator[tuple[World, World]]:
+    """Two stores with ids of their own, on one day."""
+    with (
+        open_world(folder / "one", clock=HandClock()) as one,
+        open_world(folder / "other", clock=Elsewhere()) as other,
+    ):
         for world in (one, other):
             world.clock.now = AFTERWARDS
+        yield one, other
+
+
+def test_stores_that_shared_a_clock_ahead_agree_again_once_each_is_repaired(tmp_path: Path) -> None:
+    with two_stores(tmp_path) as (one, other):
         shared = one.remember("The tea house opens at ten.")
         plant(one, "UPDATE clock SET reading = ?", LAST_READING - 500)
         one.call("memory", action="tag", id=shared, add=["tea"])
@@ -214,13 +220,7 @@ def test_stores_that_shared_a_clock_ahead_agree_again_once_each_is_repaired(tmp_
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[tuple[World, World]]:
     """Two stores that have met, and share a memory of the first."""
-    with ExitStack() as running:
-        one, other = (
-            running.enter_context(open_world(tmp_path / name, clock=clock))
-            for name, clock in (("one", HandClock()), ("other", Elsewhere()))
-        )
-        for world in (one, other):
-            world.clock.now = AFTERWARDS
+    with two_stores(tmp_path) as (one, other):
         shared = one.remember("The tea house opens at ten.")
         one.call("memory", action="promote", id=shared)
         other.remember("The coffee machine is on floor two.")
