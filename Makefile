@@ -3,7 +3,8 @@
 # is set to is contacted; tests also download nginx from the system's packages, if it is not installed.
 
 .DEFAULT_GOAL := all
-.PHONY: all check clean bench coverage demo docs fix help lint lock model nightly quick sbom serve suite test test-bare
+.PHONY: adapters all check clean bench coverage crewai demo dist docs fix help lint lock model nightly pictures quick
+.PHONY: sbom serve site suite test test-bare vendor
 MAKEFLAGS += --no-builtin-rules
 
 # Candidates for Python; `make PYTHON=/path/to/python` names one.
@@ -11,6 +12,8 @@ PYTHON ?=
 CANDIDATES := $(if $(PYTHON),"$(PYTHON)",python3.13 python3.12 python3.11 python3 python)
 PY := .venv/bin/python
 LOCK := requirements-lock.txt
+# The project is installed again when they change, which compiles them where a compiler is.
+KERNEL := $(wildcard src/vestige/cognition/native/*.[ch])
 PIP_INSTALL := $(PY) -m pip install --quiet
 BENCHMARKS := startup ingest quality speed http
 RESULTS ?= benchmarks/results/local
@@ -55,7 +58,7 @@ serve: .venv/.serve ## set up, and serve your memory to agents over HTTP until C
 # run writes how long every test took to .durations.json.
 SLOWEST := --slowest 50
 
-test: lint suite ## set up, then lint, types, documentation and the tests that CI runs (15 minutes)
+test: lint suite adapters ## set up, then lint, types, documentation and the tests that CI runs (15 minutes)
 
 check: lint ## lint, types, documentation and the architecture, without the other tests
 	$(PY) -m pytest -q tests/project/test_architecture.py tests/project/test_tree.py \
@@ -64,7 +67,7 @@ check: lint ## lint, types, documentation and the architecture, without the othe
 quick: .venv/.dev ## the fast tests only: pure parts, stores in memory and in SQLite (3 minutes)
 	$(PYTEST) -m "not slow and not nightly"
 
-nightly: lint model ## everything: soak, large stores, made-up requests at length, quality, benchmarks' own tests
+nightly: lint model adapters crewai ## everything: soak, large stores, made-up requests at length, quality, benchmarks' own tests
 	TEST_EFFORT=nightly $(PYTEST) $(SLOWEST)
 
 lint: .venv/.dev
@@ -77,12 +80,24 @@ lint: .venv/.dev
 suite: model
 	$(PYTEST) $(SLOWEST) -m "not nightly"
 
+# Adapters are tested with the libraries they are for, in environments of their own: those are large, and pin
+# other versions than ours. CrewAI alone brings a gigabyte, so that only `make nightly` has it.
+ADAPTERS := langgraph llamaindex openai_agents pydantic_ai
+
+adapters: .venv/adapters/.home ## the adapters in integrations/ with LangGraph, LlamaIndex, OpenAI Agents, Pydantic AI
+	.venv/adapters/bin/python -m pytest -q -c integrations/pytest.ini \
+	  $(foreach name,$(ADAPTERS),integrations/tests/test_$(name).py)
+
+crewai: .venv/crewai/.home ## the adapter for CrewAI with CrewAI
+	CREWAI_DISABLE_TELEMETRY=true OTEL_SDK_DISABLED=true \
+	  .venv/crewai/bin/python -m pytest -q -c integrations/pytest.ini integrations/tests/test_crewai.py
+
 # Apart from `test`, because tracing doubles the time and nothing is decided by the number.
 coverage: model ## the tests of `make test`, traced: the lines and branches that none reached
 	$(PYTEST) -m "not nightly" --cov --cov-report=term-missing:skip-covered
 
 test-bare: .venv/.dev ## install without extras into a throwaway environment and use it
-	$(PY) -m pytest -q tests/project/test_bare_install.py
+	$(PY) -m pytest -q tests/project/distribution/test_bare_install.py
 
 bench: model ## speed and quality benchmarks, an hour and a quarter; results into RESULTS
 	@for name in $(BENCHMARKS); do $(PY) -m benchmarks.$$name --out $(RESULTS)/$$name.json || exit 1; done
@@ -100,7 +115,20 @@ docs: .venv/.dev ## write the generated documentation
 	$(PY) -m tests.project.import_graph.diagram
 
 lock: .venv/pyvenv.cfg ## write requirements-lock.txt: the hashes of every package in constraints.txt
-	$(PY) -m supply.lock
+	$(PY) -m supply.lock . integrations integrations/crewai
+
+vendor: .venv/.dev ## fetch the libraries of the dashboard again, as its manifest lists them
+	$(PY) -m supply.vendor
+
+site: .venv/.dev ## build the documentation site into build/site; `python -m http.server -d build/site` shows it
+	$(PY) -m supply.site.build build/site
+
+pictures: model ## record the terminal again for the documentation: docs/pictures
+	$(PY) -m supply.site.recordings
+
+dist: .venv/.dev .venv/zig/.home ## build what a release publishes into dist: wheel, sdist, .mcpb bundle, server.json, SBOM
+	PYTHONPATH=.venv/zig $(PY) -m supply.dist dist
+	$(PY) -m supply.sbom dist/sbom.cdx.json
 
 sbom: .venv/.dev ## write dist/sbom.cdx.json, the bill of materials (CycloneDX)
 	$(PY) -m supply.sbom dist/sbom.cdx.json
@@ -128,20 +156,46 @@ define install
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 endef
 
-.venv/.demo: .venv/pyvenv.cfg pyproject.toml $(LOCK)
+.venv/.demo: .venv/pyvenv.cfg pyproject.toml $(LOCK) $(KERNEL)
 	@echo "Installing Vestige with its local model…"
 	$(call install,$(addprefix --extra ,local speed))
 	@touch $@
 
-.venv/.serve: .venv/pyvenv.cfg pyproject.toml $(LOCK)
+.venv/.serve: .venv/pyvenv.cfg pyproject.toml $(LOCK) $(KERNEL)
 	@echo "Installing Vestige with its local model and the server…"
 	$(call install,$(addprefix --extra ,local speed server))
 	@touch .venv/.demo $@
 
-.venv/.dev: .venv/pyvenv.cfg pyproject.toml $(LOCK)
+.venv/.dev: .venv/pyvenv.cfg pyproject.toml $(LOCK) $(KERNEL)
 	@echo "Installing Vestige with everything that tests need…"
-	$(call install,$(addprefix --extra ,local fastembed remote speed postgres server client) --group dev)
+	$(call install,$(addprefix --extra ,local fastembed remote speed postgres server client code) --group dev --group site)
 	@touch .venv/.demo .venv/.serve $@
+
+# Zig compiles the library of cognition/native for all platforms (ADR 0040). It is apart from the environment, where
+# every installation would take its minutes.
+.venv/zig/.home: .venv/pyvenv.cfg $(LOCK)
+	@echo "Installing Zig, which compiles for all platforms…"
+	@sed -n '/^ziglang==/,/[^\\]$$/p' $(LOCK) > .venv/zig.txt
+	@rm -rf .venv/zig && $(PIP_INSTALL) --require-hashes --no-deps --target .venv/zig --requirement .venv/zig.txt
+	@printf '%s\n' "$(CURDIR)" > $@
+
+# An environment of adapters: $(1) is its name, $(2) are their folders, $(3) is the folder of its lock file.
+define install_adapters
+	@echo "Installing the libraries of the adapters $(2)…"
+	@rm -rf .venv/$(1) && $(PY) -m venv .venv/$(1)
+	@.venv/$(1)/bin/python -m pip install --quiet --require-hashes --requirement .venv/pip.txt
+	@$(PY) -m supply.requirements $(addprefix --adapter ,$(2)) > .venv/$(1)/requirements.txt
+	@.venv/$(1)/bin/python -m pip install --quiet --require-hashes --constraint $(3)/$(LOCK) \
+	  --build-constraint $(3)/$(LOCK) --requirement .venv/$(1)/requirements.txt
+	@.venv/$(1)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@printf '%s\n' "$(CURDIR)" > $@
+endef
+
+.venv/adapters/.home: .venv/.dev integrations/$(LOCK)
+	$(call install_adapters,adapters,$(ADAPTERS),integrations)
+
+.venv/crewai/.home: .venv/.dev integrations/crewai/$(LOCK)
+	$(call install_adapters,crewai,crewai,integrations/crewai)
 
 # pip is renewed first: older ones do not read hashes from a file of constraints. Its own come from the same file.
 .venv/pyvenv.cfg:

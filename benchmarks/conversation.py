@@ -17,7 +17,7 @@ TURNS_PER_SESSION = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One thing said: by whom, and where in which conversation."""
+    """One thing said: by whom, and where in which conversation. A note has no speaker."""
 
     speaker: str
     text: str
@@ -26,7 +26,7 @@ class Turn:
 
     @property
     def content(self) -> str:
-        return f"{self.speaker}: {self.text}"
+        return f"{self.speaker}: {self.text}" if self.speaker else self.text
 
 
 def load_turns(data: Path | None, count: int) -> tuple[list[Turn], str]:
@@ -64,6 +64,17 @@ def generated(count: int, *, seed: int = 1) -> list[Turn]:
     return list(distinct.values())
 
 
+def alike_notes(count: int, *, seed: int = 3) -> list[Turn]:
+    """Short notes that are alike, as agents store them: each has rivals that the gate must compare."""
+    rng = random.Random(seed)
+    distinct: dict[str, Turn] = {}
+    while len(distinct) < count:
+        one, other = rng.sample(_TOOLS, 2)
+        text = f"User prefers {one} over {other} for {rng.choice(_TASKS)}."
+        distinct.setdefault(text, Turn(speaker="", text=text, thread="alike", position=len(distinct)))
+    return list(distinct.values())
+
+
 def _said(rng: random.Random) -> str:
     form = rng.choice(_FORMS)
     return form.format(
@@ -92,6 +103,15 @@ _FORMS = (
     "Do you remember {thing}? I saw it again {place} {when}. {hello} It made me want to {plan}.",
     "I have kept {thing} for {number} years. {who} gave it to me when we {deed} {place}.",
 )
+_TOOLS = (
+    "TypeScript", "JavaScript", "Rust", "Go", "Python", "Kotlin", "Ruby", "Elixir", "PostgreSQL", "MySQL",
+    "SQLite", "Redis", "Kafka", "RabbitMQ", "Docker", "Podman", "Vim", "Emacs", "tabs", "spaces", "pnpm",
+    "yarn", "uv", "Poetry", "Helm", "Terraform",
+)  # fmt: skip
+_TASKS = (
+    "new services", "scripts", "front-end work", "data pipelines", "side projects", "the billing service",
+    "tests", "prototypes", "internal tools", "mobile apps", "batch jobs", "notebooks",
+)  # fmt: skip
 _SPEAKERS = ("Joanna", "Nate", "Tim", "Maria", "Deborah", "Jon", "Gina", "Audrey", "Andrew", "Calvin")
 _HELLOS = (
     "Hey!", "Wow!", "Hi there!", "Oh nice!", "Good question.", "Absolutely.", "Long time no see!",

@@ -30,12 +30,19 @@ class Service(Protocol):
         """Call a tool; its structured answer."""
 
 
-def items_of(turns: Sequence[Turn], *, threaded: bool) -> list[Item]:
-    """The turns as `smart_ingest` takes them: parts of threads, or plain notes."""
+def items_of(turns: Sequence[Turn], *, threaded: bool, scope: str | None = None) -> list[Item]:
+    """The turns as `smart_ingest` takes them: parts of threads, or plain notes, in a scope."""
+    where: Item = {} if scope is None else {"scope": scope}
     if not threaded:
-        return [{"content": turn.content} for turn in turns]
+        return [{"content": turn.content, **where} for turn in turns]
     return [
-        {"content": turn.content, "author": turn.speaker, "thread": turn.thread, "position": turn.position}
+        {
+            "content": turn.content,
+            "author": turn.speaker,
+            "thread": turn.thread,
+            "position": turn.position,
+            **where,
+        }
         for turn in turns
     ]
 
@@ -74,6 +81,8 @@ class InProcess:
             # A bus of its own: the first application does not react to what the second one does.
             self._app = App(replace(self._app.engine, embedders=source, events=EventBus()))
         self.decisions: Counter[str] = Counter()
+        if (settings or {}).get("embeddings.provider") == "off":  # searched by words only
+            return
         embedder = self._app.engine.embedders.get(MODEL_SECONDS)
         if embedder is None:
             reason = self._app.engine.embedders.status().detail
@@ -150,11 +159,11 @@ class OverStdio:
         self.close()
 
 
-def fill(data_dir: Path, turns: Sequence[Turn]) -> str:
+def fill(data_dir: Path, turns: Sequence[Turn], *, scope: str | None = None) -> str:
     """Make a store that holds these turns; the name of the model that made its vectors."""
     with InProcess(data_dir) as engine:
         for at in range(0, len(turns), FILL_BATCH):
-            engine.ingest(items_of(turns[at : at + FILL_BATCH], threaded=True))
+            engine.ingest(items_of(turns[at : at + FILL_BATCH], threaded=True, scope=scope))
         return engine.embedder.signature.name
 
 

@@ -29,6 +29,12 @@ def cpu_seconds(pid: int) -> float:
     return parse_cpu_time(_ps(pid, "time"))
 
 
+def family_of(pid: int) -> list[int]:
+    """A process and its children, such as the workers of a server. Only Linux lists them here."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children")
+    return [pid, *map(int, listed.read_text(encoding="ascii").split())] if listed.exists() else [pid]
+
+
 def own_memory(pid: int) -> Memory:
     """Anonymous resident memory: what this process alone costs the machine."""
     if sys.platform == "linux":

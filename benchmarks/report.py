@@ -75,10 +75,11 @@ class Report:
 
 
 def publish(report: Report, out: Path | None) -> None:
-    """Print a report, and write it to `out` if there is one."""
+    """Print a report, and write it to `out` if there is one: a file, or a folder for a file of its name."""
     print(report.markdown())
     print(f"\n{_where()}")
     if out is not None:
+        out = out / f"{report.benchmark}.json" if out.is_dir() else out
         # Whose folders these are is nobody's business, and no help to who runs it again.
         words = ("DIR" if Path(word).is_absolute() else word for word in sys.argv[1:])
         command = ["python", "-m", f"benchmarks.{report.benchmark}", *words]

@@ -6,10 +6,16 @@ All servers are started in turn (A B C A B C …), as a client starts them, and 
 `tools/list`. Ours is then started again on a prepared store and asked to search as its first call. Wall
 time counts from before the process is made; CPU time is that of the whole process, all threads, from its
 making to the reply. Medians; a first round of each is thrown away, because it warms the file cache.
+
+Commands of `vestige` are started in turn as well; their CPU time is that of the whole process. They run
+without a model, because loading it is not part of a start. Their yardstick is two imports that a store needs.
 """
 
 import argparse
 import compileall
+import os
+import resource
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -27,6 +33,8 @@ from benchmarks.report import Cell, Report, Target, publish
 SERVERS = {"MCP SDK, high level": "high_level.py", "MCP SDK, low level": "low_level.py"}
 FASTER = 10.0
 SEARCH_CPU_SECONDS = 1.5
+COMMAND_CPU_SECONDS = 0.25
+YARDSTICK = "python: import pydantic and numpy"
 QUERY = "what did she say about her trip to the mountains?"
 
 
@@ -63,6 +71,7 @@ def run(*, runs: int, memories: int) -> Report:
         starts = _interleaved(commands, lambda command: _start(command, _list_tools), runs)
         searching = {"search": [console_script(), "--data-dir", str(prepared)]}
         searches = _interleaved(searching, lambda command: _start(command, _search), runs)["search"]
+        commands_cpu = command_cpu(prepared, runs)
     return Report(
         benchmark="startup",
         settings={"runs": runs, "memories": memories, "model": model},
@@ -72,10 +81,51 @@ def run(*, runs: int, memories: int) -> Report:
                 {"server": name, **ratios(starts[OURS], starts[name])} for name in SERVERS
             ],
             "First search with semantic results": [_search_row(searches)],
+            "Commands, CPU s": [
+                {"command": name, "median": median(spent), "most": max(spent)}
+                for name, spent in commands_cpu.items()
+            ],
         },
-        targets=_targets(starts, searches),
+        targets=[
+            *_targets(starts, searches),
+            *(
+                Target(name=f"{name}, CPU s", value=median(spent), limit=COMMAND_CPU_SECONDS, at_least=False)
+                for name, spent in commands_cpu.items()
+                if name != YARDSTICK
+            ),
+        ],
         notes=("CPU time is of all threads. Memory is read right after the last reply.",),
     )
+
+
+def command_cpu(prepared: Path, runs: int) -> dict[str, list[float]]:
+    """CPU seconds of each command, from the making of its process to its end."""
+    program = str(Path(sys.executable).with_name("vestige"))
+    complete = {"_VESTIGE_COMPLETE": "bash_complete", "COMP_WORDS": "vestige search --as", "COMP_CWORD": "2"}
+    commands: dict[str, tuple[list[str], dict[str, str]]] = {
+        YARDSTICK: ([sys.executable, "-c", "import numpy; from pydantic import BaseModel"], {}),
+        "vestige --help": ([program, "--help"], {}),
+        "vestige search --help": ([program, "search", "--help"], {}),
+        "completion": ([program], complete),
+        "vestige status": ([program, "status"], {}),
+        "vestige ls": ([program, "ls"], {}),
+        "vestige search": ([program, "search", QUERY], {}),
+    }
+    here = {"VESTIGE_DATA_DIR": str(prepared), "VESTIGE_EMBEDDINGS_PROVIDER": "off"}
+    spent: dict[str, list[float]] = {name: [] for name in commands}
+    for number in range(runs + 1):
+        for name, (words, environ) in commands.items():
+            seconds = _cpu_of(words, {**os.environ, **here, **environ})
+            if number:
+                spent[name].append(seconds)
+    return spent
+
+
+def _cpu_of(words: Sequence[str], environ: dict[str, str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(words, env=environ, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def ratios(ours: Sequence[Start], theirs: Sequence[Start]) -> dict[str, float]:

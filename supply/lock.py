@@ -1,15 +1,18 @@
 """The lock file: every package of constraints.txt with the sha256 of all files of its version.
 
-    python -m supply.lock            # writes requirements-lock.txt
-    python -m supply.lock --check    # asks the index whether it still has those hashes
+    python -m supply.lock [FOLDER …]            # writes requirements-lock.txt
+    python -m supply.lock --check [FOLDER …]    # asks the index whether it still has those hashes
+
+The folder has both files; by default it is that of the project.
 
 The hashes come from the package index that pip is set to, with pip's own certificates, proxy and passwords.
 The file names no index: any mirror that serves the same files will do. All wheels and source packages are
 listed, so that one file serves every platform.
 """
 
-import sys
+from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 # pip has no interface for other programs. Its version is pinned, and a test reads an index with these.
 from pip._internal.commands.download import DownloadCommand
@@ -19,7 +22,7 @@ from pip._internal.models.link import Link
 from pip._vendor.packaging.utils import parse_sdist_filename, parse_wheel_filename
 from pip._vendor.packaging.version import Version
 
-from supply.requirements import CONSTRAINTS, LOCK
+from supply.requirements import CONSTRAINTS, LOCK, PROJECT
 
 HEAD = """\
 # Every package of constraints.txt with the sha256 of all files of its version, for every platform.
@@ -27,17 +30,17 @@ HEAD = """\
 """
 
 
-def pins() -> dict[str, str]:
+def pins(constraints: Path = CONSTRAINTS) -> dict[str, str]:
     """The version of each package in constraints.txt."""
-    lines = CONSTRAINTS.read_text(encoding="utf-8").splitlines()
+    lines = constraints.read_text(encoding="utf-8").splitlines()
     pairs = (line.split("==") for line in lines if line and not line.startswith("#"))
     return dict(sorted((name, version.strip()) for name, version in pairs))
 
 
-def locked() -> dict[str, tuple[str, tuple[str, ...]]]:
+def locked(lock: Path = LOCK) -> dict[str, tuple[str, tuple[str, ...]]]:
     """The version and the hashes of each package in the lock file."""
     found = {}
-    for entry in LOCK.read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
+    for entry in lock.read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
         if entry and not entry.startswith("#"):
             pin, *hashes = entry.split()
             name, _, version = pin.partition("==")
@@ -53,13 +56,13 @@ def written(hashes: Mapping[str, tuple[str, tuple[str, ...]]]) -> str:
     return HEAD + "".join(f"{entry}\n" for entry in entries)
 
 
-def published() -> Iterator[tuple[str, tuple[str, tuple[str, ...]]]]:
+def published(constraints: Path = CONSTRAINTS) -> Iterator[tuple[str, tuple[str, tuple[str, ...]]]]:
     """The version and the hashes of each pinned package, as the index states them."""
     command = DownloadCommand("download", "")
     options, _ = command.parse_args([])
     with command.main_context():
         collector = LinkCollector.create(command.get_default_session(options), options)
-        for name, version in pins().items():
+        for name, version in pins(constraints).items():
             yield name, (version, _hashes(collector, name, Version(version)))
 
 
@@ -87,18 +90,30 @@ def _version(link: Link) -> Version | None:
         return None
 
 
-def main() -> None:
-    found = dict(published())
-    if "--check" not in sys.argv[1:]:
-        LOCK.write_text(written(found), encoding="utf-8")
-        print(f"{LOCK.name}: {len(found)} packages, {sum(len(some) for _, some in found.values())} files.")
+def renew(folder: Path, *, check: bool) -> None:
+    """Write the lock file of a folder, or compare it with the index."""
+    lock = folder / LOCK.name
+    found = dict(published(folder / CONSTRAINTS.name))
+    if not check:
+        lock.write_text(written(found), encoding="utf-8")
+        print(f"{lock.name}: {len(found)} packages, {sum(len(some) for _, some in found.values())} files.")
         return
-    differing = [name for name, one in locked().items() if found.get(name) != one]
-    differing += found.keys() - locked().keys()
+    before = locked(lock)
+    differing = [name for name, one in before.items() if found.get(name) != one]
+    differing += found.keys() - before.keys()
     if differing:
         names = ", ".join(sorted(set(differing)))
-        raise SystemExit(f"The index has other files than {LOCK.name} for: {names}")
-    print(f"{LOCK.name}: the index has the same files of {len(found)} packages.")
+        raise SystemExit(f"The index has other files than {lock.name} for: {names}")
+    print(f"{lock.name}: the index has the same files of {len(found)} packages.")
+
+
+def main() -> None:
+    parser = ArgumentParser(prog="python -m supply.lock", description="Write the lock file.")
+    parser.add_argument("folders", nargs="*", type=Path, default=[PROJECT])
+    parser.add_argument("--check", action="store_true", help="compare with the index instead")
+    given = parser.parse_args()
+    for folder in given.folders:
+        renew(folder, check=given.check)
 
 
 if __name__ == "__main__":

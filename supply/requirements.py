@@ -38,13 +38,24 @@ def requirements(extras: Iterable[str], groups: Iterable[str]) -> list[str]:
     return sorted(set(wanted))
 
 
+def of_adapters(names: Iterable[str]) -> list[str]:
+    """What adapters in `integrations/` and their tests require beside the project."""
+    files = [PROJECT / "integrations" / name / "pyproject.toml" for name in names]
+    contents = [tomllib.loads(file.read_text(encoding="utf-8")) for file in files]
+    wanted = [one for content in contents for one in content["project"]["dependencies"]]
+    wanted += [one for content in contents for one in content["dependency-groups"]["test"]]
+    return sorted({one for one in wanted if not one.startswith("vestige")})
+
+
 def main() -> None:
     parser = ArgumentParser(prog="python -m supply.requirements", description="Print requirements.")
     parser.add_argument("--extra", action="append", default=[], help="an extra, or several with commas")
     parser.add_argument("--group", action="append", default=[], help="a dependency group")
+    parser.add_argument("--adapter", action="append", default=[], help="a folder of integrations/")
     given = parser.parse_args()
     extras = [name for several in given.extra for name in several.split(",")]
-    sys.stdout.writelines(f"{one}\n" for one in requirements(extras, given.group))
+    wanted = sorted({*requirements(extras, given.group), *of_adapters(given.adapter)})
+    sys.stdout.writelines(f"{one}\n" for one in wanted)
 
 
 if __name__ == "__main__":

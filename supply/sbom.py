@@ -21,7 +21,13 @@ from vestige.embed.minilm.weights import MINILM
 
 FORMAT = "1.6"
 REQUIRED, OPTIONAL, EXCLUDED = "required", "optional", "excluded"
-SCOPES = {"Vestige itself": REQUIRED, "Tests and checks": EXCLUDED, "Building the package": OPTIONAL}
+SCOPES = {
+    "Vestige itself": REQUIRED,
+    "Tests and checks": EXCLUDED,
+    "The documentation site": EXCLUDED,
+    "Building the package": OPTIONAL,
+    "The compiled library for all platforms": EXCLUDED,
+}
 """Whether a section of constraints.txt is needed at run time: always, never, or else with an extra. What
 builds the package is in the image too."""
 _SECTION = re.compile(r"# (\w[^(;]*?)(?: \(.*|;.*|$)")

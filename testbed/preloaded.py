@@ -55,7 +55,7 @@ def preloaded_commands(folder: Path) -> Iterator[Path]:
 
 def serve(address: str) -> None:
     """Fork a child for each command that a client sends, until the standard input ends."""
-    from vestige.settings.settings import calm_blas
+    from vestige.settings.blas import calm_blas
 
     calm_blas()
     from vestige.transports.cli.main import root_command

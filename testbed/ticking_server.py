@@ -15,9 +15,9 @@ from vestige.transports.cli import run
 DONE = "ticked"
 
 
-def open_ticking(options: Mapping[str, Any]) -> App:
+def open_ticking(options: Mapping[str, Any], *, parent: int = 0) -> App:
     """The app of the server."""
-    app = open_server(options)
+    app = open_server(options, parent=parent)
 
     def tick() -> None:
         app.autopilot.tick()

@@ -13,6 +13,9 @@ from vestige.app.app import App, Clock, open_app
 from vestige.core.caller import Invocation
 from vestige.core.errors import VestigeError
 from vestige.core.events import Event
+from vestige.core.origin import Origin
+from vestige.engine.context import Call
+from vestige.operations.registry.groups import registry
 
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 
@@ -64,6 +67,12 @@ class World:
     def remember(self, content: str, **arguments: Any) -> str:
         """Ingest one text; the id of the memory that holds it."""
         return str(self.call("smart_ingest", content=content, **arguments)["nodeId"])
+
+    def user_remembers(self, content: str, **arguments: Any) -> str:
+        """Ingest one text as the user at the command line does, whose words are never held for a review."""
+        call = Call(engine=self.app.engine, origin=Origin.USER)
+        answer = registry.operations["smart_ingest"].call(call, {"content": content, **arguments})
+        return str(answer["nodeId"])
 
     def find(self, query: str, **arguments: Any) -> list[str]:
         """Search; the contents found, best first."""

@@ -38,10 +38,12 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C reach the programs that tests start, and keep temporary files in memory.
+    """Let Ctrl-C reach the programs that tests start, keep temporary files in memory, and use UTC on every
+    machine.
 
     A run in the background of a script ignores Ctrl-C, which the programs would inherit.
     """
+    os.environ["TZ"] = "UTC"
     if (folder := memory_folder()) is not None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

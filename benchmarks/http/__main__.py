@@ -1,4 +1,5 @@
-"""python -m benchmarks.http [--data DIR] [--peer-python PATH] [--model] [--quick] [--out FILE]"""
+"""python -m benchmarks.http [--data DIR] [--peer-python PATH] [--model] [--workers N]
+[--quick] [--out FILE]"""
 
 import argparse
 from pathlib import Path
@@ -22,6 +23,9 @@ def main() -> None:
         "--peer-python", type=Path, metavar="PATH", help="an interpreter that has mcp-memory-service"
     )
     parser.add_argument("--model", action="store_true", help="the real model makes our vectors")
+    parser.add_argument(
+        "--workers", type=int, default=1, help="ask a server with so many workers as well (default: do not)"
+    )
     parser.add_argument("--quick", action="store_true", help="300 memories, 32 requests, 1,000 in the soak")
     parser.add_argument("--out", type=Path, help="write the results here as JSON, Markdown and SVG")
     given = parser.parse_args()
@@ -37,6 +41,7 @@ def main() -> None:
             many=50 if quick else given.listeners,
             peer_python=given.peer_python,
             model=given.model,
+            workers=given.workers,
         ),
         given.out,
     )

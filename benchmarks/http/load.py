@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.client import Json
 from benchmarks.http.ways import Request
 from benchmarks.http.wire import Connection
-from benchmarks.process import cpu_seconds
+from benchmarks.process import cpu_seconds, family_of
 from benchmarks.report import Cell
 from vestige.app.app import App
 from vestige.core.caller import Invocation
@@ -130,7 +130,7 @@ class Remote:
         self._url, self._pid, self._headers, self._request_of = url, pid, headers, request_of
 
     def cpu_seconds(self) -> float:
-        return cpu_seconds(self._pid)
+        return sum(map(cpu_seconds, family_of(self._pid)))
 
     def ask(self, operation: str, texts: Sequence[str], clients: int) -> list[float]:
         requests = iter([self._request_of(operation, arguments_of(operation, text)) for text in texts])

@@ -30,6 +30,8 @@ SEED = 11
 TEST = {"embeddings.provider": "hashing"}
 SEARCH_OVERHEAD_MS = 3.0
 """Most CPU that a server may add to a search."""
+PAIR, SCALES_BY = 2, 1.7
+"""How much more two workers answer than one, at least."""
 SHOWN = {"search": "search", "smart_ingest": "ingest"}
 
 Key = tuple[str, int, str]
@@ -47,11 +49,13 @@ def run(
     many: int = listeners.LISTENERS,
     peer_python: Path | None = None,
     model: bool = False,
+    workers: int = 1,
 ) -> Report:
-    """Measure everything. With `model` the real one makes the vectors, else the test embedder."""
+    """Measure everything. With `model` the real one makes the vectors, else the test embedder. With several
+    `workers` a second server has so many, on a copy of the store."""
     with tempfile.TemporaryDirectory(prefix="vestige-http-") as root:
         folder = Path(root)
-        took, origin, skipped = _load(folder, data, memories, requests, clients, peer_python, model)
+        took, origin, skipped = _load(folder, data, memories, requests, clients, peer_python, model, workers)
         say(f"soak: {soak_requests:,} requests")
         with serve(folder / "soak", settings=TEST_EMBEDDER) as server:
             soaked = soak.run(server, requests=soak_requests, kept=kept)
@@ -67,8 +71,8 @@ def run(
             "requests of the soak": f"{soaked.count:,}",
             "listeners": many,
         },
-        tables=_tables(took, soaked, listened),
-        targets=[*_targets(took), *soaked.targets(), *listened.targets()],
+        tables={**_tables(took, soaked, listened), **_scaling(took, workers)},
+        targets=[*_targets(took), *_scaling_targets(took, workers), *soaked.targets(), *listened.targets()],
         notes=NOTES,
         skipped=skipped,
         plots=_plots(took, clients),
@@ -97,6 +101,7 @@ def _load(
     clients: Sequence[int],
     peer_python: Path | None,
     model: bool,
+    workers: int,
 ) -> tuple[dict[Key, Took], str, dict[str, str]]:
     turns, origin = load_turns(data, memories)
     with InProcess(folder / "served", settings={} if model else TEST) as opened:
@@ -104,11 +109,16 @@ def _load(
         for batch in track(batches, f"remembering {len(turns):,}"):
             opened.ingest(items_of(batch, threaded=True))
     shutil.copytree(folder / "served", folder / "inside")
+    if workers > 1:
+        shutil.copytree(folder / "served", folder / "several")
     skipped: dict[str, str] = {}
     with ExitStack() as stack:
         app = stack.enter_context(_inside(folder / "inside", model=model))
         server = stack.enter_context(serve(folder / "served", settings={} if model else TEST_EMBEDDER))
         ways: list[Way] = [Inside(app), *_ours(server)]
+        if workers > 1:
+            several = serve(folder / "several", settings={} if model else TEST_EMBEDDER, workers=workers)
+            ways += _ours(stack.enter_context(several), f", {workers} workers")
         try:
             ways.append(_peer(stack, peer_python, folder / "peer", [turn.content for turn in turns]))
         except Unavailable as why:
@@ -125,11 +135,44 @@ def _inside(data_dir: Path, *, model: bool) -> Iterator[App]:
         yield app
 
 
-def _ours(server: Serving) -> list[Way]:
+def _ours(server: Serving, how: str = "") -> list[Way]:
     headers = dict(server.headers)
     return [
-        Remote("REST", server.url, server.pid, headers, rest),
-        Remote("MCP", server.url, server.pid, headers, mcp),
+        Remote(f"REST{how}", server.url, server.pid, headers, rest),
+        Remote(f"MCP{how}", server.url, server.pid, headers, mcp),
+    ]
+
+
+def _scaling(took: dict[Key, Took], workers: int) -> dict[str, list[dict[str, Cell]]]:
+    """What several workers give against one: answers per second, and answers per second of CPU."""
+    rows: list[dict[str, Cell]] = []
+    for (operation, many, name), one in took.items():
+        several = took.get((operation, many, f"{name}, {workers} workers"))
+        if several is not None:
+            rows.append(
+                {
+                    "operation": SHOWN[operation],
+                    "clients": many,
+                    "way": name,
+                    "per s, 1 worker": one.per_second,
+                    f"per s, {workers}": several.per_second,
+                    "ratio": several.per_second / one.per_second,
+                    "ratio per CPU second": one.cpu_ms / several.cpu_ms,
+                }
+            )
+    return {f"One worker and {workers}": rows} if rows else {}
+
+
+def _scaling_targets(took: dict[Key, Took], workers: int) -> list[Target]:
+    return [
+        Target(
+            name=f"Searches per second by REST with {workers} workers against one, {_counted(many)}",
+            value=several.per_second / took["search", many, "REST"].per_second,
+            limit=SCALES_BY,
+            at_least=True,
+        )
+        for (operation, many, name), several in took.items()
+        if operation == "search" and many > 1 and name == f"REST, {workers} workers" and workers == PAIR
     ]
 
 

@@ -5,16 +5,20 @@ import os
 import signal
 import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from vestige.app.app import open_app
-from vestige.engine import keys
+from vestige.engine.care import keys
 from vestige.engine.context import Call
 
+SERVE = (sys.executable, "-m", "vestige", "serve", "--bind", "127.0.0.1:0")
 END_SECONDS = 60.0
+LOOK_SECONDS = 0.1
 NO_LIMITS = {"VESTIGE_SERVER_REQUESTS_PER_MINUTE": "0", "VESTIGE_MEMORY_SECRETS": "allow"}
 """One key sends everything here, and no text is to be refused."""
 TEST_EMBEDDER = {"VESTIGE_EMBEDDINGS_PROVIDER": "hashing"}
@@ -30,8 +34,11 @@ class Serving:
 
 
 @contextmanager
-def serve(data_dir: Path, *, settings: Mapping[str, str] | None = None) -> Iterator[Serving]:
-    """Start a server on the memories in a folder, with authentication, and end it."""
+def serve(
+    data_dir: Path, *, settings: Mapping[str, str] | None = None, workers: int = 1
+) -> Iterator[Serving]:
+    """Start a server on the memories in a folder, with authentication, and end it. It serves when all of its
+    workers do."""
     given = dict(settings or {})
     key = _new_key(data_dir, given)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("VESTIGE_")}
@@ -39,7 +46,7 @@ def serve(data_dir: Path, *, settings: Mapping[str, str] | None = None) -> Itera
     with (
         log.open("wb") as written,
         subprocess.Popen(
-            [sys.executable, "-m", "vestige", "serve", "--bind", "127.0.0.1:0", "--data-dir", str(data_dir)],
+            [*SERVE, "--workers", str(workers), "--data-dir", str(data_dir)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=written,
@@ -52,13 +59,22 @@ def serve(data_dir: Path, *, settings: Mapping[str, str] | None = None) -> Itera
             if not line:
                 raise RuntimeError(f"The server did not start: {log.read_text(encoding='utf-8')}")
             headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-            yield Serving(url=json.loads(line)["url"], pid=process.pid, headers=headers)
+            url = json.loads(line)["url"]
+            while workers > 1 and _serving(url) < workers:
+                time.sleep(LOOK_SECONDS)
+            yield Serving(url=url, pid=process.pid, headers=headers)
         finally:
             process.send_signal(signal.SIGTERM)
             try:
                 process.wait(END_SECONDS)
             finally:
                 process.kill()
+
+
+def _serving(url: str) -> int:
+    """The workers that serve."""
+    with urllib.request.urlopen(f"{url}/readyz") as answer:
+        return list(json.load(answer)["workers"].values()).count("serving")
 
 
 def _new_key(data_dir: Path, settings: Mapping[str, str]) -> str:

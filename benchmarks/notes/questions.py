@@ -41,7 +41,7 @@ class Asked:
         return not self.found
 
 
-def ask_memory(notebook: Notebook, settings: dict[str, object]) -> Iterator[Asked]:
+def ask_memory(notebook: Notebook, settings: dict[str, object], limit: int = TOP) -> Iterator[Asked]:
     """Store the notes on the days they were written, then ask."""
     moment = [ASKED_AT]
     numbers = count(1)
@@ -65,7 +65,7 @@ def ask_memory(notebook: Notebook, settings: dict[str, object]) -> Iterator[Aske
         moment[0] = ASKED_AT
         for question in track(notebook.questions, f"questions of {notebook.author}"):
             answer = engine.call(
-                "search", {"query": question.text, "limit": TOP, "record": False, **_asking(question)}
+                "search", {"query": question.text, "limit": limit, "record": False, **_asking(question)}
             )
             results = [one for one in answer["results"] if one["id"] in notes]
             yield Asked(

@@ -22,6 +22,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="folder with locomo.json")
     parser.add_argument("--talks", type=int, help="only the first N conversations")
     parser.add_argument("--questions", type=int, help="only the first N questions of each")
+    parser.add_argument(
+        "--development", action="store_true", help="only conversations that were used in tuning"
+    )
     parser.add_argument("--out", type=Path, help="write the results here as JSON, Markdown and SVG")
     given = parser.parse_args()
     try:
@@ -31,6 +34,7 @@ def main() -> None:
             only=given.only,
             talks=given.talks,
             questions=given.questions,
+            development=given.development,
         )
     except Missing as missing:
         raise SystemExit(f"There is {missing} in {given.data}: say where it is with --data.") from missing

@@ -16,8 +16,8 @@ from benchmarks.peers.contenders import Contender, Ours, Plain, Theirs
 from benchmarks.peers.process import Embed, PeerProcess, Unavailable
 from benchmarks.plot import bars
 from benchmarks.progress import say, track
-from benchmarks.quality.corpus import Corpus
-from benchmarks.quality.locomo import conversations
+from benchmarks.quality.corpus import Corpus, Missing
+from benchmarks.quality.locomo import DEVELOPMENT, conversations
 from benchmarks.quality.ranked import DEEP, RECALL, TOP, Ranked, by_thread, mean
 from benchmarks.report import Cell, Report
 from vestige import __version__
@@ -55,9 +55,15 @@ def run(
     only: Sequence[str] = tuple(PEERS),
     talks: int | None = None,
     questions: int | None = None,
+    development: bool = False,
 ) -> Report:
-    """Measure Vestige, BM25 and every peer that one of the interpreters can run."""
-    corpora = [replace(one, questions=one.questions[:questions]) for one, _ in conversations(data)[:talks]]
+    """Measure Vestige, BM25 and every peer that one of the interpreters can run, on conversations that were
+    not used in tuning, or on those that were (`development`)."""
+    chosen = [one for one, _ in conversations(data) if (one.name in DEVELOPMENT) is development]
+    if not chosen:
+        kind = "of the development part" if development else "outside the development part"
+        raise Missing(f"no conversation {kind}")
+    corpora = [replace(one, questions=one.questions[:questions]) for one in chosen[:talks]]
     measured: dict[str, Measured] = {}
     skipped: dict[str, str] = {}
     with _vectors() as (embed, model):
@@ -71,7 +77,13 @@ def run(
     held = sum(len(corpus.documents) for corpus in corpora)
     return Report(
         benchmark="peers",
-        settings={"questions": asked, "turns": held, "conversations": len(corpora), "model": model},
+        settings={
+            "questions": asked,
+            "turns": held,
+            "conversations": ", ".join(corpus.name for corpus in corpora),
+            "used in tuning": "all" if development else "none",
+            "model": model,
+        },
         tables={"LoCoMo, in one run": [_row(name, one) for name, one in measured.items()]},
         targets=[],
         notes=NOTES,

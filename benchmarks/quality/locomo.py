@@ -11,6 +11,8 @@ from benchmarks.client import Json
 from benchmarks.quality.corpus import Corpus, Document, Question, need
 
 FILE = "locomo.json"
+DEVELOPMENT = frozenset({"conv-26", "conv-30", "conv-41", "conv-42"})
+"""The conversations that weights and thresholds were chosen on."""
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _TURN_ID = re.compile(r"D:?0*(\d+):0*(\d+)")
 _SESSION = re.compile(r"session_(\d+)")

@@ -15,6 +15,8 @@ from benchmarks.client import Json
 from benchmarks.engine import InProcess
 from benchmarks.progress import track
 from benchmarks.report import Cell
+from benchmarks.speed.stores import PROJECT
+from vestige.cognition.native.kernel import allow
 from vestige.cognition.query.analyse import Asked, analyse, content_words
 from vestige.cognition.ranking.maxsim import match, weigh
 from vestige.core.candidates import CandidatePool
@@ -35,7 +37,9 @@ GATHER = "all arms"
 PROBE = "query embedding, all arms, MaxSim"
 RECALL = "… and ranking, stages, answer"
 UNRECORDED = "search: … and its views"
-SEARCH = "search: … and its trace"
+SEARCH = "search: … its trace and the reactions to it"
+STARTED = "session_context"
+IN_NUMPY = "search: … and its views, without the compiled library"
 LIMIT_PARTS = (EMBEDDING, SCAN, LEXICAL, MAXSIM)
 
 
@@ -94,12 +98,23 @@ def timed(works: Mapping[str, Work], cases: Sequence[Case], label: str) -> dict[
 def measure(opened: InProcess, queries: Sequence[str], memories: int) -> dict[str, Took]:
     """Every part and the whole, for the same queries."""
     embedder, store = opened.embedder, opened.engine.store
-    call, where = Call(engine=opened.engine), Filter(valid_at=opened.engine.now())
+    call, where = Call(engine=opened.engine), Filter(valid_at=opened.engine.now(), scope=PROJECT)
     shape = (memories, embedder.signature.dimension)
     matrix = np.random.default_rng(SEED).standard_normal(shape, dtype=np.float32)
 
     def search(case: Case, *, record: bool) -> object:
         return opened.call("search", request(case.query, record=record))
+
+    def reacted(case: Case) -> None:
+        search(case, record=True)
+        opened.settle()
+
+    def search_in_numpy(case: Case) -> object:
+        allow(False)
+        try:
+            return search(case, record=False)
+        finally:
+            allow(True)
 
     works: dict[str, Work] = {
         EMBEDDING: lambda case: embedder.encode_query(case.query),
@@ -110,15 +125,18 @@ def measure(opened: InProcess, queries: Sequence[str], memories: int) -> dict[st
         PROBE: lambda case: gather(call, case.asked, where, Mode.BALANCED.depth),
         RECALL: lambda case: recall(call, RecallQuery(text=case.query, where=where, limit=LIMIT)),
         UNRECORDED: partial(search, record=False),
+        IN_NUMPY: search_in_numpy,
         # Each query once: only what was not shown before leaves a trace.
-        SEARCH: partial(search, record=True),
+        SEARCH: reacted,
+        STARTED: lambda case: opened.call("session_context", {"queries": [case.query], "scope": PROJECT}),
     }
+    opened.settle()
     return timed(works, [_case(opened, query) for query in queries], f"{memories:,}: parts and searches")
 
 
 def request(query: str, *, record: bool) -> Json:
     """A search that is never refused: a refusal would save the work of an answer."""
-    return {"query": query, "limit": LIMIT, "record": record, "min_confidence": 0}
+    return {"query": query, "limit": LIMIT, "record": record, "min_confidence": 0, "scope": PROJECT}
 
 
 def limit_of(took: dict[str, Took]) -> float:
@@ -141,7 +159,7 @@ def _gather(opened: InProcess, asked: Asked, encoded: Encoded) -> CandidatePool:
         literals=asked.literals,
         vector=encoded.vector,
         signature=opened.embedder.signature,
-        where=Filter(valid_at=opened.engine.now()),
+        where=Filter(valid_at=opened.engine.now(), scope=PROJECT),
         per_arm=PER_ARM,
     )
     return opened.engine.store.gather(wanted, access=EVERYTHING)

@@ -20,6 +20,7 @@ from benchmarks.report import Cell, Report, Target
 from benchmarks.speed import parts
 from benchmarks.speed.disk import bytes_by_part, token_bytes
 from benchmarks.speed.stores import Filled, fill
+from vestige.cognition.native.kernel import description
 
 SIZES = (1_000, 10_000, 100_000)
 MILLION = 1_000_000
@@ -63,7 +64,11 @@ def run(*, sizes: Sequence[int] = SIZES, queries: int = QUERIES, data: Path) -> 
     measured = [_measure(load_turns(data, size)[0], asked) for size in sizes]
     return Report(
         benchmark="speed",
-        settings={"queries": f"{len(asked)} {origin}", "model": measured[0].model},
+        settings={
+            "queries": f"{len(asked)} {origin}",
+            "model": measured[0].model,
+            "inner loops": description(),
+        },
         tables=_tables(measured),
         targets=_targets(measured),
         notes=NOTES,
@@ -75,7 +80,9 @@ NOTES = (
     "The limit is the sum of the parts a search cannot do without, each timed alone on the same queries: the "
     "model on the query, a float32 matrix product with a partition over as many vectors in memory, the "
     "store's lexical arm, and MaxSim over the very pool of the query. Stores above 10,000 hold different "
-    "texts with synthetic vectors and borrowed token bits, written straight to the store.",
+    "texts with synthetic vectors and borrowed token bits, written straight to the store. All memories are "
+    "in one project, and all searches are in it. The trace of a search and the reactions to it, which a "
+    "server leaves to its worker, run here before the next search.",
 )
 
 

@@ -23,6 +23,8 @@ SAMPLES = 1_000
 COMMIT = 1_000
 NOISE = 0.3
 SEED = 3
+PROJECT = "/project/speed"
+"""The scope of all memories, as agents use it: also a filter that all of them pass has to be applied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,7 @@ def fill(opened: InProcess, turns: Sequence[Turn]) -> Filled:
 def _by_tool(opened: InProcess, turns: Sequence[Turn]) -> None:
     batches = [turns[at : at + FILL_BATCH] for at in range(0, len(turns), FILL_BATCH)]
     for batch in track(batches, f"remembering {len(turns):,} by {FILL_BATCH}"):
-        opened.ingest(items_of(batch, threaded=True))
+        opened.ingest([{**item, "scope": PROJECT} for item in items_of(batch, threaded=True)])
 
 
 def _by_store(opened: InProcess, turns: Sequence[Turn]) -> None:
@@ -84,6 +86,7 @@ def _memory(opened: InProcess, turn: Turn) -> Memory:
         created_at=now,
         updated_at=now,
         author=turn.speaker,
+        scope=PROJECT,
         thread=turn.thread,
         position=turn.position,
     )

@@ -1,12 +1,14 @@
 """Which scope a folder gives."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from vestige.app.project_scope import folder_of, scope_of
+from testbed.world import open_world
+from vestige.app.project_scope import folder_of, record_scope, scope_of
 from vestige.core.models import covers, normal_scope
 
 
@@ -119,3 +121,71 @@ def test_a_folder_that_cannot_be_read_has_the_root_scope(tmp_path: Path) -> None
     assert scope_of(tmp_path / "circle") == "/"
     assert scope_of(Path("/a\0b")) == "/"
     assert scope_of(Path("/" + "x" * 5000)) == "/"
+
+
+# -- A repository keeps its scope
+
+
+def test_a_repository_that_is_moved_or_gets_another_remote_keeps_its_scope(tmp_path: Path) -> None:
+    root = repository(tmp_path / "crane")
+    before = scope_of(root)
+    record_scope(root)
+    moved = root.rename(tmp_path / "derrick")
+    assert scope_of(moved) == before
+    record_scope(moved)
+    (moved / ".git" / "config").write_text(
+        origin("https://example.org/harbour/derrick.git"), encoding="utf-8"
+    )
+    assert scope_of(moved) == before
+    again = moved.rename(tmp_path / "hoist")
+    assert scope_of(again / ".git" / "..") == before
+
+
+def test_a_copy_beside_the_original_is_a_project_of_its_own(tmp_path: Path) -> None:
+    root = repository(tmp_path / "crane")
+    record_scope(root)
+    copy = Path(shutil.copytree(root, tmp_path / "copy"))
+    assert scope_of(copy) != scope_of(root)
+    record_scope(copy)
+    assert scope_of(copy).startswith("/project/copy~")
+    shutil.rmtree(root)
+    assert scope_of(copy).startswith("/project/copy~")
+
+
+def test_worktrees_without_a_remote_share_the_scope_of_the_main_checkout(tmp_path: Path) -> None:
+    root = tmp_path / "main"
+    git = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-C"]
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    subprocess.run([*git, str(root), "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    subprocess.run([*git, str(root), "worktree", "add", "-q", str(tmp_path / "side")], check=True)
+    assert scope_of(tmp_path / "side").startswith("/project/main~")  # also before anything is recorded
+    record_scope(tmp_path / "side")
+    assert scope_of(tmp_path / "side") == scope_of(root)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "/user\n/x\n", "/project\n/x\n", "not a scope\n", "/project/a\0b\n/x\n"]
+)
+def test_a_record_that_names_no_project_is_ignored(tmp_path: Path, text: str) -> None:
+    root = repository(tmp_path / "crane")
+    (root / ".git" / "vestige-scope").write_text(text, encoding="utf-8")
+    assert scope_of(root).startswith("/project/crane~")
+
+
+def test_the_first_write_records_the_scope_and_reading_does_not(tmp_path: Path) -> None:
+    root = repository(tmp_path / "crane")
+    with open_world(tmp_path / "data", place=root) as world:
+        world.find("oak")
+        assert not (root / ".git" / "vestige-scope").exists()
+        scope = world.call("smart_ingest", content="The mast is oak.")["scope"]
+    moved = root.rename(tmp_path / "derrick")
+    with open_world(tmp_path / "data", place=moved) as world:
+        assert world.call("smart_ingest", content="The keel is lead.")["scope"] == scope
+
+
+def test_a_repository_that_cannot_be_written_to_is_left_as_it_is(tmp_path: Path) -> None:
+    record_scope(tmp_path)  # no repository
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / ".git").write_text("gitdir: /nowhere/at/all\n", encoding="utf-8")
+    record_scope(tmp_path / "odd")
+    assert scope_of(tmp_path / "odd").startswith("/project/odd~")

@@ -10,9 +10,11 @@ from contextlib import closing
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from benchmarks import ingest, startup
+from benchmarks import domains, ingest, startup
 from benchmarks.client import OURS, Client
 from benchmarks.conversation import Turn, generated, load_turns
 from benchmarks.engine import decisions_in, items_of, request
@@ -21,12 +23,15 @@ from benchmarks.peers import process as peer_process
 from benchmarks.peers import run as peers
 from benchmarks.peers.process import PeerProcess, Unavailable
 from benchmarks.process import cpu_seconds, own_memory, parse_cpu_time
+from benchmarks.quality.corpus import Missing
+from benchmarks.quality.locomo import DEVELOPMENT
 from benchmarks.report import PROJECT, Cell, Report, Target, publish, table
 from benchmarks.speed import run as speed
 from benchmarks.speed import stores
 from benchmarks.speed.disk import bytes_by_part
-from benchmarks.speed.parts import GATHER, LIMIT_PARTS, SEARCH, UNRECORDED
+from benchmarks.speed.parts import GATHER, LIMIT_PARTS, SEARCH, STARTED, UNRECORDED
 from vestige.core.errors import InvalidInput, NotFound
+from vestige.embed.hashing import HashingEmbedder
 from vestige.settings.settings import DATABASE_NAME
 from vestige.transports.cli.commands import bench
 
@@ -156,6 +161,8 @@ def test_a_report_tells_a_missed_target_from_a_met_one(
     )
     publish(report, tmp_path / "new" / "sample.json")
     shown = capsys.readouterr().out
+    publish(report, tmp_path)  # a folder, where the report gets its own name
+    assert (tmp_path / "sample.json").is_file()
     assert "| ours | 1.23 |" in shown
     assert "| theirs | – |" in shown
     assert "| fast | 12 | ≥ 10 | met |" in shown
@@ -213,12 +220,12 @@ def test_the_ingest_benchmark_measures_every_way_into_every_store(monkeypatch: p
     report = ingest.run(turns=4, stored=3, data=None, portion=2)
     (rows,) = report.tables.values()
     ways = ["raw by 2", "raw by 1", "engine by 2", "stdio by 2", "engine by 1", "stdio by 1"]
-    cases = ["turns into 0", "notes into 0", "turns into 3", "notes into 3"]
+    cases = ["turns into 0", "notes into 0", "turns into 3", "notes into 3", "alike notes into 3"]
     assert [(row["case"], row["way"]) for row in rows] == [(case, way) for case in cases for way in ways]
     assert [row["decisions"] for row in rows[:6]] == [None, None, *["4 create"] * 4]
     assert {row["ratio CPU"] for row in rows if str(row["way"]).startswith("raw")} == {1.0}
     _all_positive(rows)
-    assert [target.limit for target in report.targets] == [0.8, 0.6] * 4
+    assert [target.limit for target in report.targets] == [*[0.9, 0.65] * 4, ingest.ALIKE_MS]
 
 
 @pytest.mark.slow
@@ -236,7 +243,7 @@ def test_the_speed_benchmark_measures_every_part_the_server_and_the_disk(
     ]
     for size in (20, 40):
         shown = [row["part"] for row in report.tables[f"Search among {size}, ms"]]
-        assert {*LIMIT_PARTS, GATHER, UNRECORDED, SEARCH} < set(shown)
+        assert {*LIMIT_PARTS, GATHER, UNRECORDED, SEARCH, STARTED} < set(shown)
     beside = report.tables["Search beside its limit"]
     assert all(float(str(row["ratio"])) > 0 for row in beside)
     _all_positive(report.tables["The server"])
@@ -313,6 +320,14 @@ def test_the_peers_benchmark_goes_on_without_those_that_are_not_there(
     assert report.skipped.keys() == peers.PEERS.keys()
     assert [row["memory"] for row in report.tables["LoCoMo, in one run"]] == [peers.BM25, peers.OURS]
     assert report.tables["LoCoMo, in one run"][0]["frac@10"] == 1.0
+    assert report.settings["used in tuning"] == "none"
+
+
+def test_the_peers_benchmark_asks_no_question_that_was_used_in_tuning(tmp_path: Path) -> None:
+    used = [{**LOCOMO[0], "sample_id": name} for name in sorted(DEVELOPMENT)]
+    (tmp_path / "locomo.json").write_text(json.dumps(used), encoding="utf-8")
+    with pytest.raises(Missing, match="no conversation outside the development part"):
+        peers.run(data=tmp_path)
 
 
 def test_bench_runs_the_benchmark_of_the_source_with_its_own_options(
@@ -351,3 +366,33 @@ def _all_positive(rows: Sequence[Mapping[str, Cell]]) -> None:
     numbers = [cell for row in rows for cell in row.values() if isinstance(cell, float)]
     assert numbers
     assert min(numbers) > 0
+
+
+# -- domains
+
+TOPICS = ("kettle tea cup", "router packet route", "garden soil seed")
+
+
+def _hashed(texts: Sequence[str]) -> NDArray[np.float32]:
+    embedder = HashingEmbedder()
+    return np.array([one.vector for one in embedder.encode_documents(texts)], dtype=np.float32)
+
+
+def test_agreement_is_one_for_equal_groups_and_about_zero_for_chance() -> None:
+    one = np.array([0, 0, 1, 1, 2, 2])
+    assert domains.adjusted_rand(one, np.array([5, 5, 3, 3, 4, 4])) == 1.0
+    assert domains.adjusted_rand(one, np.array([0, 1, 0, 1, 0, 1])) < 0.0
+    assert domains.adjusted_rand(np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)) == 1.0
+
+
+def test_groups_of_texts_are_found_and_missing_sets_are_named(tmp_path: Path) -> None:
+    rows = [[f"{words} number {at}", label] for label, words in enumerate(TOPICS, 1) for at in range(20)]
+    folder = tmp_path / "clusters"
+    folder.mkdir()
+    (folder / "so_dev.json").write_text(json.dumps(rows), encoding="utf-8")
+    report = domains.run(tmp_path, _hashed, sizes=(300,))
+    ours = report.tables["so_dev"][0]
+    assert ours["groups"] == 3
+    assert ours["ARI"] == 1.0
+    assert {"b77s", "unrelated texts"} <= set(report.skipped)
+    assert report.tables["assignment"][0]["right of assigned"] == 1.0

@@ -19,6 +19,8 @@ from benchmarks.notes.cases import (
 from benchmarks.notes.pairs import PairOutcome
 from benchmarks.notes.questions import Asked
 from benchmarks.notes.shares import in_words, interval
+from benchmarks.silence.prompts import FOREIGN, OWN, UNKNOWN, notebooks
+from benchmarks.tail.stores import SIZES, WRONG, stores_of
 from vestige.embed.hashing import HashingEmbedder
 
 
@@ -87,3 +89,44 @@ def test_pairs_and_questions_go_through_the_shipped_tools(tmp_path: Path) -> Non
 def test_a_share_is_shown_with_its_interval() -> None:
     assert in_words([True, True, False, False]) == "2 of 4 (0.50, 0.15–0.85)"
     assert interval([]) == (0.0, 1.0)
+
+
+# -- small stores: other topics and their own ----------------------------------------------------
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_small_store_has_its_size_an_answer_and_questions_of_other_authors(half: str) -> None:
+    stores = list(stores_of(half))
+
+    assert len(stores) == len(HALVES[half]) * sum(SIZES.values())
+    for one in stores:
+        held = {note.id for note in one.notebook.notes}
+        right = [asked for asked in one.notebook.questions if asked.id not in one.wrong]
+        assert len(held) == one.size
+        assert right
+        assert all(asked.answers and asked.answers <= held for asked in right)
+        assert not any(name.startswith(f"{one.notebook.author}-") for name in one.wrong)
+        assert len(one.wrong) == WRONG
+
+
+def test_the_same_small_stores_are_drawn_every_time() -> None:
+    assert list(stores_of("development")) == list(stores_of("development"))
+
+
+# -- silence: prompts of other stores -----------------------------------------------------------------
+
+
+def test_a_store_is_asked_its_own_questions_and_those_of_another_store() -> None:
+    sessions = list(notebooks(Path(), 5))
+    assert len(sessions) == 4
+    for session in sessions:
+        kinds = [one.kind for one in session.prompts]
+        assert {kind: kinds.count(kind) for kind in (OWN, FOREIGN, UNKNOWN)} == {
+            OWN: 5,
+            FOREIGN: 5,
+            UNKNOWN: 5,
+        }
+        keys = {document.key for document in session.corpus.documents}
+        assert all(one.gold <= keys and one.gold for one in session.prompts if one.kind == OWN)
+        own = {one.text for one in session.prompts if one.kind == OWN}
+        assert not own & {one.text for one in session.prompts if one.kind == FOREIGN}

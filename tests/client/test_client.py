@@ -1,4 +1,4 @@
-"""The Python client: what it sends, what it makes of answers and errors, and when it tries again."""
+"""The Python clients: what they send, what they make of answers and errors, and when they try again."""
 
 import sys
 import threading
@@ -8,15 +8,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import httpx
 import orjson
 import pytest
 
 from testbed.failures import each
 from testbed.world import World, open_world
-from tests.transports.http.support.inside import URL, inside
-from vestige.client import Client, Refused, Unauthenticated, Unreachable
-from vestige.client.connection import TRIES, Connection, open_http
+from tests.transports.http.support.inside import URL, Inside, inside
+from vestige.client import AsyncClient, Client, Refused, Unauthenticated, Unreachable
+from vestige.client.async_operations import AsyncOperations
+from vestige.client.connection import TRIES, AsyncConnection, Connection, Requests
 from vestige.client.failures import error_of
 from vestige.client.operations import Operations
 from vestige.core import errors
@@ -74,8 +77,9 @@ def asking(server: Server, pauses: list[float], *, gives_up: bool = False) -> Op
         pauses.append(seconds)
         return gives_up
 
-    http = open_http(URL, {}, server)
-    return Operations(Connection(http, URL, timeout_seconds=5, long_timeout_seconds=50, pause=pause))
+    http = httpx.Client(transport=server)
+    requests = Requests(http, URL, timeout_seconds=5, long_timeout_seconds=50)
+    return Operations(Connection(http, requests, pause=pause))
 
 
 # -- what is sent --------------------------------------------------------------------------------------
@@ -106,7 +110,31 @@ def test_every_operation_that_is_offered_is_there_and_no_other() -> None:
     have = {name for name in dir(client) if not name.startswith("_") and name not in groups}
     for group in groups:
         have |= {f"{group}.{name}" for name in dir(getattr(client, group)) if not name.startswith("_")}
-    assert {name.removesuffix("_") for name in have} == {route.operation for route in registry.routes()}
+    offered = {route.operation for route in registry.routes()} | set(registry.short_names)
+    assert {name.removesuffix("_") for name in have} == offered
+    assert _methods(Operations) == _methods(AsyncOperations)
+
+
+def _methods(kind: type) -> set[str]:
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+def test_short_names_are_the_same_operations(world: World) -> None:
+    with inside(world.app) as transport, Client(URL, transport=transport) as client:
+        made = client.add("Ada drinks tea.", tags=["drink"])
+        client.update(made["nodeId"], "Ada drinks green tea.")
+        assert client.get(made["nodeId"])["node"].get("content") == "Ada drinks green tea."
+        assert client.forget(made["nodeId"])["deleted"]
+        with pytest.raises(NotFound):
+            client.get(made["nodeId"])
+
+
+def test_an_argument_that_is_not_json_is_refused_before_anything_is_sent() -> None:
+    wrong: Any = {"made": object()}
+    server = Server()
+    with pytest.raises(InvalidInput, match="not JSON"):
+        asking(server, []).add("Ada drinks tea.", metadata=wrong)
+    assert server.requests == []
 
 
 def test_what_is_not_given_is_not_sent() -> None:
@@ -299,6 +327,68 @@ def test_trying_again_ends_when_the_client_is_closed() -> None:
     with pytest.raises(StoreBusy):  # long before the half minute is over
         client.search("tea")
     closer.join()
+
+
+# -- awaited -------------------------------------------------------------------------------------------
+
+
+class AsyncServer(Server, httpx.AsyncBaseTransport):
+    """The same for a client that is awaited."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return self.handle_request(request)
+
+
+def test_the_awaited_client_answers_as_the_other_does(world: World) -> None:
+    async def used(transport: Inside) -> list[str]:
+        served = httpx.ASGITransport(transport.app)
+        async with AsyncClient(URL, transport=served) as client:
+            made = await client.add("Ada drinks tea.")
+            found = await client.search("What does Ada drink?")
+            with pytest.raises(NotFound):
+                await client.memory.get("gone")
+            return [made["nodeId"], *(hit["id"] for hit in found["results"])]
+
+    with inside(world.app) as transport:
+        made, found = anyio.run(used, transport)
+        with Client(URL, transport=transport) as client:
+            assert client.get(made)["node"].get("content") == "Ada drinks tea."
+    assert made == found
+
+
+def test_the_awaited_client_tries_again_as_the_other_does() -> None:
+    pauses: list[float] = []
+
+    async def pause(seconds: float) -> bool:
+        pauses.append(seconds)
+        return False
+
+    async def used() -> None:
+        server = AsyncServer(httpx.ConnectError("refused"), busy(7), answered(total=0))
+        http = httpx.AsyncClient(transport=server)
+        requests = Requests(http, URL, timeout_seconds=5, long_timeout_seconds=50)
+        client = AsyncOperations(AsyncConnection(http, requests, pause=pause))
+        assert (await client.search("tea"))["total"] == 0
+        await http.aclose()
+
+    anyio.run(used)
+    assert pauses == [0.25, 7.0]
+
+
+def test_closing_the_awaited_client_ends_its_pauses() -> None:
+    async def used() -> None:
+        client = AsyncClient(URL, transport=AsyncServer(busy(30)))
+
+        async def searched() -> None:
+            with pytest.raises(StoreBusy):  # long before the half minute is over
+                await client.search("tea")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(searched)
+            await anyio.lowlevel.checkpoint()
+            await client.close()
+
+    anyio.run(used)
 
 
 # -- beside --------------------------------------------------------------------------------------------

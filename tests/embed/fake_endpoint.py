@@ -24,8 +24,8 @@ class Endpoint:
     paths: list[str] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
     script: list[tuple[int, dict[str, str], Any]] = field(default_factory=list)
-    endless: bool = False
-    """Whether an answer has no end. `sent` counts its bytes."""
+    endless: tuple[bytes, bytes] | None = None
+    """How an answer without end begins, and what is repeated then. `sent` counts its bytes."""
     sent: int = 0
     answer: Callable[[list[str]], Any] = field(default_factory=lambda: answered)
 
@@ -56,8 +56,8 @@ def serving() -> Iterator[Endpoint]:
             status, headers, content = 200, dict[str, str](), endpoint.answer(body["input"])
             if endpoint.script:
                 status, headers, content = endpoint.script.pop(0)
-            if endpoint.endless:
-                self._send_without_end()
+            if endpoint.endless is not None:
+                self._send_without_end(*endpoint.endless)
                 return
             sent = content if isinstance(content, bytes) else json.dumps(content).encode()
             self.send_response(status)
@@ -67,13 +67,12 @@ def serving() -> Iterator[Endpoint]:
             self.end_headers()
             self.wfile.write(sent)
 
-        def _send_without_end(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b'{"data": [{"index": 0, "embedding": [')
+        def _send_without_end(self, first: bytes, part: bytes) -> None:
+            self.close_connection = True
             with suppress(ConnectionError):
+                self.wfile.write(first)
                 while endpoint.sent < GIVEN_UP_BYTES:
-                    endpoint.sent += self.wfile.write(b"0.125, " * 10_000)
+                    endpoint.sent += self.wfile.write(part)
 
         def log_message(self, *_arguments: object) -> None:
             """Keep the test's output clean."""

@@ -15,10 +15,7 @@ MAKERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "onnxruntime": ("local", lambda folder: OnnxEmbedder(folder, threads=1)),
     "tokenizers": ("local", lambda folder: OnnxEmbedder(folder, threads=1)),
     "fastembed": ("fastembed", lambda folder: FastembedEmbedder("any", folder, threads=1)),
-    "httpx": (
-        "remote",
-        lambda _: OpenAIEmbedder("http://host/v1", "any", None, 8, sleep=lambda _: None, monotonic=float),
-    ),
+    "httpx": ("remote", lambda _: OpenAIEmbedder("http://host/v1", "any", None, 8, sleep=lambda _: None)),
 }
 
 

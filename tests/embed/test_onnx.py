@@ -131,3 +131,28 @@ def test_a_file_that_cannot_be_loaded_is_a_damaged_model(name: str, tiny_model: 
     with pytest.raises(ModelDamaged, match=name) as caught:
         OnnxEmbedder(copy, threads=1)
     assert caught.value.hint == "vestige model install --force"
+
+
+def test_a_text_that_was_just_read_has_the_same_encoding_without_another_run(tiny_model: Path) -> None:
+    warm = OnnxEmbedder(tiny_model, threads=1)
+    first = warm.encode_documents(TEXTS)
+
+    again = warm.encode_documents([TEXTS[3], "a new text", TEXTS[0]])
+
+    assert again[0] is first[3]
+    assert again[2] is first[0]
+    for one, text in zip(again, (TEXTS[3], "a new text", TEXTS[0]), strict=True):
+        (alone,) = OnnxEmbedder(tiny_model, threads=1).encode_documents([text])
+        np.testing.assert_array_equal(one.vector, alone.vector)
+        assert one.tokens is not None
+        assert alone.tokens is not None
+        np.testing.assert_array_equal(one.tokens.states, alone.tokens.states)
+        np.testing.assert_array_equal(one.tokens.spans, alone.tokens.spans)
+
+
+def test_the_encoding_of_a_long_text_is_not_kept(tiny_model: Path) -> None:
+    embedder = OnnxEmbedder(tiny_model, threads=1)
+    long = "the cat sat " * 40
+    (first,), (again,) = embedder.encode_documents([long]), embedder.encode_documents([long])
+    assert again is not first
+    np.testing.assert_array_equal(again.vector, first.vector)

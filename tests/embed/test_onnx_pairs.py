@@ -144,3 +144,11 @@ def test_the_installed_model_recognises_a_correction(real_model_dir: Path) -> No
     renamed = "The default branch was renamed from main to trunk."
     assert scores(real, "The default branch is main.", renamed).corrects > 0.5
     assert scores(real, "The default branch is main.", "The office is in Bergen.").other > 0.5
+
+
+def test_a_pair_that_was_just_read_has_the_same_scores_as_with_a_fresh_model(
+    embedder: OnnxEmbedder, tiny_pair_model: Path
+) -> None:
+    for old, new in ((OLD, NEW), (NEW, OLD), (OLD, NEW)):
+        fresh = scores(OnnxEmbedder(tiny_pair_model, threads=1), old, new)
+        assert scores(embedder, old, new) == scores(embedder, old, new) == fresh

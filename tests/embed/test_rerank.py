@@ -346,7 +346,7 @@ def test_a_search_lets_it_judge_and_tells_so(model_path: Path, tmp_path: Path) -
     with open_world(tmp_path, **chosen) as world:
         for text in ("the cat sat", "the dog ran", "a cat and a dog"):
             world.remember(text, force_create=True)
-        answer = world.call("search", query=QUERY, explain=True, min_confidence=0)
+        answer = world.call("search", query=QUERY, explain=True, min_confidence=0, all=True)
 
     stages = [[stage["stage"] for stage in hit["explain"]["stages"]] for hit in answer["results"]]
     assert stages
@@ -385,5 +385,5 @@ def test_a_server_brings_it_before_anybody_asks(model_path: Path, tmp_path: Path
 
 def test_a_project_may_set_nothing_of_it() -> None:
     settings = [(name, field) for name, field in documented_fields() if name.startswith("search.")]
-    assert len(settings) == 3
+    assert len(settings) == 4
     assert not any(allowed_in_project(field) for _, field in settings)

@@ -10,6 +10,7 @@ from testbed.world import World
 from vestige.core.events import (
     KINDS,
     BackupCompleted,
+    DomainsChanged,
     Event,
     EventScope,
     ImportanceScored,
@@ -26,7 +27,7 @@ from vestige.engine.reactions.relay import MEMORIES
 from vestige.engine.revise import revise
 
 TEA, PRIVATE = "/project/tea", "/private"
-STORE_WIDE = (BackupCompleted, Rac1CascadeSwept)
+STORE_WIDE = (BackupCompleted, DomainsChanged, Rac1CascadeSwept)
 DRINKS = (
     "Ada prefers green tea from Uji in the morning.",
     "Green tea from Uji must not be brewed with boiling water.",
@@ -72,6 +73,10 @@ def live(world: World) -> dict[str, EventScope]:
     exported = Path(world.call("export", scope=TEA, format="json")["path"])
     (exported.parent / "notes.jsonl").write_text('{"content": "Milk goes in first."}\n', encoding="utf-8")
     world.call("import", path="notes.jsonl", scope=TEA)
+    said = [{"role": "user", "text": "From now on, always serve the tea at four."}]
+    world.call("capture", turns=said, scope=TEA)
+    world.call("domains", action="create", label="Drinks")
+    world.remember(DRINKS[0], scope=TEA, force_create=True)
     world.call("backup")
     return places
 

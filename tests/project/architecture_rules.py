@@ -17,7 +17,7 @@ MAX_MODULE_LINES = 800
 MAX_STATEMENTS = 40
 """Statements of a function, those of functions inside it included."""
 
-GENERATED = ("client.operations", "client.values")
+GENERATED = ("client.async_operations", "client.operations", "client.routes", "client.values")
 """Written by `vestige docs --write`: nobody reads them from top to bottom, or changes them."""
 
 CONTRACT = (
@@ -26,7 +26,8 @@ CONTRACT = (
 BACKEND = ("core", "cognition", "embed.protocol", *CONTRACT, "store.migrations", "store.sql")
 BELOW_ENGINE = ("core", *CONTRACT, "settings", "cognition", "embed", "exchange")
 LAYERS: dict[str, tuple[str, ...]] = {
-    "": (),
+    # The names that programs import, on first use.
+    "": ("app.library",),
     "core": ("core",),
     # The name that programs import: for others, not for the source.
     "errors": ("core.errors",),
@@ -38,6 +39,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "store.sql": ("core", "cognition", "embed.protocol", *CONTRACT, "store.sql"),
     "store.sqlite": (*BACKEND, "store.sqlite"),
     "store.postgres": (*BACKEND, "store.postgres"),
+    # A derived file of a project, not a backend of memories; its writers take the same kind of lock.
+    "store.code_index": ("core", "cognition", *CONTRACT, "store.code_index", "store.sqlite.processes.locks"),
     # Rows go from one backend to another through what both have: it knows neither of them.
     "store.transfer": ("core", "cognition", "embed.protocol", *CONTRACT, "store.sql", "store.transfer"),
     "store.sqlite.transfer": (*BACKEND, "store.sqlite", "store.transfer.ends"),
@@ -45,15 +48,21 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "exchange": ("core", "cognition", "embed.protocol", *CONTRACT, "exchange"),
     # A reference database is a file of another program, which happens to be SQLite; it is no backend.
     "exchange.importers": (
-        "core", "cognition", *CONTRACT, "exchange", "store.sqlite.file.reference",
+        "core", "cognition", *CONTRACT, "exchange", "store.sqlite.file.foreign",
     ),
+    # So are the databases in which some clients keep their sessions.
+    "exchange.transcripts": ("core", "cognition", "exchange.transcripts", "store.sqlite.file.foreign"),
     "engine": (*BELOW_ENGINE, "engine"),
     "operations": (*BELOW_ENGINE, "engine", "operations"),
     "transports": (*BELOW_ENGINE, "engine", "operations", "transports", "store.transfer"),
     # A program of its own, which names the tools that it calls. Of the server it shares what every HTTP API
     # has to have.
     "transports.bridge": ("core", "settings", "transports.http", "transports.bridge"),
-    "transports.connect": ("core.errors", "core.nearest", "transports.connect"),
+    "transports.connect": ("core.errors", "transports.connect"),
+    # A program of its own, which starts within milliseconds; a server listens for it.
+    "transports.hooks": (
+        "core.caller", "core.errors", "settings.directories", "engine.agent.hook_log", "transports.hooks",
+    ),
     # A program of its own, which speaks to a server: of the rest it shares the errors.
     "client": ("core.errors", "client"),
     "app": ("",),
@@ -68,12 +77,17 @@ but app/ knows a backend.
 LAZY_EXCEPTIONS = {
     # A console entry that answers the client before anything heavy is imported opens the app itself.
     ("vestige.transports.mcp.stdio", "vestige.app.app"),
+    # The same of the program that a hook runs, where no server does.
+    ("vestige.transports.hooks.command", "vestige.app.app"),
+    ("vestige.transports.hooks.command", "vestige.settings.blas"),
     # A process without an engine takes its clock and its ids from where they are made.
     ("vestige.transports.cli.commands.bridge", "vestige.app.app"),
 }
 """Imports upward that are allowed inside a function, each for the reason beside it."""
 
-ENVIRONMENT_READERS = ("settings.settings", "transports.mcp.stdio")
+ENVIRONMENT_READERS = (
+    "settings.settings", "settings.blas", "transports.hooks.command", "transports.mcp.stdio",
+)  # fmt: skip
 ENVIRONMENT = ("os.environ", "os.environb", "os.getenv", "os.getenvb", "os.putenv", "os.path.expandvars")
 CLOCKS = (
     "time", "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today",
@@ -240,7 +254,7 @@ def annotations_are_evaluated(module: Module) -> Iterator[Violation]:
 
 
 def environment_is_read_once(module: Module) -> Iterator[Violation]:
-    """Only settings.py reads the environment, and the server that answers before settings.py is imported."""
+    """Only settings.py reads the environment, and what runs before settings.py is imported."""
     if module.part not in ENVIRONMENT_READERS:
         for node, name in _names(module):
             if any(_covers(one, name) for one in ENVIRONMENT):
@@ -306,12 +320,16 @@ def _names_backend(side: ast.expr) -> bool:
     return any(isinstance(node, ast.Constant) and node.value in BACKENDS for node in constants)
 
 
+ASYNC = ("transports", "client", "app.library")
+"""Parts that may be asynchronous: transports, and the classes of programs with an event loop (ADR 0037)."""
+
+
 def middle_is_plain(module: Module) -> Iterator[Violation]:
     """Everything below transports/ is plain `def`."""
-    if not _covers("transports", module.part):
+    if not any(_covers(part, module.part) for part in ASYNC):
         for node in ast.walk(module.tree):
             if isinstance(node, ast.AsyncFunctionDef | ast.Await):
-                yield _found(module, node, "async belongs in transports/")
+                yield _found(module, node, "async belongs in transports/ and client/")
 
 
 def transports_name_no_operation(module: Module, operations: frozenset[str]) -> Iterator[Violation]:

@@ -1,11 +1,16 @@
 """What is written agrees with the code: generated pages, descriptions, and every snippet that says so."""
 
+import fcntl
 import os
+import pty
 import re
 import shlex
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,13 +22,12 @@ import yaml
 from testbed.effort import NIGHTLY
 from testbed.preloaded import preloaded_commands
 from testbed.project import PROJECT
+from testbed.snippets import MARKS, WORDS, Snippet, missing_text, snippets_in
 from vestige.operations.registry.groups import registry
 from vestige.settings.settings import OTHER_NAMES, documented_fields, environment_name
 from vestige.transports.cli.main import root_command
 from vestige.transports.docs import files, stale
 
-SNIPPET = re.compile(r"^<!-- test -->\n```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-MARK = "<!-- test -->"
 CODE = re.compile(r"^ *```(?:sh|console)?\n(.*?)^ *```$|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"(?:^|[\s($]|\.venv/bin/)vestige ([a-z-][^\n|>&)]*)", re.MULTILINE)
 OTHERS = ("helm install", "claude mcp add")
@@ -31,12 +35,14 @@ OTHERS = ("helm install", "claude mcp add")
 
 
 ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md", "CHANGELOG.md")
-FOLDERS = ("src", "tests", "docs", "benchmarks", "deploy", "integrations", "testbed", "training")
-NOTES = ("benchmarks", "deploy", "integrations/openclaw", "tests")
+FOLDERS = (
+    "src", "tests", "docs", "benchmarks", "deploy", "examples", "integrations", "testbed", "training",
+)  # fmt: skip
+NOTES = ("benchmarks", "deploy", "examples", "integrations", "tests")
 """Folders with pages beside the code."""
 MODULE = re.compile(r"(?<![\w./-])((?:[\w-]+/)*[\w-]+\.py)\b")
 LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)")
-EXAMPLES = frozenset({"src/db.py", "src/handlers.py", "src/store.py"})
+EXAMPLES = frozenset({"src/db.py", "src/handlers.py", "src/store.py", "invoice.py", "new.py"})
 """Files of a user's project, in examples."""
 
 
@@ -83,11 +89,17 @@ def dead_modules(text: str) -> list[str]:
     return [name for name in MODULE.findall(text) if name not in modules() | EXAMPLES]
 
 
-def snippets() -> Iterator[Any]:
+def runs() -> Iterator[Any]:
+    """The snippets of each page that run in one folder, one after another."""
     for page in pages():
-        text = page.read_text(encoding="utf-8")
-        for number, match in enumerate(SNIPPET.finditer(text), 1):
-            yield pytest.param(match[1], match[2], id=f"{page.relative_to(PROJECT)}-{number}")
+        groups: list[list[Snippet]] = []
+        for snippet in snippets_in(page.read_text(encoding="utf-8")):
+            if snippet.continued and groups:
+                groups[-1].append(snippet)
+            else:
+                groups.append([snippet])
+        for number, group in enumerate(groups, 1):
+            yield pytest.param(group, id=f"{page.relative_to(PROJECT)}-{number}")
 
 
 def test_the_generated_files_are_up_to_date() -> None:
@@ -189,10 +201,27 @@ def test_no_page_has_vestige_installed_by_its_name() -> None:
     assert found == []
 
 
-def test_every_mark_stands_before_a_snippet_that_can_run() -> None:
+def test_every_mark_belongs_to_a_snippet_that_can_run() -> None:
     for page in pages():
         text = page.read_text(encoding="utf-8")
-        assert text.count(f"{MARK}\n") == len(SNIPPET.findall(text)), page.name
+        found = list(snippets_in(text))
+        assert len(MARKS.findall(text)) == sum(one.marks for one in found), page.name
+        assert all(one.words <= WORDS for one in found), page.name
+
+
+def test_the_promised_output_of_a_snippet_is_read_from_its_page() -> None:
+    page = (
+        "<!-- test: model -->\n```sh\nvestige status\n```\n\n"
+        "<!-- expect: one -->\n<!-- expect: two … three -->\n\n"
+        "<!-- output -->\n```text\na  b\n\nc …\n```\n\n"
+        "<!-- test: continued -->\n```sh\nvestige backup\n```\n"
+    )
+    first, second = snippets_in(page)
+    assert (first.model, first.expected, first.shown) == (True, ("one", "two … three"), ("a  b", "c …"))
+    assert (first.marks, second.continued, second.expected, second.marks) == (4, True, (), 1)
+    assert missing_text(first.expected, "one, two and three") is None
+    assert missing_text(first.expected, "two and three, one") == "two … three"
+    assert missing_text(first.expected, "one two\nthree") == "two … three"
 
 
 def commands(page: Path) -> Iterator[str]:
@@ -273,25 +302,69 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("language", "code"), list(snippets()))
-def test_a_snippet_runs_as_it_is_written(language: str, code: str, programs: Path, tmp_path: Path) -> None:
-    command = (
-        ["bash", "-e", "-o", "pipefail", "-c", code] if language == "sh" else [sys.executable, "-c", code]
-    )
+@pytest.mark.parametrize("group", list(runs()))
+def test_a_snippet_prints_what_its_page_promises(
+    group: list[Snippet], programs: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     found_in = (programs, Path(sys.executable).parent, os.environ["PATH"])
+    env = {
+        "HOME": str(tmp_path),
+        "PATH": os.pathsep.join(map(str, found_in)),
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "VESTIGE_EMBEDDINGS_PROVIDER": "hashing",
+        "VESTIGE_OFFLINE": "1",
+    }
+    if any(snippet.model for snippet in group):
+        del env["VESTIGE_EMBEDDINGS_PROVIDER"]
+        env["VESTIGE_EMBEDDINGS_CACHE_DIR"] = str(request.getfixturevalue("real_model_dir").parent)
+    for number, snippet in enumerate(group):
+        status, printed = piped(snippet, env, tmp_path)
+        assert status == 0, printed
+        assert missing_text(snippet.expected, printed) is None, printed
+        if snippet.shown:
+            assert number == 0, "a continued snippet runs once, so it cannot have an <!-- output -->"
+            fresh = tmp_path / "terminal"
+            fresh.mkdir()
+            status, printed = on_a_terminal(snippet, {**env, "HOME": str(fresh)}, fresh)
+            assert status == 0, printed
+            assert missing_text(snippet.shown, printed) is None, printed
+
+
+def command_of(snippet: Snippet) -> list[str]:
+    if snippet.language == "sh":
+        return ["bash", "-e", "-o", "pipefail", "-c", snippet.code]
+    return [sys.executable, "-c", snippet.code]
+
+
+def piped(snippet: Snippet, env: dict[str, str], folder: Path) -> tuple[int, str]:
+    """The exit status and the output in a pipe."""
     done = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env={
-            "HOME": str(tmp_path),
-            "PATH": os.pathsep.join(map(str, found_in)),
-            "LANG": "C.UTF-8",
-            "VESTIGE_EMBEDDINGS_PROVIDER": "hashing",
-            "VESTIGE_OFFLINE": "1",
-        },
-        capture_output=True,
+        command_of(snippet),
+        cwd=folder,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         encoding="utf-8",
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    return done.returncode, done.stdout
+
+
+def on_a_terminal(snippet: Snippet, env: dict[str, str], folder: Path) -> tuple[int, str]:
+    """The exit status and the output on a terminal of 100 columns, without colour."""
+    outside, inside = pty.openpty()
+    fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    screen = {**env, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+    process = subprocess.Popen(
+        command_of(snippet), cwd=folder, env=screen, stdin=subprocess.DEVNULL, stdout=inside, stderr=inside
+    )
+    os.close(inside)
+    pieces = []
+    with suppress(OSError):  # the other end is closed
+        while piece := os.read(outside, 65_536):
+            pieces.append(piece)
+    os.close(outside)
+    status = process.wait(timeout=120)
+    return status, b"".join(pieces).decode("utf-8").replace("\r\n", "\n")

@@ -13,6 +13,7 @@ BEHAVIOURS = frozenset({
     "embed/test_real_model.py",
     "engine/test_event_scopes.py",
     "exchange/importers/test_laws.py",
+    "exchange/importers/tools/test_stores.py",
     "exchange/portable/test_roundtrip.py",
     "store/postgres/server/test_repeats.py",
     "store/postgres/server/test_restart.py",

@@ -15,7 +15,9 @@ SOURCE = PROJECT / "src" / "vestige"
 TESTS = PROJECT / "tests"
 
 APART: dict[str, str] = {
-    "cognition.secrets.provider_keys": "the shapes of providers' keys, beside their data file"
+    "cognition.native.platforms": "the build of the package reads it too, where numpy is not installed",
+    "exchange.transcripts.amp": "one reader for each client, so that a format is found by its name",
+    "store.sqlite.sessions.schema": "the tables of the file, to be read on their own",
 }
 """Small modules with one importer that stay apart, each with the reason."""
 

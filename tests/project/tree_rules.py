@@ -71,13 +71,17 @@ def long_modules(modules: Sequence[Module]) -> Iterator[str]:
             yield f"{module.path} has {lines} lines; think of splitting it above {WARN_LINES}"
 
 
+PUBLIC = frozenset({("Memory", "app.library")})
+"""Classes with the name that programs import, although a value of ours has it too."""
+
+
 def repeated_classes(modules: Sequence[Module]) -> Iterator[str]:
     """The name of a class exists once; the generated client repeats the views of operations."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for module in modules:
         if module.part not in GENERATED:
             for node in ast.walk(module.tree):
-                if isinstance(node, ast.ClassDef):
+                if isinstance(node, ast.ClassDef) and (node.name, module.part) not in PUBLIC:
                     found[node.name].append(module.part)
     for name, parts in sorted(found.items()):
         if len(parts) > 1:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from testbed.failures import each
 from vestige.core.errors import ConfigError
+from vestige.core.timezone import zone_name
 from vestige.settings.settings import (
     Settings,
     allowed_in_project,
@@ -61,6 +62,11 @@ def test_flags_win_over_the_environment_which_wins_over_the_file_which_wins_over
     assert load(data_dir).memory.limit == 20
     assert load(data_dir, environ).memory.limit == 30
     assert load(data_dir, environ, memory__limit=40).memory.limit == 40
+
+
+def test_settings_of_a_user_who_set_none_are_the_validated_defaults(data_dir: Path) -> None:
+    none = load(data_dir)
+    assert none == load(data_dir, {"VESTIGE_MEMORY_LIMIT": "10"}), "which goes through validation"
 
 
 def test_layers_are_merged_setting_by_setting(data_dir: Path) -> None:
@@ -550,3 +556,29 @@ def test_a_scope_is_checked_when_it_is_set(tmp_path: Path) -> None:
         load_settings({}, environ=environ)
     settings = load_settings({}, environ={**environ, "VESTIGE_MEMORY_SCOPE": "project/x"})
     assert settings.memory.scope == "/project/x"
+
+
+# -- The time zone
+
+
+@pytest.mark.parametrize(
+    ("environ", "zone"),
+    [
+        ({"TZ": "Asia/Tokyo"}, "Asia/Tokyo"),
+        ({"TZ": ":America/New_York"}, "America/New_York"),
+        ({"TZ": "EST5EDT,M3.2.0,M11.1.0"}, "EST5EDT,M3.2.0,M11.1.0"),
+        ({"TZ": "Asia/Tokyo", "VESTIGE_TIMEZONE": "asia/kolkata"}, "Asia/Kolkata"),
+        ({"VESTIGE_TIMEZONE": "+05:30"}, "+05:30"),
+        ({"TZ": "nonsense"}, "UTC"),
+        ({}, "UTC"),  # the system's, which is UTC in the tests
+    ],
+)
+def test_the_zone_is_the_setting_or_tz_or_that_of_the_system(environ: dict[str, str], zone: str) -> None:
+    assert zone_name(load_settings(environ=environ).zone) == zone
+
+
+def test_a_wrong_zone_is_named_with_the_nearest() -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_settings(environ={"VESTIGE_TIMEZONE": "Europe/Berln"})
+    assert refused.value.hint == "Did you mean Europe/Berlin?"
+    assert refused.value.details == {"setting": "timezone"}

@@ -46,6 +46,7 @@ def test_a_database_of_before(postgres_url: str) -> None:
         "DROP TABLE ended_logins",
         "DROP VIEW embedding_model",
         "ALTER TABLE profiles DROP created_at",
+        "ALTER TABLE memories DROP origin",
         "DELETE FROM schema_migrations WHERE version >= 4",
     ):
         postgres_stores.query(postgres_url, undo)

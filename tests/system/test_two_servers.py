@@ -26,7 +26,7 @@ from tests.store.support.postgres_stores import SCHEMA
 from tests.transports.http.support.harness import MANY, Running, bearer, serving
 from tests.transports.mcp.harness import sdk_remote
 from vestige.app.app import open_app
-from vestige.engine import keys
+from vestige.engine.care import keys
 from vestige.engine.context import Call
 from vestige.transports.http.auth.cookies import COOKIE
 

@@ -1,16 +1,17 @@
 """Databases: opening the store, maintenance, and the two ends of a transfer. app.py selects one."""
 
 import platform
+import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vestige.core.clock import Clock
-from vestige.core.errors import ConfigError, InvalidInput, MissingExtra, StoreError
-from vestige.core.nearest import nearest_name
+from vestige.core.errors import ConfigError, InvalidInput, MissingExtra, StoreError, nearest_name
+from vestige.core.lazy_dataclass import dataclass
 from vestige.settings.settings import (
     DATABASE_NAME,
     PROJECT_DIRECTORY,
@@ -18,12 +19,15 @@ from vestige.settings.settings import (
     is_project_directory,
     is_repository,
 )
+from vestige.store.contract.code_index import CodeIndexes
 from vestige.store.contract.processes import Who
 from vestige.store.contract.store import MemoryStore
 from vestige.store.contract.trouble import DatabaseStatus, Trouble, Upgrade
 from vestige.store.transfer.ends import End
 
 if TYPE_CHECKING:
+    from vestige.store.code_index.index import SqliteCodeIndexes
+    from vestige.store.contract.sessions import SessionIndex
     from vestige.store.postgres.server.address import ServerAddress
     from vestige.store.postgres.store import PostgresStore
     from vestige.store.sqlite.backup.restore import SqliteRestorer
@@ -98,6 +102,31 @@ class PostgresDatabase:
         return ServerAddress(url=postgres_url(self.settings), schema=chosen.schema_name)
 
 
+SESSIONS_NAME = "sessions.db"
+
+
+class SessionsFile:
+    """The index of sessions, opened when first asked for: a file in the data directory, or in memory."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._path = folder / SESSIONS_NAME if folder is not None else None
+        self._lock = threading.Lock()
+        self._opened: SessionIndex | None = None
+
+    def __call__(self) -> "SessionIndex":
+        with self._lock:
+            if self._opened is None:
+                from vestige.store.sqlite.sessions.index import SqliteSessionIndex
+
+                self._opened = SqliteSessionIndex(self._path)
+            return self._opened
+
+    def close(self) -> None:
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+
+
 def open_sqlite(settings: Settings, clock: Clock, *, who: Who, machine: str) -> MemoryStore:
     from vestige.store.sqlite.store import SqliteStore
 
@@ -113,6 +142,21 @@ def open_sqlite(settings: Settings, clock: Clock, *, who: Who, machine: str) -> 
         who=who,
         synchronous=settings.storage.synchronous,
         busy_seconds=settings.storage.busy_seconds,
+    )
+
+
+def code_indexes(clock: Clock, who: Who) -> CodeIndexes:
+    """Opens the code indexes of projects; the driver is imported when one is."""
+
+    def opener() -> "SqliteCodeIndexes":
+        from vestige.store.code_index.index import SqliteCodeIndexes
+
+        return SqliteCodeIndexes(who=who, sleep=clock.sleep, monotonic=clock.monotonic)
+
+    return CodeIndexes(
+        reading=lambda file: opener().reading(file),
+        writing=lambda file, purpose: opener().writing(file, purpose),
+        erase=lambda file: opener().erase(file),
     )
 
 

@@ -45,6 +45,18 @@ QUESTIONS: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("Who is on call?", {"as_of": "2026-03-11"}),
 )
 
+SESSION = {
+    "session": "Move to PostgreSQL 16",
+    "summary": "Harbour was moved in a dump and a restore.",
+    "decisions": ["dump and restore, because the window was two hours"],
+    "open_threads": ["remove the old server"],
+}
+PROMPTS = (
+    "Which PostgreSQL does Harbour run on?",
+    "Which PostgreSQL does Harbour run on?",
+    "Write a haiku about autumn.",
+)
+
 Say = Callable[[str], None]
 
 
@@ -56,7 +68,8 @@ class Scratch:
         system = system_clock()
         clock: Clock = replace(system, now=self.now, new_id=Uuid7(self.now, system.rng))
         # Never the store that the environment names: made-up texts do not belong among real memories.
-        apart = {"data_dir": str(data_dir), "storage.backend": "sqlite"}
+        folders = {f"agent.{name}_dir": str(data_dir / name) for name in ("memory", "on_demand", "knowledge")}
+        apart = {"data_dir": str(data_dir), "storage.backend": "sqlite", **folders}
         self.app: App = open_app({**options, **apart}, clock=clock)
 
     def now(self) -> datetime:
@@ -90,6 +103,7 @@ def show(say: Say, data_dir: Path, options: Mapping[str, Any]) -> None:
         _remember(scratch, say)
         _ask(scratch, say)
         _correct(scratch, say)
+        _start(scratch, say)
         _fade(scratch, say)
 
 
@@ -101,6 +115,9 @@ def connecting(command: Path) -> list[str]:
         *_heading("Connect your agent"),
         "This command configures many clients, and first shows what it would change:",
         f"  {own_command({})} connect",
+        "",
+        "Hooks bring the context and the recall above by themselves:",
+        f"  {own_command({})} connect claude-code --hooks",
         "",
         "By hand. Claude Code, in a terminal:",
         f"  {typed(claude_add(Stdio(command=path), 'vestige'))}",
@@ -174,6 +191,23 @@ def _correct(scratch: Scratch, say: Say) -> None:
         say("")
         say(f"? {question}   (as of {when[:10]})")
         say(f"  {best}")
+
+
+def _start(scratch: Scratch, say: Say) -> None:
+    _say(say, _heading("A cold start: what a session begins with, and recall that is usually silent"))
+    scratch.tool("agent", action="init")
+    scratch.tool("agent", action="remember", text="Ada, who runs Harbour. Prefers short answers.")
+    scratch.tool("agent", action="log", **SESSION)
+    scratch.tool("agent", action="reflect", content="Run the fast tests first.", type="pattern")
+    scratch.time += timedelta(days=1)
+    for line in scratch.tool("agent", action="context", session_id="demo")["context"].splitlines():
+        say(_clip(line, WIDTH))
+    for prompt in PROMPTS:
+        found = scratch.tool("agent", action="recall", prompt=prompt, session_id="demo")
+        say("")
+        say(f"> {prompt}")
+        shown = found["context"].splitlines()[2:-1] if found["context"] else [f"(silent: {found['why']})"]
+        _say(say, [_clip(f"  {line}", WIDTH) for line in shown])
 
 
 def _fade(scratch: Scratch, say: Say) -> None:

@@ -1,14 +1,21 @@
-"""The scope of the project that a folder belongs to; two repositories never share one by accident."""
+"""The scope of the project that a folder belongs to; two repositories never share one by accident.
+
+A repository keeps its scope: the first write records it in the folder of its version control, which is never
+committed or cloned. So a repository that is moved or renamed, or gets another remote, finds its memories. A
+copy beside the original becomes a project of its own.
+"""
 
 import configparser
 import os
 import re
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from vestige.core.errors import InvalidInput
-from vestige.core.models import PROJECTS_SCOPE, ROOT_SCOPE, normal_scope
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.models import PROJECTS_SCOPE, ROOT_SCOPE, covers, normal_scope
 
 MARKS = (".git", ".hg", ".jj", ".svn")
 MAX_CHARS = 1_000_000
@@ -24,12 +31,74 @@ UNREADABLE = (OSError, ValueError, RuntimeError)
 
 
 def scope_of(folder: Path) -> str:
-    """The scope of the repository around a folder, or the root scope outside any. It is named by path and
-    host of its remote `origin`, so that every clone has the same, else by the folder and a hash of its path.
-    No scope of another repository can be below it."""
+    """The scope of the repository around a folder, or the root scope outside any. It is the recorded one,
+    else named by path and host of its remote `origin`, so that every clone has the same, else by the folder
+    and a hash of its path. No scope of another repository can be below it."""
     root = repository_of(folder)
     if root is None:
         return ROOT_SCOPE
+    return _recorded_scope(root) or _named_scope(root)
+
+
+def record_scope(folder: Path) -> None:
+    """Record the scope of the repository around a folder, so that it keeps it. A folder that cannot be
+    written to is left as it is."""
+    root = repository_of(folder)
+    if root is None:
+        return
+    with suppress(*UNREADABLE):
+        control = _control_folder(root)
+        record = ScopeRecord(scope=scope_of(root), control=str(control))
+        if _record_in(control) == record:
+            return
+        draft = control / f"{RECORD}.{os.getpid()}"
+        draft.write_text(f"{record.scope}\n{record.control}\n", encoding="utf-8")
+        draft.replace(control / RECORD)
+
+
+RECORD = "vestige-scope"
+"""The file in the folder of the version control with the scope, and the folder's own path then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeRecord:
+    scope: str
+    control: str
+
+
+def _recorded_scope(root: Path) -> str | None:
+    """The scope that a repository had. None without one, and for a copy whose original is still there."""
+    try:
+        control = _control_folder(root)
+        record = _record_in(control)
+        if record is None:
+            return None
+        original = Path(record.control)
+        copied = original != control and _record_in(original) == record
+    except UNREADABLE:
+        return None
+    return None if copied else record.scope
+
+
+def _record_in(control: Path) -> ScopeRecord | None:
+    try:
+        scope, path, *_ = _text(control / RECORD).splitlines()
+        below = scope == normal_scope(scope) and covers(PROJECTS_SCOPE, scope) and scope != PROJECTS_SCOPE
+    except (*UNREADABLE, InvalidInput):
+        return None
+    return ScopeRecord(scope=scope, control=path) if below else None
+
+
+def _control_folder(root: Path) -> Path:
+    """The folder of the version control: the same one for all worktrees of a repository."""
+    mark = next(mark for mark in MARKS if (root / mark).exists())
+    return (_git_folder(root) if mark == ".git" else root / mark).resolve()
+
+
+def _named_scope(root: Path) -> str:
+    with suppress(*UNREADABLE):  # a worktree has the name of the main checkout
+        control = _control_folder(root)
+        root = control.parent if control.name in MARKS else root
     # The name of a folder may not be valid text.
     here = blake2b(os.fsencode(root), digest_size=8).hexdigest()
     name = _remote_name(root) or f"{root.name}~{here[:8]}"

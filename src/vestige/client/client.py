@@ -1,17 +1,19 @@
-"""The client: a connection, and every operation as a method."""
+"""The clients: a connection to a server, and every operation as a method that is called or awaited."""
 
 import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from vestige.client.connection import API, Connection, open_http
+from vestige.client.async_operations import AsyncOperations
+from vestige.client.connection import AsyncConnection, Connection, Requests, ServerAccess, require_httpx
 from vestige.client.operations import Operations
-from vestige.core.errors import ConfigError
 
 if TYPE_CHECKING:
     import httpx
 
 DEFAULT_URL = "http://127.0.0.1:3927"
+TIMEOUT_SECONDS = 30.0
+LONG_TIMEOUT_SECONDS = 600.0
 
 
 class Client(Operations):
@@ -31,32 +33,23 @@ class Client(Operations):
         key: str | None = None,
         scope: str | None = None,
         domain: str | None = None,
-        timeout_seconds: float = 30.0,
-        long_timeout_seconds: float = 600.0,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        long_timeout_seconds: float = LONG_TIMEOUT_SECONDS,
         transport: "httpx.BaseTransport | None" = None,
     ) -> None:
-        if key is not None and not key.strip():
-            raise ConfigError(
-                "The key is empty.", hint="Pass the key that `vestige keys create` prints, or omit `key`."
-            )
-        headers = {
-            "Authorization": f"Bearer {key}" if key is not None else None,
-            "X-Vestige-Scope": scope,
-            "X-Vestige-Domain": domain,
-        }
-        given = {name: value for name, value in headers.items() if value is not None}
-        self._http = open_http(url, given, transport)
+        require_httpx()
+        import httpx
+
+        access = ServerAccess(url=url, key=key, scope=scope, domain=domain)
+        self._http = httpx.Client(
+            headers=access.headers, trust_env=access.trusts_environment, transport=transport
+        )
+        requests = Requests(
+            self._http, url, timeout_seconds=timeout_seconds, long_timeout_seconds=long_timeout_seconds
+        )
         # Closing ends the pauses before a request is sent again.
         self._closed = threading.Event()
-        super().__init__(
-            Connection(
-                self._http,
-                url.rstrip("/").removesuffix(API),
-                timeout_seconds=timeout_seconds,
-                long_timeout_seconds=long_timeout_seconds,
-                pause=self._closed.wait,
-            )
-        )
+        super().__init__(Connection(self._http, requests, pause=self._closed.wait))
 
     def close(self) -> None:
         """Close the connections."""
@@ -70,3 +63,53 @@ class Client(Operations):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class AsyncClient(AsyncOperations):
+    """A Vestige server for programs with an event loop, asyncio or trio. Its arguments are those of `Client`,
+    and its methods have the same names and are awaited. Close it, or use it as an asynchronous context."""
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        key: str | None = None,
+        scope: str | None = None,
+        domain: str | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        long_timeout_seconds: float = LONG_TIMEOUT_SECONDS,
+        transport: "httpx.AsyncBaseTransport | None" = None,
+    ) -> None:
+        require_httpx()
+        import anyio  # httpx brings it
+        import httpx
+
+        access = ServerAccess(url=url, key=key, scope=scope, domain=domain)
+        self._http = httpx.AsyncClient(
+            headers=access.headers, trust_env=access.trusts_environment, transport=transport
+        )
+        requests = Requests(
+            self._http, url, timeout_seconds=timeout_seconds, long_timeout_seconds=long_timeout_seconds
+        )
+        self._closed = anyio.Event()
+        super().__init__(AsyncConnection(self._http, requests, pause=self._pause))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        self._closed.set()
+        await self._http.aclose()
+
+    async def _pause(self, seconds: float) -> bool:
+        import anyio
+
+        with anyio.move_on_after(seconds):
+            await self._closed.wait()
+        return self._closed.is_set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

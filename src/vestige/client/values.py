@@ -13,6 +13,47 @@ Moment = str | datetime
 """A time: `2026-03-01`, `2026-03-01T14:05:00Z` or a datetime."""
 
 
+class AgentContext(TypedDict):
+    """The context of a session. `id` is its receipt; `kept` says whether the session gets the same again."""
+    context: str; id: str; characters: int; kept: bool
+
+class AgentCreated(TypedDict):
+    """The files of the agent; `created` are the new ones."""
+    folder: str; knowledge: str; created: list[str]; message: str
+
+class ShownOften(TypedDict):
+    id: str; shown: int
+
+class AgentImpact(TypedDict):
+    """What hooks did. `silence` is the share of prompts that got nothing; a repeat is a memory that one
+    session was shown twice."""
+    sessions: int; prompts: int; injections: int; packs: int; memories: int; repeats: int; used: int
+    misled: int; tokens: int; silence: NotRequired[float]; neverUsed: list[ShownOften]
+
+class AgentRebuilt(TypedDict):
+    """What the files brought into the store."""
+    read: int; imported: int; present: int; left: int; links: int; retired: int; revived: int; future: int
+    broken: dict[str, list[int]]; problems: list[str]; embedded: int; note: NotRequired[str]; message: str
+
+class AgentRecalled(TypedDict):
+    """What a prompt was answered with; usually nothing, and `why` says why."""
+    context: str; id: NotRequired[str]; memories: list[str]; why: NotRequired[str]
+
+class AgentRemoved(TypedDict):
+    removed: bool; kept: list[str]; message: str
+
+class LayerView(TypedDict):
+    name: str; path: str; exists: bool; records: int; stored: int
+
+class AgentState(TypedDict):
+    """The state of the agent's files and hooks."""
+    layers: list[LayerView]; problems: list[str]; futureNotes: list[str]; hookLog: list[str]; servers: int
+    sessions: int
+
+class AgentWritten(TypedDict):
+    """A line in a file; it is in the store too, unless `note` says why not."""
+    path: str; stored: bool; note: NotRequired[str]; message: str
+
 class MemoryView(TypedDict):
     """A memory; fields that the detail level leaves out are absent.
 
@@ -20,19 +61,19 @@ class MemoryView(TypedDict):
     If `content_length` is present, `content` is an excerpt of a text with that many characters: `memory` with
     the action `get` returns all of it."""
     id: str; content: NotRequired[str]; contentLength: NotRequired[int]; nodeType: str; tags: list[str]
-    scope: NotRequired[str]; retentionStrength: float; state: NotRequired[str]; source: NotRequired[str]
-    author: NotRequired[str]; agentId: NotRequired[str]; sessionId: NotRequired[str]
-    thread: NotRequired[str]; position: NotRequired[int]; occurredAt: NotRequired[str]
-    createdAt: NotRequired[str]; updatedAt: NotRequired[str]; validFrom: NotRequired[str]
-    validUntil: NotRequired[str]; supersededBy: NotRequired[str]; ended: NotRequired[bool]
-    pinned: NotRequired[bool]; suppressionCount: NotRequired[int]; suppressedAt: NotRequired[str]
-    archivedAt: NotRequired[str]; revision: NotRequired[int]; phrasings: NotRequired[list[str]]
-    domains: NotRequired[list[str]]; metadata: NotRequired[dict[str, Any]]
-    retrievalStrength: NotRequired[float]; storageStrength: NotRequired[float]
-    accessibility: NotRequired[float]; stability: NotRequired[float]; difficulty: NotRequired[float]
-    learningState: NotRequired[str]; reps: NotRequired[int]; lapses: NotRequired[int]
-    lastAccessed: NotRequired[str]; nextReview: NotRequired[str]; timesRetrieved: NotRequired[int]
-    timesUseful: NotRequired[int]; hasEmbedding: NotRequired[bool]
+    scope: NotRequired[str]; retentionStrength: float; state: NotRequired[str]; origin: NotRequired[str]
+    source: NotRequired[str]; author: NotRequired[str]; agentId: NotRequired[str]
+    sessionId: NotRequired[str]; thread: NotRequired[str]; position: NotRequired[int]
+    occurredAt: NotRequired[str]; createdAt: NotRequired[str]; updatedAt: NotRequired[str]
+    validFrom: NotRequired[str]; validUntil: NotRequired[str]; supersededBy: NotRequired[str]
+    ended: NotRequired[bool]; pinned: NotRequired[bool]; suppressionCount: NotRequired[int]
+    suppressedAt: NotRequired[str]; archivedAt: NotRequired[str]; revision: NotRequired[int]
+    phrasings: NotRequired[list[str]]; domains: NotRequired[list[str]]
+    metadata: NotRequired[dict[str, Any]]; retrievalStrength: NotRequired[float]
+    storageStrength: NotRequired[float]; accessibility: NotRequired[float]; stability: NotRequired[float]
+    difficulty: NotRequired[float]; learningState: NotRequired[str]; reps: NotRequired[int]
+    lapses: NotRequired[int]; lastAccessed: NotRequired[str]; nextReview: NotRequired[str]
+    timesRetrieved: NotRequired[int]; timesUseful: NotRequired[int]; hasEmbedding: NotRequired[bool]
 
 class Applied(TypedDict):
     """The merged memory and the ids of its parts, which have ended."""
@@ -71,7 +112,8 @@ class BackedUp(TypedDict):
     path: str; sizeBytes: int; timestamp: str; removed: list[str]; leftOut: list[str]
 
 class IngestedView(TypedDict):
-    """The gate's decision about one text.
+    """The gate's decision about one text; `pending` for one that waits in the review inbox under `node_id`,
+    `flags` being the kinds of orders or hidden text found in it.
 
     `validity_words` are the words of the text that state its validity. `begins_at` is a time to come at which
     it begins, by these words: it ends nothing that is valid now, and is found before that time too."""
@@ -81,7 +123,7 @@ class IngestedView(TypedDict):
     conflict: NotRequired[str]; conflictDetail: NotRequired[str]; rivalId: NotRequired[str]
     rivalPreview: NotRequired[str]; supersededId: NotRequired[str]; relatedIds: NotRequired[list[str]]
     validFrom: NotRequired[str]; validUntil: NotRequired[str]; validityWords: NotRequired[str]
-    beginsAt: NotRequired[str]
+    beginsAt: NotRequired[str]; flags: NotRequired[list[str]]
 
 @final
 class BatchIngested(TypedDict):
@@ -100,6 +142,17 @@ class BridgesFound(TypedDict):
 class Bucket(TypedDict):
     """The number of memories in a range of retention."""
     bucket: str; count: int
+
+class ProposedTextView(TypedDict):
+    """A proposal of a rule: its kind, its text, and the number of the turn it is from.
+
+    `id` is its id in the review inbox; without one, it was there before, or this is a dry run. The text of
+    one that may give orders to an agent (`flags`) is not shown to an agent."""
+    id: NotRequired[str]; kind: str; content: NotRequired[str]; flags: NotRequired[list[str]]; turn: int
+
+class CapturedView(TypedDict):
+    """What the rules propose, and how many of these proposals are new in the inbox."""
+    proposed: int; waiting: int; proposals: list[ProposedTextView]; message: str
 
 class ConnectionsStepView(TypedDict):
     """A link on a path; `incoming` means that the path follows it backwards."""
@@ -153,6 +206,20 @@ class CheckContext(TypedDict):
     codebase: NotRequired[str | None]; file: NotRequired[str | None]; topics: NotRequired[Sequence[str]]
     events: NotRequired[Sequence[str]]
 
+class CitationView(TypedDict):
+    """Code that a memory cites: `fresh`, `moved` or `changed` (`now` is where it is), `gone`, or
+    `unverifiable`."""
+    cited: str; verdict: Literal["fresh", "moved", "changed", "gone", "unverifiable"]; now: NotRequired[str]
+    symbol: NotRequired[str]; commit: NotRequired[str]
+
+class CitingMemory(TypedDict):
+    """A memory, and what became of the code that it cites."""
+    id: str; kind: str; preview: str; citations: list[CitationView]
+
+class CitationsChecked(TypedDict):
+    """All citations of a project's memories, those with changes first."""
+    total: int; verdicts: dict[str, int]; memories: list[CitingMemory]
+
 class DuplicateView(TypedDict):
     """A memory of a cluster, with its provenance."""
     id: str; contentPreview: str; retention: float; createdAt: str; tags: list[str]
@@ -164,6 +231,23 @@ class ClusterView(TypedDict):
     `merge_score` is the score of the least similar pair; `reasons` state why to review before merging."""
     clusterId: str; size: int; members: list[DuplicateView]; mergeScore: float; suggestedAction: str
     reasons: NotRequired[list[str]]
+
+class CodeHitView(TypedDict):
+    """Lines of a file. `matched` is the share of the question's words that they have, by weight; `reread` is
+    set if they changed since they were indexed, and were read again."""
+    path: str; startLine: int; endLine: int; kind: str; symbol: NotRequired[str]
+    signature: NotRequired[str]; score: float; matched: float; reread: NotRequired[bool]
+    text: NotRequired[str]
+
+class FreshnessView(TypedDict):
+    """How far an answer can be trusted: `fresh` (every file is as it was indexed), `stale` (`staleFiles` are
+    not; hits in them are read again), `diverged` (another branch is checked out), or `unknown`."""
+    word: Literal["fresh", "stale", "diverged", "unknown"]; staleFiles: int; branch: NotRequired[str]
+    indexedBranch: NotRequired[str]; reason: NotRequired[str]
+
+class CodeFound(TypedDict):
+    """Sections of the project's files, best first."""
+    query: str; total: int; hits: list[CodeHitView]; freshness: FreshnessView; message: NotRequired[str]
 
 class NoteView(MemoryView):
     """A note about a codebase."""
@@ -198,6 +282,10 @@ class Collected(TypedDict):
     sample: NotRequired[list[FadedView]]; archived: int; archiveId: NotRequired[str]; left: NotRequired[int]
     message: str
 
+class CommandView(TypedDict):
+    """A command that was run; `status` is its exit status, or 0 and 1 where only success is known."""
+    command: str; status: NotRequired[int]
+
 class SleepStepView(TypedDict):
     """One step of a consolidation: its count and a note."""
     step: str; count: int; note: NotRequired[str]
@@ -207,7 +295,7 @@ class InsightView(TypedDict):
 
     Its field names are those of the reference system."""
     id: str; insight_type: str; insight: str; source_memories: list[str]; confidence: float
-    novelty_score: float; generated_at: str; scope: str
+    novelty_score: float; generated_at: str; scope: str; origin: NotRequired[str]
 
 class LinkView(TypedDict):
     """A link created by a dream."""
@@ -260,8 +348,12 @@ class Contradictions(TypedDict):
     topic: NotRequired[str]; scope: str; total: int; shown: int; contradictions: list[SettledView]
     memoriesAnalyzed: int; pairsChecked: int; leftOut: NotRequired[int]
 
+class CurvePoint(TypedDict):
+    """The chance that a memory is recalled, and its retention, at a time."""
+    at: str; retrieval: float; retention: float
+
 class Day(TypedDict):
-    """The memories of one day (UTC)."""
+    """The memories of one day in the zone of the answer."""
     date: str; count: int; memories: list[MemoryView]
 
 class Deleted(TypedDict):
@@ -272,9 +364,40 @@ class Deleted(TypedDict):
     action: str; success: bool; id: str; deleted: bool; alsoDeleted: NotRequired[list[str]]
     revived: list[str]; stillIn: list[str]; message: str
 
+class Discovered(TypedDict):
+    """What a discovery found. `applied`: the domains are in use; else the differences wait as proposals."""
+    applied: bool; memories: int; clusters: int; domains: list[str]; unclassified: int; several: int
+    proposals: int; shown: int; message: str
+
 class Dismissed(TypedDict):
     """A dismissed insight."""
     id: str; insight_type: str; dismissed: bool
+
+class DomainChanged(TypedDict):
+    """A change of domains. `undo` is the id with which `undo` reverts it."""
+    domains: list[str]; moved: int; undo: NotRequired[str]; skipped: NotRequired[int]; message: str
+
+class TopicView(TypedDict):
+    """A topic within a domain."""
+    label: str; texts: int
+
+class DomainView(TypedDict):
+    """A domain: a topic that was found in the memories, or made by hand."""
+    id: str; label: str; origin: Literal["found", "hand"]; memories: int; terms: list[str]
+
+class DomainDetailView(DomainView):
+    """A domain with its topics, the evidence for it, the scores of its members and typical memories."""
+    topics: list[TopicView]; cohesion: NotRequired[float]; conductance: NotRequired[float]
+    recurrence: NotRequired[float]; cut: NotRequired[float]; low: NotRequired[float]
+    high: NotRequired[float]; histogram: list[int]; exemplars: list[MemoryView]
+
+class DomainsView(TypedDict):
+    """The domains, the largest first, and the number of memories in none."""
+    domains: list[DomainView]; memories: int; unclassified: int; proposals: NotRequired[int]
+
+class DueCount(TypedDict):
+    """How many reviews fall due in a week from now, the first being 1; those of week 0 are overdue."""
+    weeks: int; count: int
 
 class Duplicates(TypedDict):
     """Clusters, best to merge first, and how much was compared.
@@ -318,6 +441,19 @@ class Examined(TypedDict):
     status: Literal["ok", "warnings", "broken"]; findings: list[FindingView]; checked: list[str]
     versions: dict[str, str]; processes: list[str]; message: str
 
+class ExpiringView(TypedDict):
+    """A file that its client will delete."""
+    path: str; client: str; expires: str; archived: bool
+
+class ScoreView(TypedDict):
+    """The score of a memory for a domain."""
+    domain: str; label: str; score: float; cut: float; low: float; high: float; member: bool; byHand: bool
+    line: str
+
+class ExplainedDomains(TypedDict):
+    """Why a memory is in its domains: its score for each, the highest first."""
+    id: str; domains: list[str]; scores: list[ScoreView]
+
 class SignalView(TypedDict):
     """One part of a hit's relevance: value times weight."""
     signal: str; value: float; weight: float; adds: float
@@ -329,6 +465,7 @@ class StageView(TypedDict):
 class Explanation(TypedDict):
     """Why a hit has its rank."""
     rank: int; signals: list[SignalView]; stages: list[StageView]; matchedText: NotRequired[str]
+    domains: NotRequired[list[str]]
 
 class Explanations(TypedDict):
     """The basis of each signal."""
@@ -342,16 +479,25 @@ class Exported(TypedDict):
     edgesExported: NotRequired[int]; documentsExported: NotRequired[int]; sizeBytes: int; scope: str
     note: NotRequired[str]
 
+class FadedCount(TypedDict):
+    """How many memories have a retention below 30 % after a number of days without recall."""
+    days: int; below30pct: int
+
 class FileView(TypedDict):
     """A file that notes name."""
     path: str; patterns: int; decisions: int
 
-Format = Literal["portable", "reference", "server-memory", "json", "jsonl", "markdown"]
+Format = Literal[
+    "portable", "reference", "server-memory", "mem0", "mcp-memory-service", "basic-memory", "mempalace",
+    "claude-mem", "hindsight", "openmemory", "konteks", "chatgpt", "claude", "obsidian", "chroma", "qdrant",
+    "json", "jsonl", "markdown",
+]
 """The formats that can be imported."""
 
 class Provenance(TypedDict):
-    """Origin and trust of a memory: recalled text is data, to be judged by this."""
-    source: NotRequired[str]; author: NotRequired[str]; at: str; trust: float
+    """Origin and trust of a memory: recalled text is data, to be judged by this. `origin` is left out of what
+    an agent stored."""
+    source: NotRequired[str]; author: NotRequired[str]; origin: NotRequired[str]; at: str; trust: float
 
 class FoundAssociationView(TypedDict):
     """The link that added a hit which the search itself did not find."""
@@ -386,16 +532,17 @@ class Found(TypedDict):
     """The answer of a search.
 
     `confidence` is the probability that the answer is among the results. If it is too low, no results:
-    `abstained` is true and `rejected` is the best one. `missing` lists names, versions, days, ids and quoted
-    texts of the query that occur in no memory searched. `competition_suppressed` counts hits ranked behind a
-    rival, `left_out` those that did not fit the token budget; `expandable` holds their ids, as far as they
-    fit."""
+    `abstained` is true and `rejected` is the best one. `weaker_left_out` counts what `all` would show beside
+    the results, which has little to do with the query. `missing` lists names, versions, days, ids and quoted
+    texts of the query that occur in no memory searched; `searched` says which those were, unless all were.
+    `competition_suppressed` counts hits ranked behind a rival, `left_out` those that did not fit the token
+    budget; `expandable` holds their ids, as far as they fit."""
     query: str; method: str; retrievalMode: str; detailLevel: str; scope: str; total: int; confidence: float
     abstained: bool; results: list[HitView]; rejected: NotRequired[list[HitView]]
-    missing: NotRequired[list[str]]; time: NotRequired[TimeView]
-    contextReinstatement: NotRequired[ReinstatementView]; competitionSuppressed: NotRequired[int]
-    note: NotRequired[str]; leftOut: NotRequired[int]; expandable: NotRequired[list[str]]
-    tokenBudget: NotRequired[int]; tokensUsed: NotRequired[int]
+    weakerLeftOut: NotRequired[int]; missing: NotRequired[list[str]]; searched: NotRequired[str]
+    time: NotRequired[TimeView]; contextReinstatement: NotRequired[ReinstatementView]
+    competitionSuppressed: NotRequired[int]; note: NotRequired[str]; leftOut: NotRequired[int]
+    expandable: NotRequired[list[str]]; tokenBudget: NotRequired[int]; tokensUsed: NotRequired[int]
 
 class Got(TypedDict):
     action: str; found: bool; node: MemoryView; edges: list[EdgeView]; importance: NotRequired[EncodedView]
@@ -428,7 +575,7 @@ class HealthView(TypedDict):
     avgRetention: str; avgRetentionRaw: float; avgRetrievalStrength: NotRequired[float]
     retentionTarget: float; meetsTarget: NotRequired[bool]; totalMemories: int; distribution: list[Bucket]
     trend: str; history: list[SnapshotView]; memoriesBelow30pct: int; memoriesBelow50pct: int
-    recommendation: str
+    recommendation: str; forecast: NotRequired[list[FadedCount]]; due: NotRequired[list[DueCount]]
 
 class RevisionView(TypedDict):
     revision: int; content: str; tags: list[str]; recordedAt: str; endedAt: str; endedBy: str
@@ -446,6 +593,13 @@ class HoldingView(TypedDict):
 class HoldingsView(TypedDict):
     """Secrets in records from another store: the number of records, and the first of them."""
     records: int; first: list[HoldingView]; message: str
+
+class HookSpecific(TypedDict):
+    hookEventName: str; additionalContext: str
+
+class HookOutput(TypedDict):
+    """The output of a hook as Claude Code and Codex read it; empty when there is nothing to say."""
+    hookSpecificOutput: NotRequired[HookSpecific]
 
 Priority = Literal["Critical", "High", "Normal", "Low"]
 """How soon a memory should be consolidated."""
@@ -470,6 +624,23 @@ class Imported(TypedDict):
     imported: int; present: int; left: int; byKind: dict[str, TallyView]; reasons: list[SaidView]
     examples: list[SaidView]; notes: list[SaidView]; secrets: NotRequired[HoldingsView]; embedded: int
     note: NotRequired[str]
+
+class PendingView(TypedDict):
+    """A text of the inbox, `waiting` or `approved`, `merged` or `rejected`, and why it had to wait.
+
+    `flags` are the kinds of orders or hidden text found in it; such a text is `withheld` from an agent, which
+    sees everything but the words. `original` are its words before it was edited. `memory_id` is the memory it
+    became or joined, `decision` what the gate decided."""
+    id: str; status: str; content: NotRequired[str]; contentLength: int; withheld: NotRequired[bool]
+    reason: str; flags: NotRequired[list[str]]; origin: str; scope: str; nodeType: NotRequired[str]
+    tags: NotRequired[list[str]]; source: NotRequired[str]; author: NotRequired[str]
+    sessionId: NotRequired[str]; thread: NotRequired[str]; position: NotRequired[int]; createdAt: str
+    original: NotRequired[str]; resolvedAt: NotRequired[str]; memoryId: NotRequired[str]
+    decision: NotRequired[str]
+
+class Inbox(TypedDict):
+    """Texts of the inbox, the last one changed first, and how many there are in all."""
+    status: str; total: int; shown: int; texts: list[PendingView]
 
 class Insights(TypedDict):
     """Insights, newest first."""
@@ -511,17 +682,24 @@ class Interest(TypedDict):
     """A word searched for recently; the most frequent one has the weight 1."""
     topic: str; weight: float
 
+class IslandView(TypedDict):
+    """A domain on the map: a circle. The island of a store without domains has no `domain`."""
+    domain: NotRequired[str]; label: str; memories: int; x: float; y: float; radius: float
+
+Origin = Literal["user", "assistant", "import", "connector", "document", "tool"]
+"""The kinds of sources, the most trusted first."""
+
 JsonValue = Any
 
 class Item(TypedDict):
     """One text to remember, with its metadata."""
     content: str; tags: NotRequired[Sequence[str]]; node_type: NotRequired[str]
-    source: NotRequired[str | None]; scope: NotRequired[str | None]; author: NotRequired[str | None]
-    agent_id: NotRequired[str | None]; session_id: NotRequired[str | None]; thread: NotRequired[str | None]
-    position: NotRequired[int | None]; occurred_at: NotRequired[Moment | None]
-    valid_from: NotRequired[Moment | None]; valid_until: NotRequired[Moment | None]
-    pinned: NotRequired[bool]; domains: NotRequired[Sequence[str]]
-    metadata: NotRequired[dict[str, JsonValue]]; force_create: NotRequired[bool]
+    source: NotRequired[str | None]; origin: NotRequired[Origin | None]; scope: NotRequired[str | None]
+    author: NotRequired[str | None]; agent_id: NotRequired[str | None]; session_id: NotRequired[str | None]
+    thread: NotRequired[str | None]; position: NotRequired[int | None]
+    occurred_at: NotRequired[Moment | None]; valid_from: NotRequired[Moment | None]
+    valid_until: NotRequired[Moment | None]; pinned: NotRequired[bool]; domains: NotRequired[Sequence[str]]
+    metadata: NotRequired[dict[str, JsonValue]]; force_create: NotRequired[bool]; review: NotRequired[bool]
 
 class KeyView(TypedDict):
     """A key without its text, which is not stored."""
@@ -555,6 +733,14 @@ class LinksCut(TypedDict):
 class Listed(TypedDict):
     action: str; scope: str; total: int; offset: int; results: list[MemoryView]
 
+class PlacedView(TypedDict):
+    """A memory on the map."""
+    id: str; label: str; type: str; retention: float; domain: NotRequired[str]; x: float; y: float
+
+class MapView(TypedDict):
+    """Islands and the strongest memories on them; `total` counts all memories."""
+    islands: list[IslandView]; nodes: list[PlacedView]; total: int
+
 class MergeUndone(TypedDict):
     """The restored parts, and the merged memory, which has ended."""
     action: str; success: bool; restored: list[MemoryView]; node: MemoryView
@@ -574,6 +760,10 @@ class Noted(IngestedView):
 
 Order = Literal["newest", "oldest", "due", "retention"]
 """Sort order of a list; ties are ordered by id, ascending."""
+
+class PackageMemory(TypedDict):
+    """A memory in the text."""
+    id: str; kind: str; citations: list[CitationView]
 
 class PartView(TypedDict):
     """A memory that the merge would end, with its text and provenance."""
@@ -609,12 +799,71 @@ class ProcessView(TypedDict):
     """A process that has the store open, and whether it is a server."""
     pid: int; command: str; since: str; server: bool
 
+class ProjectFinding(TypedDict):
+    """Something about a project's index that is worth knowing, with what to do about it."""
+    severity: Literal["warning", "broken"]; message: str; remedy: str
+
+class ProjectExamined(TypedDict):
+    """The result of a check of a project's index."""
+    project: str; status: Literal["ok", "warnings", "broken"]; findings: list[ProjectFinding]
+    freshness: NotRequired[FreshnessView]; message: str
+
+class ProjectForgotten(TypedDict):
+    """What was done with a memory. `still_in` are memories that hold its text because of merging, `copies`
+    your own backups and exports, which may."""
+    id: str; mode: Literal["suppress", "hard"]; message: str; stillIn: list[str]; copies: list[str]
+
+class ProjectIndexed(TypedDict):
+    """What a pass over a project did, in files, and what the index has now.
+
+    `skipped` counts files and folders that are not indexed, by reason; `project status` names some of them.
+    `redacted` counts secrets that were removed before anything was stored."""
+    project: str; root: NotRequired[str]; scope: str; branch: NotRequired[str]; commit: NotRequired[str]
+    added: int; changed: int; removed: int; renamed: int; files: int; sections: int; skipped: dict[str, int]
+    redacted: int; freshness: FreshnessView; message: str
+
+class ProjectSaved(IngestedView):
+    """The decision of the ingest gate, and the code that the memory cites."""
+    success: bool; warning: NotRequired[str]; replayed: bool; citations: list[CitationView]
+
+class ProjectStatus(TypedDict):
+    """What the index of a project has, and how it compares with the files now."""
+    project: str; root: NotRequired[str]; scope: str; branch: NotRequired[str]; commit: NotRequired[str]
+    indexedAt: NotRequired[str]; complete: bool; files: int; sections: int; definitions: int
+    references: int; redacted: int; memories: int; sizeBytes: int; skipped: dict[str, int]
+    skippedExamples: dict[str, list[str]]; freshness: FreshnessView
+
+class ProposalPartView(TypedDict):
+    """A group of memories in a proposal."""
+    label: str; terms: list[str]; size: int; exemplars: list[str]
+
+class ProposalView(TypedDict):
+    """A proposed change of domains."""
+    id: str; kind: Literal["split", "merge", "new", "retire"]
+    status: Literal["pending", "accepted", "rejected", "undone"]; domains: list[str]; before: dict[str, int]
+    parts: list[ProposalPartView]; termsGained: list[str]; termsLost: list[str]; confidence: float
+    seen: int; createdAt: str
+
+class ProposalsView(TypedDict):
+    """Proposals that wait for a decision. `unconfirmed` were found once only and are not shown yet."""
+    proposals: list[ProposalView]; unconfirmed: int
+
 class Purged(TypedDict):
     """A purge. `still_in` are memories that hold its text because of merging. `copies` are your own files
     that may hold it: backups and exports. `lingers_in` is a store file that holds it until a reader of an
     older snapshot of the store finishes."""
     action: str; success: bool; id: str; alsoPurged: NotRequired[list[str]]; revived: list[str]
     stillIn: list[str]; copies: list[str]; lingersIn: NotRequired[str]; message: str
+
+class RecallPackage(TypedDict):
+    """The text for a task, in `tokens` of the stated tokenizer, and what it is made of.
+
+    `covered` is the share of the task's words that the code in it has, `best` that of the best section,
+    `confidence` that of the memories. `repeated` counts what the session was shown before, `leftOut` what did
+    not fit."""
+    text: str; tokens: int; tokenBudget: int; tokenizer: str; found: bool; memories: list[PackageMemory]
+    places: list[str]; covered: float; best: float; confidence: float; repeated: int; leftOut: int
+    freshness: FreshnessView
 
 class Recommended(TypedDict):
     """The best answer, as data. Its field names are those of the reference system."""
@@ -633,13 +882,17 @@ class Referenced(TypedDict):
     """What memories say together about a question.
 
     `confirmed_by` is the evidence for the answer beside the search, without which `confidence` is at most .9.
-    `missing` lists what no memory mentions."""
+    `missing` lists what no memory in `scope` mentions."""
     query: str; intent: str; status: str; confidence: float; abstained: bool; reasoning: str; guidance: str
     scope: str; memoriesAnalyzed: int; activationExpanded: int; recommended: NotRequired[Recommended]
     confirmedBy: NotRequired[list[str]]; evidence: list[EvidenceView]
     contradictions: list[ContradictionView]; superseded: list[SupersededView]
     evolution: list[ReferencedStepView]; relatedInsights: list[InsightView]; missing: NotRequired[list[str]]
     note: NotRequired[str]; tokenBudget: NotRequired[int]; tokensUsed: NotRequired[int]
+
+class Rejected(TypedDict):
+    """A rejected proposal."""
+    proposal: str; message: str
 
 class Renamed(TypedDict):
     action: str; success: bool; tag: str; renamedTo: str; memories: int; scope: str
@@ -650,6 +903,15 @@ class RestoredView(TypedDict):
     `duplicates` maps a restored memory to another one with exactly the same text, stored in the meantime."""
     action: str; success: bool; archiveId: NotRequired[str]; restored: list[str]; missing: NotRequired[int]
     duplicates: NotRequired[dict[str, str]]; message: str
+
+class ResumeView(TypedDict):
+    """How to take a session up again. Some clients must be started in the session's folder."""
+    sessionId: str; client: str; cwd: NotRequired[str]; command: list[str]; message: str
+
+class ReviewDecision(TypedDict):
+    """What was decided about a text, and what became of it."""
+    id: str; status: str; memoryId: NotRequired[str]; decision: NotRequired[str]; reason: NotRequired[str]
+    message: str
 
 class RunView(TypedDict):
     """A past dream or consolidation with its counts."""
@@ -663,14 +925,66 @@ class Triggers(TypedDict):
     """Maintenance that is due."""
     needsDream: bool; needsBackup: bool; needsGc: bool; needsReview: bool
 
+class SessionItem(TypedDict):
+    """A line of the context: its section, its cost, and why it is there."""
+    section: str; text: str; tokens: int; why: str; kind: Literal["memory", "intention"]; id: str
+
 class Session(TypedDict):
-    """The context of a session, and ids of memories that did not fit."""
+    """The context of a session, and ids of memories that did not fit. A preview lists its `items`."""
     context: str; tokensUsed: int; tokenBudget: int; expandable: list[str]; automationTriggers: Triggers
-    scope: str
+    waitingForReview: int; scope: str; items: NotRequired[list[SessionItem]]
 
 class SessionContext(TypedDict):
     """The caller's current work."""
     codebase: NotRequired[str | None]; topics: NotRequired[Sequence[str]]; file: NotRequired[str | None]
+
+class SessionEntryView(TypedDict):
+    """A message of a session, with what was done in it."""
+    role: str; at: NotRequired[str]; text: NotRequired[str]; thought: NotRequired[str]
+    output: NotRequired[str]; side: NotRequired[bool]; files: NotRequired[list[str]]
+    commands: NotRequired[list[CommandView]]
+
+class SessionPassage(TypedDict):
+    """A passage that matches. `entry` is its number in the session, for `read_session`."""
+    role: str; text: str; at: NotRequired[str]; side: NotRequired[bool]; files: NotRequired[list[str]]
+    commands: NotRequired[list[CommandView]]
+
+class SessionView(TypedDict):
+    """A session of a coding agent."""
+    sessionId: str; client: str; title: NotRequired[str]; cwd: NotRequired[str]
+    repository: NotRequired[str]; branch: NotRequired[str]; started: NotRequired[str]
+    ended: NotRequired[str]; prompts: int; entries: int; subagent: NotRequired[bool]
+    parent: NotRequired[str]; resumeCommand: NotRequired[str]; score: NotRequired[float]
+    passages: NotRequired[list[SessionPassage]]
+
+class SessionRead(TypedDict):
+    """A session with its entries, from number `first` on."""
+    session: SessionView; first: int; entries: list[SessionEntryView]; more: bool
+
+class SessionsArchived(TypedDict):
+    """What was copied to the archive. `same` files were in it already."""
+    files: int; copied: int; same: int; bytes: int; storedBytes: int; folder: str; unread: dict[str, str]
+    message: str
+
+class SessionsDiagnosis(TypedDict):
+    """The state of index and archive, and what will vanish when. `lost`: gone, indexed, without a copy."""
+    files: int; indexedSessions: int; unindexed: int; expiring: list[ExpiringView]; unarchived: int
+    goneArchived: int; lost: int; damaged: list[str]; copies: int; copyBytes: int; skipped: int
+    skippedFiles: dict[str, str]; indexBytes: int; message: str
+
+class SessionsFound(TypedDict):
+    """Sessions, the best first. `window` is the time that the query asks about, as it was read."""
+    query: str; sessions: list[SessionView]; windowStart: NotRequired[str]; windowEnd: NotRequired[str]
+    message: str
+
+class SessionsIndexed(TypedDict):
+    """What a run read. `unread` are files that could not be read, with the reason."""
+    files: int; changed: int; bytesRead: int; entries: int; brokenLines: int; sessions: int; sizeBytes: int
+    clients: dict[str, int]; unread: dict[str, str]; message: str
+
+class SessionsListed(TypedDict):
+    """Sessions, the last used first."""
+    total: int; sessions: list[SessionView]; message: str
 
 @final
 class SmartIngested(IngestedView):
@@ -682,19 +996,19 @@ class TransitionView(TypedDict):
     at: str; before: str; after: str; reason: str
 
 class StateView(TypedDict):
-    """How accessible a memory is."""
+    """How accessible a memory is. `curve` is the forgetting curve from its last review on."""
     action: str; id: str; state: str; accessibility: float; description: str; components: dict[str, float]
-    thresholds: dict[str, float]; transitions: list[TransitionView]
+    thresholds: dict[str, float]; transitions: list[TransitionView]; curve: NotRequired[list[CurvePoint]]
 
 class Status(TypedDict):
     """The status of the memory."""
     status: str; version: str; node: NotRequired[str]; dataDir: NotRequired[str]; store: NotRequired[str]
     readOnly: bool; totalMemories: int; averageRetention: float; stateDistribution: dict[str, int]
-    dueForReview: int; pinned: int; suppressed: int; superseded: int; archived: int; connections: int
-    withEmbeddings: int; embeddingCoverage: float; embeddingModel: ModelView; byType: dict[str, int]
-    byScope: dict[str, int]; oldest: NotRequired[str]; newest: NotRequired[str]
-    lastBackup: NotRequired[str]; autopilot: NotRequired[AutopilotView]; processes: list[ProcessView]
-    warnings: list[str]; recommendations: list[str]
+    dueForReview: int; waitingForReview: int; pinned: int; suppressed: int; superseded: int; archived: int
+    connections: int; withEmbeddings: int; embeddingCoverage: float; embeddingModel: ModelView
+    byType: dict[str, int]; byScope: dict[str, int]; oldest: NotRequired[str]; newest: NotRequired[str]
+    lastBackup: NotRequired[str]; kernel: NotRequired[str]; autopilot: NotRequired[AutopilotView]
+    processes: list[ProcessView]; warnings: list[str]; recommendations: list[str]
 
 class Strengthened(TypedDict):
     action: str; success: bool; id: str; before: dict[str, float]; after: dict[str, float]; nextReview: str
@@ -716,7 +1030,7 @@ class SuppressedView(TypedDict):
 
 class Timeline(TypedDict):
     """Days, newest first."""
-    start: str; end: str; total: int; shown: int; scope: str; days: list[Day]
+    start: str; end: str; total: int; shown: int; scope: str; timezone: str; days: list[Day]
 
 @final
 class ToolDescribed(TypedDict):
@@ -736,11 +1050,21 @@ class TriggerArguments(TypedDict):
     """A trigger. The type may be omitted: it follows from the fields."""
     type: NotRequired[
         Literal["time", "duration", "context", "event", "recurring", "all", "any", "manual"] | None
-    ]; at: NotRequired[str | None]; in_minutes: NotRequired[float | None]; codebase: NotRequired[str | None]
-    file_pattern: NotRequired[str | None]; topic: NotRequired[str | None]
+    ]; at: NotRequired[str | None]; timezone: NotRequired[str | None]; in_minutes: NotRequired[float | None]
+    codebase: NotRequired[str | None]; file_pattern: NotRequired[str | None]; topic: NotRequired[str | None]
     condition: NotRequired[str | None]
     every: NotRequired[Literal["minute", "hour", "day", "week", "month"] | None]
     interval: NotRequired[int | None]; days: NotRequired[Sequence[str] | None]; day: NotRequired[int | None]
     months: NotRequired[Sequence[int] | None]; start: NotRequired[Moment | None]
     until: NotRequired[Moment | None]; all: NotRequired[Sequence[dict[str, Any]] | None]
     any: NotRequired[Sequence[dict[str, Any]] | None]
+
+class TurnItem(TypedDict):
+    """One turn of a transcript."""
+    role: Literal["user", "assistant", "tool"]; text: NotRequired[str]; command: NotRequired[str | None]
+    exit_status: NotRequired[int | None]
+
+class WarmUp(TypedDict):
+    """What a project is, in a text that is the same until its files or memories change."""
+    project: str; text: str; tokens: int; tokenBudget: int; tokenizer: str; leftOut: int
+    freshness: FreshnessView

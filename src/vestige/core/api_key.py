@@ -3,11 +3,11 @@
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from vestige.core.caller import PERMISSIONS
 from vestige.core.errors import InvalidInput, MissingExtra
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import check_label, check_moment, check_name, normal_scope
 
 PREFIX = "vst_"

@@ -1,22 +1,28 @@
 """Callers (permissions, access and default scope) and `Invocation`, one call of an operation."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field, replace
+from datetime import tzinfo
 from typing import Any, Protocol
 
-from vestige.core.models import EVERYTHING, Access, covers
+from vestige.core.errors import Forbidden
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.models import EVERYTHING, Access, covers, normal_scope, scope_filter
+from vestige.core.origin import Origin
 
 PERMISSIONS = ("read", "write", "admin")  # All permissions, from least to most.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """The caller of an operation. `name` is for the log; `scope` is its preferred default scope."""
+    """The caller of an operation. `name` is for the log; `scope` is its preferred default scope, `zone` the
+    time zone it states."""
 
     name: str
     permissions: frozenset[str]
     access: Access = EVERYTHING
     scope: str | None = None
+    zone: tzinfo | None = None
 
     def home(self, otherwise: str) -> str:
         """The scope for writes and searches that name none; always within the caller's access."""
@@ -25,6 +31,25 @@ class Caller:
         if not allowed or any(covers(scope, wanted) for scope in allowed):
             return wanted
         return allowed[0]
+
+
+def narrowed(
+    caller: Caller, scope: str | None, domain: str | None, refuse: Callable[[str], Forbidden]
+) -> Caller:
+    """The caller with access to a scope and a domain only, which must be within the access it has; else the
+    error that `refuse` makes of "scope" or "domain"."""
+    access = caller.access
+    if scope is not None:
+        scope = normal_scope(scope)
+        if access.scopes is not None and not any(covers(one, scope) for one in access.scopes):
+            raise refuse("scope")
+        access = Access(scopes=scope_filter((scope,)), domains=access.domains)
+        caller = replace(caller, scope=scope)
+    if domain is not None:
+        if access.domains is not None and domain not in access.domains:
+            raise refuse("domain")
+        access = Access(scopes=access.scopes, domains=(domain,))
+    return replace(caller, access=access)
 
 
 LOCAL_USER = Caller(name="local user", permissions=frozenset(PERMISSIONS))
@@ -60,7 +85,8 @@ class Invocation:
     """A request for one operation (by name), one MCP tool (by name) or one MCP resource (by URI).
 
     `roots` are the URIs of the folders the client works in, if known. `deadline` is a time of the
-    engine's monotonic clock.
+    engine's monotonic clock. `local` is set for the user of this machine, who may name any file. `origin` is
+    that of the texts it brings.
     """
 
     name: str
@@ -71,3 +97,5 @@ class Invocation:
     cancelled: CancelSignal = field(default_factory=NeverCancelled)
     deadline: float | None = None
     roots: Sequence[str] = ()
+    local: bool = False
+    origin: Origin = Origin.ASSISTANT

@@ -5,10 +5,11 @@ every store ranks alike.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vestige.core.lazy_dataclass import dataclass
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -6,11 +6,11 @@ app.py creates the `Clock` of the machine; tests pass their own.
 import random
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from vestige.core.errors import InvalidInput
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import utc
 
 

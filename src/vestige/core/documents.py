@@ -7,15 +7,23 @@ and when it is read back. So no mechanism needs to doubt a document that it gets
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
 
 from vestige.core import models
 from vestige.core.errors import InvalidInput
+from vestige.core.lazy_dataclass import dataclass
 
-LOCAL = frozenset({"running", "peer", "backup"})
-"""Kinds that never leave an installation: running processes, sync peers, the last backup."""
+LOCAL = frozenset(
+    {"running", "peer", "backup", "domain_centroids", "domain_proposal", "domain_moves", "domain_run"}
+)
+"""Kinds that never leave an installation: running processes, sync peers, the last backup; and of domains what
+is derived from vectors, or waits for a decision here."""
+PENDING = "pending"
+"""The kind of texts that wait for a review, or had one: they are not memories, so nothing else reads them."""
+WAITING = "waiting"
+"""The status of a pending text before its review: a name in its `terms`."""
 
 
 # -- The schema of bodies: every field with its type and its range
@@ -131,7 +139,7 @@ def _day(value: Any) -> bool:
 
 
 _RULE = {"every": one_of("minute", "hour", "day", "week", "month"), "interval": _STEPS, "start": moment}
-_CLOCK = {"at": like(_CLOCK_TIME), "until": moment}
+_CLOCK = {"at": like(_CLOCK_TIME), "timezone": label, "until": moment}
 _WEEKDAY = one_of("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _TRIGGERS: Mapping[str, Fields] = {
     "manual": Fields({}),
@@ -141,7 +149,13 @@ _TRIGGERS: Mapping[str, Fields] = {
     "event": Fields({"condition": label}),
     "recurring": Fields(
         _RULE,
-        {**_CLOCK, "days": list_of(_WEEKDAY, 1, 7), "day": _day, "months": list_of(whole(1, 12), 0, 12)},
+        {
+            **_CLOCK,
+            "timezone": label,
+            "days": list_of(_WEEKDAY, 1, 7),
+            "day": _day,
+            "months": list_of(whole(1, 12), 0, 12),
+        },
     ),
 }
 _NEEDED = {"week": "days", "month": "day"}
@@ -165,6 +179,7 @@ _INTENTION = Fields(
     {"description": text, "trigger": trigger, "priority": whole(1, 4), "armed_at": moment},
     {
         "said": text,
+        "timezone": label,
         "met": table_of(moment),
         "firing": _FIRING,
         "ended": one_of("fulfilled", "cancelled"),
@@ -176,6 +191,51 @@ _INSIGHT = Fields(
 )
 _DISMISSED = Fields({"type": text, "dismissed": moment})
 _PROCESS = Fields({"id": text, "scopes": null_or(list_of(text)), "since": moment, "until": moment})
+_DOMAIN = Fields(
+    {"label": label, "origin": one_of("found", "hand"), "terms": list_of(text)},
+    {"topics": list_of(row_of(text, COUNT)), "evidence": table_of(SHARE), "into": list_of(label)},
+)
+_CENTROIDS = Fields(
+    {
+        "profile": text,
+        "rows": list_of(
+            row_of(label, text, list_of(text), text, *(number(-1.0, 1.0) for _ in range(3)), COUNT)
+        ),
+    }
+)
+_PROPOSAL = Fields(
+    {
+        "kind": one_of("split", "merge", "new", "retire"),
+        "targets": list_of(label),
+        "status": one_of("pending", "accepted", "rejected", "undone"),
+        "parts": list_of(
+            Fields({"label": text, "terms": list_of(text), "size": COUNT, "exemplars": list_of(text)})
+        ),
+        "confidence": SHARE,
+        "seen": COUNT,
+        "run": COUNT,
+    },
+    {
+        "resolved": moment,
+        "created": list_of(label),
+        "before": table_of(COUNT),
+        "removed": table_of(_DOMAIN),
+        "terms": table_of(list_of(text)),
+    },
+)
+_PENDING = Fields(
+    {"content": text, "origin": text, "reason": text, "terms": table_of(flag)},
+    {
+        "given": table_of(lambda value: True),
+        "flags": list_of(text),
+        "original": text,
+        "outcome": one_of("approved", "merged", "rejected"),
+        "resolved": moment,
+        "memory": label,
+        "decision": label,
+    },
+)
+"""`terms` names the status, because stores can filter by it."""
 _BACKUP = Fields({}, {"at": moment, "path": text, "bytes": COUNT, "why": text})
 
 
@@ -189,6 +249,7 @@ class Body:
 
 BODIES: Mapping[str, Body] = {
     "intention": Body(fields=_INTENTION),
+    PENDING: Body(fields=_PENDING),
     "importance": Body(
         fields=Fields(
             dict.fromkeys(("composite", "novelty", "arousal", "reward", "attention"), SHARE)
@@ -248,6 +309,12 @@ BODIES: Mapping[str, Body] = {
     "insight": Body(fields=_INSIGHT),
     "running": Body(fields=Fields({}, {"holds": list_of(_PROCESS)})),
     "backup": Body(fields=_BACKUP),
+    "domain": Body(fields=_DOMAIN),
+    "domain_hand": Body(fields=Fields({"assigned": list_of(label), "unassigned": list_of(label)}), cites=1),
+    "domain_centroids": Body(fields=_CENTROIDS),
+    "domain_run": Body(fields=Fields({"run": COUNT})),
+    "domain_proposal": Body(fields=_PROPOSAL),
+    "domain_moves": Body(fields=Fields({"rows": list_of(list_of(lambda value: True))})),
     "peer": Body(
         fields=Fields(
             {},
@@ -301,7 +368,8 @@ class Document:
         models.check_label("id", self.id)
         for name in self.cites:
             models.check_label("cites", name)
-        models.check_metadata(self.body)
+        most = models.MAX_PENDING_BYTES if self.kind == PENDING else models.MAX_METADATA_BYTES
+        models.check_metadata(self.body, most)
         if self.scope != models.normal_scope(self.scope):
             raise InvalidInput(f"The scope {self.scope!r} is not in normal form.")
         if self.version < 1:

@@ -29,7 +29,7 @@ The docstring of a class is its default message. Every transport sends an error 
 message, hint, details}`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 
@@ -188,3 +188,13 @@ INSIDE = (StoreError, EmbedderError, ConfigError, MissingExtra)
 """Errors that may name files, addresses, users and processes of the installation. Their message is only for
 callers that may see those; the docstring of the class is for everyone.
 """
+
+
+def nearest_name(wrong: str, known: Iterable[str]) -> str | None:
+    """The known name most similar to `wrong`, for an error message; None if none is close."""
+    # Imported late: difflib is only needed after an error.
+    from difflib import get_close_matches
+
+    plain = {name.replace("_", "").lower(): name for name in known}
+    found = get_close_matches(wrong.replace("_", "").lower(), plain, n=1, cutoff=0.6)
+    return plain[found[0]] if found else None

@@ -9,10 +9,11 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, field, fields
 from datetime import datetime
 from typing import Any, get_origin
 
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING, Access, Memory
 
 logger = logging.getLogger(__name__)
@@ -210,6 +211,24 @@ class DreamCompleted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryClassified(Event):
+    """A new memory was assigned to the domains of its topic."""
+
+    id: str
+    domains: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainsChanged(Event):
+    """Domains were found, or changed at a caller's request: `moved` memories are now in others than before.
+    With the action `propose`, changes of `domains` wait for a decision."""
+
+    action: str
+    domains: tuple[str, ...]
+    moved: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationStarted(Event):
     """A consolidation began."""
 
@@ -261,6 +280,14 @@ class IntentionTriggered(Event):
     id: str
     description: str
     priority: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewWaiting(Event):
+    """A text waits in the review inbox. The event does not quote it."""
+
+    id: str
+    origin: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

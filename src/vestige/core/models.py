@@ -7,14 +7,15 @@ remembered, folded from the event log. A `Record` is the two together.
 import enum
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
 from vestige.core.errors import InvalidInput, TooLarge
+from vestige.core.lazy_dataclass import dataclass
 
 MOST_SURE = 0.99
 """The highest value of a judgement about meaning: of trust, confidence, the similarity of different texts."""
@@ -36,6 +37,8 @@ MAX_DOCUMENT_ID_BYTES = 1_100
 node. The id of a document may combine two others.
 """
 MAX_METADATA_BYTES = 100_000
+MAX_PENDING_BYTES = 7 * MAX_CONTENT_BYTES
+"""As JSON, a control character has six bytes."""
 MAX_INTEGER = 2**63 - 1
 
 SCHEMA_NAMES = (
@@ -108,11 +111,11 @@ def check_text(name: str, text: str) -> bytes:
         ) from exc
 
 
-def check_metadata(metadata: Mapping[str, Any]) -> None:
+def check_metadata(metadata: Mapping[str, Any], most_bytes: int = MAX_METADATA_BYTES) -> None:
     """Reject metadata that is not a storable JSON object, or too large."""
     size = len(check_json("metadata", metadata))
-    if size > MAX_METADATA_BYTES:
-        raise TooLarge(f"`metadata` has {size:,} bytes; the limit is {MAX_METADATA_BYTES:,}.")
+    if size > most_bytes:
+        raise TooLarge(f"`metadata` has {size:,} bytes; the limit is {most_bytes:,}.")
 
 
 def check_json(name: str, value: object) -> bytes:
@@ -178,7 +181,7 @@ SHARED_SCOPE = "/user"
 """Facts about the user, which every project inherits."""
 
 LABELS = (
-    "id", "node_type", "source", "author", "agent_id", "session_id", "thread", "superseded_by",
+    "id", "node_type", "source", "author", "agent_id", "session_id", "thread", "superseded_by", "origin",
 )  # fmt: skip
 MOMENTS = (
     "created_at", "updated_at", "occurred_at", "valid_from", "valid_until", "suppressed_at", "archived_at",
@@ -233,6 +236,7 @@ class Memory:
     valid time (when it was true; the end is exclusive, None is open), `occurred_at` when it happened.
     `revision` counts every change of any field here; earlier revisions are kept. `phrasings` are other
     wordings of the same fact, stored later. No search finds an archived memory; it can be read by its id.
+    `origin` is the kind of source (`core.origin`) of its text, the least trusted of several; it never rises.
     """
 
     id: str
@@ -261,6 +265,7 @@ class Memory:
     domains: tuple[str, ...] = ()
     domain_scores: Mapping[str, float] = field(default_factory=lambda: NO_METADATA)
     metadata: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
+    origin: str | None = None
 
     def __post_init__(self) -> None:
         for wording in (self.content, *self.phrasings):
@@ -286,6 +291,17 @@ class Memory:
     def valid_at(self, moment: datetime) -> bool:
         begun = self.valid_from is None or self.valid_from <= moment
         return begun and (self.valid_until is None or moment < self.valid_until)
+
+
+Stored = TypeVar("Stored")
+
+
+def stored_value(kind: type[Stored], fields: Mapping[str, Any]) -> Stored:
+    """A frozen value from all its fields as they were stored, without the checks that it passed then."""
+    made = object.__new__(kind)
+    for name, value in fields.items():
+        object.__setattr__(made, name, value)
+    return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -427,6 +443,7 @@ class Filter:
     session_id: str | None = None
     thread: str | None = None
     position: int | None = None
+    origin: str | None = None
     created_from: datetime | None = None
     created_to: datetime | None = None
     valid_at: datetime | None = None
@@ -455,11 +472,7 @@ class Order(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStats:
-    """Counts over the memories of an access that are not archived; `archived` counts the others.
-
-    `retentions`, `retrievals` (the probability of recall now) and `accessibilities` (retention reduced by
-    suppression, which decides a memory's state) hold one number per memory, each ascending.
-    """
+    """Counts over the memories of an access that are not archived; `archived` counts the others."""
 
     memories: int
     embedded: int
@@ -469,9 +482,6 @@ class StoreStats:
     superseded: int
     edges: int
     due: int
-    retentions: tuple[float, ...]
-    retrievals: tuple[float, ...]
-    accessibilities: tuple[float, ...]
     oldest: datetime | None
     newest: datetime | None
     by_type: Mapping[str, int]

@@ -4,7 +4,8 @@ The embedder gives the scores, and the gate uses them. This module is the value 
 """
 
 import enum
-from dataclasses import dataclass
+
+from vestige.core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,10 +14,10 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from vestige.core.errors import Cancelled, EmbedderError, VestigeError
+from vestige.core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vestige.core.pair_model import PairModelState

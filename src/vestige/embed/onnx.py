@@ -23,6 +23,16 @@ from vestige.core.errors import EmbedderError, MissingExtra, VestigeError
 from vestige.core.pair_model import PairModelState, RelationScores
 from vestige.embed.minilm.manifest import GRAPH, PAIR_MODEL, TOKENIZER, Manifest, damaged, read_manifest
 from vestige.embed.protocol import Encoded, Signature, TokenStates, Vectors
+from vestige.embed.recent import (
+    ENCODING_BYTES,
+    MOST_PAIRS,
+    MOST_READ,
+    SHORT_CHARS,
+    Recent,
+    encoding_bytes,
+    read_only,
+    text_key,
+)
 from vestige.settings.settings import forbid_telemetry
 
 if TYPE_CHECKING:
@@ -63,6 +73,9 @@ class OnnxEmbedder:
         self._first = self._special_id("[CLS]")
         self._last = self._special_id("[SEP]")
         self._unknown = self._special_id("[UNK]")
+        self._encodings = Recent[bytes, Encoded](ENCODING_BYTES, encoding_bytes)
+        self._beginnings = Recent[bytes, list[int]](MOST_READ)
+        self._relations = Recent[tuple[bytes, bytes], RelationScores](MOST_PAIRS)
 
     @property
     def signature(self) -> Signature:
@@ -93,7 +106,17 @@ class OnnxEmbedder:
             return self._vector(text)
 
     def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
-        return self._spread(self._encoded, texts)
+        """Short texts that were encoded a moment ago are not read again."""
+        keys = [text_key(text) if len(text) <= SHORT_CHARS else None for text in texts]
+        kept = [None if key is None else self._encodings.get(key) for key in keys]
+        missing = [text for text, had in zip(texts, kept, strict=True) if had is None]
+        made = iter(self._spread(self._encoded, missing) if missing else ())
+        encoded: list[Encoded] = []
+        for key, had in zip(keys, kept, strict=True):
+            encoded.append(had or next(made))
+            if had is None and key is not None:
+                self._encodings.put(key, read_only(encoded[-1]))
+        return encoded
 
     def encode_query(self, text: str) -> Encoded:
         with self._single_runs:
@@ -122,7 +145,13 @@ class OnnxEmbedder:
     def relate(self, old: str, new: str) -> RelationScores | None:
         if self._pair_model_state is not PairModelState.READY:
             return None
-        return self._opened_pair_model().relation(self._beginning(old), self._beginning(new))
+        pair = (text_key(old), text_key(new))
+        scores = self._relations.get(pair)
+        if scores is None:
+            scores = self._opened_pair_model().relation(self._beginning(old), self._beginning(new))
+            if scores is not None:
+                self._relations.put(pair, scores)
+        return scores
 
     def answer(self, question: str, text: str) -> float | None:
         if self._pair_model_state is not PairModelState.READY:
@@ -154,7 +183,12 @@ class OnnxEmbedder:
 
     def _beginning(self, text: str) -> list[int]:
         """The word pieces that the pair model reads, without those of the rest of a long text."""
-        return self._pieces(text[:MAX_TEXT_CHARS])[0]
+        key = text_key(text)
+        pieces = self._beginnings.get(key)
+        if pieces is None:
+            pieces = self._pieces(text[:MAX_TEXT_CHARS])[0][:MAX_TEXT_TOKENS]
+            self._beginnings.put(key, pieces)
+        return pieces
 
     def _pieces(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         # A lone surrogate is no Unicode text; `replace` puts one character in its place.

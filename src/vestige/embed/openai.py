@@ -1,11 +1,15 @@
 """Any endpoint that speaks the OpenAI embeddings protocol: Ollama, vLLM, llama.cpp, OpenAI itself. With
 VESTIGE_OFFLINE, only one on this machine."""
 
+import socket
+import threading
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 from vestige.core.errors import ConfigError, EmbedderError, MissingExtra, ModelUnavailable
 from vestige.embed.dense import DenseEmbedder
@@ -50,7 +54,6 @@ class OpenAIEmbedder(DenseEmbedder):
         dimension: int | None = None,
         *,
         sleep: Callable[[float], None],
-        monotonic: Callable[[], float],
         shorten: bool = False,
         batch_size: int = 64,
         timeout_seconds: float = 30.0,
@@ -60,12 +63,12 @@ class OpenAIEmbedder(DenseEmbedder):
         self._key = api_key
         self._model = model
         self._sleep = sleep
-        self._monotonic = monotonic
         self._answer_seconds = ANSWER_TIMEOUTS * timeout_seconds
         self._batch_size = batch_size
         self._max_dimension = max(dimension or 0, _MAX_DIMENSION)
         self._shorten_to = dimension if shorten else None
         self._client = _open_client(base_url, api_key, timeout_seconds)
+        self._connections = EndpointConnections()
         dimension = dimension or self._probe()
         super().__init__(
             Signature(name=model, revision="openai", dimension=dimension, pooling="model"), max_tokens
@@ -114,29 +117,36 @@ class OpenAIEmbedder(DenseEmbedder):
         `most`, or one that takes too long, is not read to its end, which it may not have."""
         import httpx
 
-        latest = self._monotonic() + self._answer_seconds
-        try:
-            with self._client.stream("POST", "embeddings", json=body, headers=_PLAIN) as response:
-                content = self._read(response, most, latest)
-            return httpx.Response(
-                response.status_code,
-                headers={"retry-after": response.headers.get("retry-after", "")},
-                content=content,
-            )
-        except (httpx.RemoteProtocolError, httpx.ReadError):
-            return None
-        except httpx.HTTPError as error:  # refused, unknown host, timeout: the same again is no help
-            raise self._failure(f"{error} ({type(error).__name__})") from error
+        with self._connections.ended_after(self._answer_seconds) as ended:
+            try:
+                with self._client.stream(
+                    "POST",
+                    "embeddings",
+                    json=body,
+                    headers=_PLAIN,
+                    extensions={"trace": self._connections.trace},
+                ) as response:
+                    content = self._read(response, most)
+            except (httpx.RemoteProtocolError, httpx.ReadError):
+                if not ended.is_set():
+                    return None
+            except httpx.HTTPError as error:  # refused, unknown host, timeout: the same again is no help
+                raise self._failure(f"{error} ({type(error).__name__})") from error
+        if ended.is_set():
+            raise self._failure(f"its answer took longer than {self._answer_seconds:g} seconds")
+        return httpx.Response(
+            response.status_code,
+            headers={"retry-after": response.headers.get("retry-after", "")},
+            content=content,
+        )
 
-    def _read(self, response: "httpx.Response", most: int, latest: float) -> bytes:
+    def _read(self, response: "httpx.Response", most: int) -> bytes:
         # It was asked for without compression. A part of another kind than these could become huge at once.
         if (coding := response.headers.get("content-encoding", "identity")) not in _BOUNDED_CODINGS:
             raise self._failure(f"its answer is compressed with {coding[:_SHOWN_CHARS]}")
         unpacker = None if coding == "identity" else zlib.decompressobj(_ZLIB_OR_GZIP)
         content = bytearray()
         for part in response.iter_raw():  # not those unpacked: a packed part may hold nothing
-            if self._monotonic() > latest:
-                raise self._failure(f"its answer took longer than {self._answer_seconds:g} seconds")
             try:
                 content += part if unpacker is None else unpacker.decompress(part, most + 1)
             except zlib.error as error:
@@ -163,6 +173,43 @@ class OpenAIEmbedder(DenseEmbedder):
             hint="Check the URL, the model's name and the key, and that the server is running.",
             details={"model": self._model, "host": self._host},
         )
+
+
+class EndpointConnections:
+    """The open connections of a client, which can be ended from another thread. The timeouts of a client
+    begin again with each part of an answer, and while it waits for the end of the headers no code of ours
+    runs that could give up."""
+
+    def __init__(self) -> None:
+        self._open: WeakSet[socket.socket] = WeakSet()
+        self._lock = threading.Lock()
+
+    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Take note of a connection that was opened; the client calls it at each step of a request."""
+        if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+            with self._lock:
+                self._open.add(info["return_value"].get_extra_info("socket"))
+
+    @contextmanager
+    def ended_after(self, seconds: float) -> Iterator[threading.Event]:
+        """End all connections if the block takes longer, which the event shows. A request that another thread
+        makes to the same endpoint then fails too, and is tried again."""
+        ended = threading.Event()
+
+        def end() -> None:
+            ended.set()
+            with self._lock:
+                for connection in self._open:
+                    with suppress(OSError):  # it was closed
+                        connection.shutdown(socket.SHUT_RDWR)
+
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield ended
+        finally:
+            timer.cancel()
 
 
 def _open_client(base_url: str, api_key: str | None, timeout_seconds: float) -> "httpx.Client":

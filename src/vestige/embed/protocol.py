@@ -5,13 +5,15 @@ reranker: it is optional, needs no vectors, and judges the best candidates of a 
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
+
+from vestige.core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vestige.core.pair_model import PairModelState, RelationScores

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from vestige.core.lazy_dataclass import dataclass
 from vestige.embed.background import EmbedderSource, Progress
 from vestige.embed.protocol import Embedder, Reranker
 from vestige.embed.rerank import FastembedReranker, RerankerSource
@@ -21,7 +21,6 @@ class Provider:
     settings: Settings
     cores: int
     sleep: Callable[[float], None]
-    monotonic: Callable[[], float]
     allow_install: bool
 
     def load(self, progress: Progress) -> Embedder:
@@ -54,12 +53,7 @@ class Provider:
             if settings.offline:
                 require_loopback(chosen.url)
             return OpenAIEmbedder(
-                chosen.url,
-                chosen.model,
-                chosen.api_key or None,
-                chosen.dimension or None,
-                sleep=self.sleep,
-                monotonic=self.monotonic,
+                chosen.url, chosen.model, chosen.api_key or None, chosen.dimension or None, sleep=self.sleep
             )
         from vestige.embed.hashing import HashingEmbedder
 
@@ -75,11 +69,7 @@ def embedder_source(
     if settings.embeddings.provider == "off":
         return EmbedderSource.off("The setting embeddings.provider is off.")
     provider = Provider(
-        settings=settings,
-        cores=os.cpu_count() or 1,
-        sleep=sleep,
-        monotonic=monotonic,
-        allow_install=allow_install,
+        settings=settings, cores=os.cpu_count() or 1, sleep=sleep, allow_install=allow_install
     )
     return EmbedderSource(provider.load, monotonic=monotonic)
 

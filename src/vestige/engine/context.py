@@ -6,12 +6,15 @@ Below them are the checks of a caller's access that the store does not make itse
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import field, replace
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vestige.core.caller import NeverCancelled, Progress, ignore_progress
-from vestige.core.errors import Cancelled, DeadlineExceeded, Forbidden, InvalidInput, NotFound
+from vestige.core.errors import Cancelled, DeadlineExceeded, Forbidden, InvalidInput, NotFound, nearest_name
 from vestige.core.events import EventBus
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import (
     EVERYTHING,
     PROJECTS_SCOPE,
@@ -22,11 +25,15 @@ from vestige.core.models import (
     Memory,
     covers,
 )
-from vestige.core.nearest import nearest_name
+from vestige.core.origin import Origin
 from vestige.embed.background import EmbedderSource
 from vestige.embed.rerank import RerankerSource
 from vestige.settings.settings import Settings
+from vestige.store.contract.code_index import NO_INDEXES, CodeIndexes
 from vestige.store.contract.store import MemoryStore
+
+if TYPE_CHECKING:
+    from vestige.store.contract.sessions import SessionSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,28 +63,47 @@ class Engine:
     monotonic: Callable[[], float]
     new_id: Callable[[], str]
     entropy: Callable[[int], bytes]
+    sessions: "SessionSource"
     background: Callable[[], WorkerStatus] = WorkerStatus
+    later: Callable[[str, Callable[[], None]], bool] = lambda _name, _work: False
+    code_indexes: CodeIndexes = NO_INDEXES
+    scope_of: Callable[[Path], str] = lambda _folder: ROOT_SCOPE
+    """The scope of the project around a folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """One request: its access, permissions, deadline, cancellation and progress callback.
 
-    `scope` is the default scope of the caller: it writes and searches there if it names no scope. `local` is
-    set for the user at the command line, who may name any file. `patience_seconds` is how long a reaction
-    waits for other writers, if that is less than the store's own setting.
+    `scope` is the default scope of the caller: it writes and searches there if it names no scope. `folder` is
+    where the caller works, if that is known and the caller may see it. `local` is set for the user at the
+    command line, who may name any file; `on_this_machine` also for an agent of that user, over stdio or the
+    socket for hooks, and never for a client of the network. `zone` is the time zone in which the caller's
+    words are read and times are printed for the caller; times in fields are UTC. `origin` is that of the
+    texts it brings. `in_context` is set if a model reads the answer, as that of an MCP tool.
+    `patience_seconds` is how long a reaction waits for other writers, if that is less than the store's own
+    setting.
     """
 
     engine: Engine
     access: Access = EVERYTHING
     scope: str = ROOT_SCOPE
+    folder: Path | None = None
     local: bool = False
+    on_this_machine: bool = False
+    zone: tzinfo = UTC
+    origin: Origin = Origin.ASSISTANT
+    in_context: bool = False
     permissions: frozenset[str] = field(default_factory=lambda: frozenset({"read", "write", "admin"}))
     deadline: float | None = None
     patience_seconds: float | None = None
     cancelled: Callable[[], bool] = NeverCancelled().is_set
     progress: Progress = ignore_progress
     request_id: str = ""
+
+    def local_now(self) -> datetime:
+        """The time, in the caller's zone."""
+        return self.engine.now().astimezone(self.zone)
 
     @property
     def sees_installation(self) -> bool:

@@ -1,7 +1,7 @@
 """Intentions: reminders that are kept as documents, and shown when they are triggered."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Literal
@@ -25,8 +25,10 @@ from vestige.cognition.intentions.triggers import (
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from vestige.core.events import EventScope, IntentionTriggered, MemoryCreated, preview
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import SHARED_SCOPE, Filter, covers
 from vestige.engine.context import Call
+from vestige.engine.ingest.inbox import refuse_orders
 from vestige.engine.revise import find_document, not_before, retry_on_conflict
 from vestige.store.contract.changes import Drop, Put
 
@@ -67,6 +69,7 @@ def create_intention(call: Call, wanted: NewIntention) -> Intention:
             hint="Use a key that is limited by scopes only.",
         )
     now = call.engine.now()
+    refuse_orders(call, wanted.description, wanted.scope)
     _check_room(call, wanted.scope)
     made = Intention(
         id=call.engine.new_id(),
@@ -79,6 +82,7 @@ def create_intention(call: Call, wanted: NewIntention) -> Intention:
         trigger=wanted.trigger,
         priority=wanted.priority,
         deadline=wanted.deadline,
+        zone=call.zone,
     )
     call.engine.store.commit([Put(document=_document(made))], access=call.access)
     return made

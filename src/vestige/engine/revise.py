@@ -21,6 +21,7 @@ from vestige.core.events import (
     scopes_of,
 )
 from vestige.core.models import ROOT_SCOPE, Access, Edge, Evidence, Filter, Memory, Record
+from vestige.core.timezone import time_text
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
 from vestige.store.contract.changes import Change, Put, RecordEvidence, Revise
@@ -87,12 +88,12 @@ def load(call: Call, memory_id: str) -> Record:
     grave = call.engine.store.tombstone(memory_id, access=call.access)
     if grave:
         raise NotFound(
-            f"The memory {memory_id} was deleted on {grave.deleted_at:%Y-%m-%d %H:%M} UTC.",
+            f"The memory {memory_id} was deleted on {time_text(grave.deleted_at)}.",
             details={"id": memory_id, "deletedAt": grave.deleted_at.isoformat()},
         )
     raise NotFound(
         f"There is no memory {memory_id}.",
-        hint="Find the right id with `search` or `memory list`.",
+        hint="Find the right id with `search` or `memory` with action `list`.",
         details={"id": memory_id},
     )
 

@@ -1,4 +1,4 @@
-"""The default data directory of the platform.
+"""The default data directory of the platform, and the names of environment variables.
 
 Paths are text: programs that start within milliseconds cannot import pathlib.
 """
@@ -20,3 +20,8 @@ def default_data_directory(environ: Mapping[str, str], platform: str) -> str:
         # The XDG standard requires ignoring a relative path.
         parts = [*([data] if data.startswith("/") else [home, ".local", "share"]), "vestige", "core"]
     return os.path.join(*parts)  # noqa: PTH118 - see above
+
+
+def environment_name(dotted: str) -> str:
+    """The environment variable of a setting."""
+    return "VESTIGE_" + dotted.upper().replace(".", "_")

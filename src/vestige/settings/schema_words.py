@@ -5,6 +5,8 @@ from typing import Any
 
 Schema = Mapping[str, Any]
 
+_WORDS_OF_TIME = "yesterday or tomorrow at 10"
+
 
 def in_words(whole: Schema, where: Sequence[int | str]) -> str | None:
     """The values allowed at a path, such as ("items", 3, "tags"); None for an unknown path."""
@@ -38,7 +40,7 @@ def _words(schema: Schema) -> str | None:
     if "enum" in schema:
         return f"One of: {', '.join(map(str, schema['enum']))}."
     if schema.get("format") == "date-time":
-        return "A date (2026-03-01) or a time (2026-03-01T14:05:00Z)."
+        return f"A date (2026-03-01), a time (2026-03-01T14:05:00Z), or words such as {_WORDS_OF_TIME}."
     match schema.get("type"):
         case "integer":
             return f"A whole number{_range(schema, 'minimum', 'maximum')}."

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, SecretStr
 
 from vestige.core.errors import ConfigError
-from vestige.core.models import SCHEMA_NAMES, is_schema_name, normal_scope
+from vestige.core.models import SCHEMA_NAMES, covers, is_schema_name, normal_scope
 
 FROM_PROJECT: dict[str, JsonValue] = {"project": True}
 """Marks a setting that a project's own file may change."""
@@ -97,6 +97,43 @@ class MemorySettings(Section):
     )
 
 
+def _policies(given: tuple[str, ...]) -> tuple[str, ...]:
+    for one in given:
+        scope, _, policy = one.rpartition("=")
+        if policy not in REVIEW_POLICIES or not scope.startswith("/") or normal_scope(scope) != scope:
+            raise ConfigError(
+                "The setting `review.scopes` contains a value that is not a scope with a policy.",
+                hint=f"Give values such as /project/vestige=all; a policy is {', '.join(REVIEW_POLICIES)}.",
+                details={"setting": "review.scopes"},
+            )
+    return given
+
+
+REVIEW_POLICIES = ("off", "low_trust", "all")
+
+
+class ReviewSettings(Section):
+    """Which texts wait in the review inbox instead of being stored."""
+
+    policy: Literal["off", "low_trust", "all"] = Field(
+        "low_trust",
+        description="`low_trust`: texts that give orders to an agent or hide something, unless the user "
+        "wrote them; `all`: everything that the user did not write; `off`: nothing. What the rules of "
+        "`capture` propose always waits.",
+    )
+    scopes: Annotated[Several, AfterValidator(_policies)] = Field(
+        (),
+        description="Policies of single scopes and what is below them, such as `/project/vestige=all`; the "
+        "nearest one counts.",
+    )
+
+    def policy_of(self, scope: str) -> str:
+        """The policy of a scope: that of the nearest scope which has one."""
+        named = dict(one.rpartition("=")[::2] for one in self.scopes)
+        above = [one for one in named if covers(one, scope)]
+        return named[max(above, key=len)] if above else self.policy
+
+
 class McpSettings(Section):
     """What MCP clients see."""
 
@@ -137,8 +174,14 @@ class EmbeddingSettings(Section):
 
 
 class SearchSettings(Section):
-    """Reranking of search results by a second model. A project may not set what is downloaded."""
+    """Reranking of search results by a second model, and what searches run in. A project may not set what is
+    downloaded."""
 
+    native: bool = Field(
+        True,
+        description="Use the compiled library for the inner loops of a search, if the package has one for "
+        "this platform. Without it numpy gives the same results, slower.",
+    )
     reranker: Literal["off", "fastembed"] = Field(
         "off",
         description="`fastembed` reranks the best candidates of every search with a cross-encoder: slower, "
@@ -229,6 +272,20 @@ class BackupSettings(Section):
     keep: int = Field(7, ge=1, le=1_000, description="How many automatic and `--rotate` backups are kept.")
 
 
+class SessionSettings(Section):
+    """Transcripts of coding agents, which `vestige sessions` reads."""
+
+    home: str = Field(
+        "", description="Folder in which the clients' folders are looked for; empty: the home directory."
+    )
+    claude_dir: str = Field("", description="Claude Code's folder; empty: CLAUDE_CONFIG_DIR, or ~/.claude.")
+    codex_dir: str = Field("", description="Codex's folder; empty: CODEX_HOME, or ~/.codex.")
+    share_dir: str = Field(
+        "",
+        description="Folder of the data of OpenCode, Goose and Amp; empty: XDG_DATA_HOME, or ~/.local/share.",
+    )
+
+
 class MechanismSettings(Section):
     """Memory mechanisms. Each can be disabled to see its effect."""
 
@@ -263,6 +320,84 @@ class SleepSettings(Section):
     )
 
 
+class SignalSettings(Section):
+    """What the metadata of a new memory says about its domain."""
+
+    git: bool = Field(True, description="Whether `git_repo` in the metadata speaks for domains about code.")
+    ide: bool = Field(
+        True, description="Whether `editor` or `ide` in the metadata speaks for domains about editing files."
+    )
+    git_boost: float = Field(0.05, ge=0, description="What a repository adds to a score; 0.1 at most counts.")
+    ide_boost: float = Field(0.05, ge=0, description="What an editor adds to a score; 0.1 at most counts.")
+
+
+class DomainSettings(Section):
+    """Domains: topics that are found in the memories."""
+
+    enabled: bool = Field(
+        True, description="Whether new memories are assigned to domains, and dreams look for new ones."
+    )
+    discovery_threshold: int = Field(
+        150, ge=1, le=1_000_000, description="Memories that a discovery needs at least."
+    )
+    min_cluster_size: int = Field(10, ge=2, le=10_000, description="The least size of a domain.")
+    min_samples: int = Field(5, ge=1, le=1_000, description="`min_samples` of HDBSCAN.")
+    recluster_interval: int = Field(
+        5, ge=0, le=1_000, description="Dreams between two discoveries; 0 turns them off."
+    )
+    assign_quantile: float = Field(
+        0.05,
+        ge=0,
+        le=0.5,
+        description="The share of its members that may lie below the threshold of a domain.",
+    )
+    assign_threshold: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="A cosine as the threshold of every domain, instead of `assign_quantile`.",
+    )
+    cross_domain_decay: float = Field(
+        0.5, ge=0, le=1, description="The factor of spreading activation for a link into another domain."
+    )
+    top_terms_k: int = Field(10, ge=1, le=50, description="Terms that are kept for a domain.")
+    signals: SignalSettings = SignalSettings()
+
+
+class AgentSettings(Section):
+    """The files of a persistent agent, and what hooks put into its context. Empty folders are the usual ones
+    in the user's home."""
+
+    memory_dir: str = Field(
+        "", description="Folder of `MEMORY.md`, `sessions/` and `reflections.jsonl`; empty: ~/.claude/memory."
+    )
+    on_demand_dir: str = Field(
+        "",
+        description="Folder of `setup.md` and `credentials.md`, which Vestige never reads; empty: ~/.claude.",
+    )
+    knowledge_dir: str = Field(
+        "", description="Folder of Markdown notes, the knowledge base; empty: ~/knowledge."
+    )
+    recall: bool = Field(True, description="Whether hooks recall memories for a prompt.")
+    capture: bool = Field(
+        True, description="Whether hooks propose memories from a session; they wait in the review inbox."
+    )
+    pack_chars: int = Field(
+        8_000, ge=500, le=8_000, description="Most characters of the context at the start of a session."
+    )
+    tail_chars: int = Field(1_000, ge=200, le=1_000, description="Most characters recalled for a prompt.")
+    hook_seconds: float = Field(
+        6.0,
+        gt=0,
+        le=600,
+        description="Seconds that `vestige-hook` waits for an answer before it says nothing. It reads only "
+        "the variable, no settings file.",
+    )
+    quiet_minutes: float = Field(
+        30.0, ge=0, le=10_080, description="Minutes that a new memory is not recalled for a prompt."
+    )
+
+
 class ServerSettings(Section):
     """The HTTP server that `vestige serve` starts."""
 
@@ -282,6 +417,14 @@ class ServerSettings(Section):
     )
     trusted_proxies: Several = Field(
         (), description="Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted."
+    )
+    workers: int = Field(
+        0,
+        ge=0,
+        le=64,
+        description="Processes that serve requests, on one store behind one port. 0: one less than the "
+        "cores, as far as the memory allows (512 MiB each), at most an eighth of `max_concurrent`. Always "
+        "1 on Windows. Limits are those of the whole server.",
     )
     max_body_bytes: int = Field(
         4_194_304,

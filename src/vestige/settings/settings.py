@@ -5,38 +5,48 @@ Only this module reads the environment. A `vestige.toml` that comes with a proje
 run a program: a cloned repository must not redirect a user's memories.
 """
 
+import logging
 import os
 import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from datetime import UTC, tzinfo
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import parse_qsl, unquote
 
-from pydantic import BaseModel, Field, PrivateAttr, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, PrivateAttr, ValidationError
 from pydantic.fields import FieldInfo
 
-from vestige.core.errors import ConfigError, InvalidInput
-from vestige.core.nearest import nearest_name
+from vestige.core.errors import ConfigError, InvalidInput, nearest_name
+from vestige.core.timezone import known_zone, posix_zone, zone_name, zone_of
 from vestige.settings.directories import default_data_directory
+from vestige.settings.directories import environment_name as environment_name
 from vestige.settings.schema_words import in_words
 from vestige.settings.sections import (
     FROM_PROJECT,
+    AgentSettings,
     AuthSettings,
     BackupSettings,
     BridgeSettings,
+    DomainSettings,
     EmbeddingSettings,
     McpSettings,
     MechanismSettings,
     MemorySettings,
+    ReviewSettings,
     SearchSettings,
     Section,
     ServerSettings,
+    SessionSettings,
     SleepSettings,
     StorageSettings,
 )
+
+logger = logging.getLogger(__name__)
 
 CONFIG_NAME = "vestige.toml"
 DATABASE_NAME = "vestige.db"
@@ -61,11 +71,48 @@ DATABASE_URL = "VESTIGE_DATABASE_URL"
 """Sets `storage.postgres.url`, and selects the backend `postgres` if none is set."""
 OTHERS = 0o077
 """Permission bits of users other than the owner."""
-OTHER_NAMES = {**OLD_NAMES, DATABASE_URL: "storage.postgres.url"}
+CLIENT_FOLDERS = {
+    "CLAUDE_CONFIG_DIR": "sessions.claude_dir",
+    "CODEX_HOME": "sessions.codex_dir",
+    "XDG_DATA_HOME": "sessions.share_dir",
+}
+"""Variables of coding agents that name their folders."""
+OTHER_NAMES = {**OLD_NAMES, **CLIENT_FOLDERS, DATABASE_URL: "storage.postgres.url"}
 
 # Matches up to the last @: a password with an unescaped @ must not be shown in part.
 _CREDENTIALS = re.compile(r"(?<=://)([^:@/?]*):.*@|(?<=://)([^:@/?\[]*):(?!\d*(?:[,/?]|$)).*", re.DOTALL)
 _PARAMETER = re.compile(r"(?P<name>[?&][^?=&]*+=)[^&]*")
+
+
+def machine_zone(tz: str) -> tzinfo:
+    """The zone of a value of TZ; of the system if it is empty, and UTC if that cannot be found out."""
+    plain = tz.strip().removeprefix(":")
+    if plain:
+        zone = known_zone(plain) or posix_zone(plain)
+        if zone is not None:
+            return zone
+        logger.warning("TZ is neither the name of a time zone nor a rule; the system's zone is used.")
+    try:
+        import tzlocal  # late: it is not needed before the first call
+
+        found = tzlocal.get_localzone_name()
+    except Exception as exc:  # what fails depends on the system; a wrong TZ must stop nothing
+        logger.warning("The system's time zone was not found (%s); times are in UTC.", type(exc).__name__)
+        return UTC
+    return (known_zone(found) if found else None) or UTC
+
+
+def _zone_or_none(name: str) -> str:
+    if not name.strip():
+        return ""
+    try:
+        return zone_name(zone_of(name))
+    except InvalidInput as exc:
+        raise ConfigError(
+            f"The setting `timezone` is invalid: {exc.message}",
+            hint=exc.hint,
+            details={"setting": "timezone"},
+        ) from exc
 
 
 class Settings(Section):
@@ -75,28 +122,55 @@ class Settings(Section):
     offline: bool = Field(
         False, description="Never use the network: nothing is downloaded, only local endpoints are used."
     )
+    timezone: Annotated[str, AfterValidator(_zone_or_none)] = Field(
+        "",
+        description="Your time zone, such as Europe/Berlin, in which times without an offset are read and "
+        "times are printed; empty: the variable TZ, or the zone of the system. For a client on another "
+        "machine, empty means UTC.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "warning",
         description="Minimum level of log messages on standard error.",
         json_schema_extra=FROM_PROJECT,
     )
     memory: MemorySettings = MemorySettings()
+    review: ReviewSettings = ReviewSettings()
     mcp: McpSettings = McpSettings()
     embeddings: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
     storage: StorageSettings = StorageSettings()
     backup: BackupSettings = BackupSettings()
+    sessions: SessionSettings = SessionSettings()
     mechanisms: MechanismSettings = MechanismSettings()
     sleep: SleepSettings = SleepSettings()
+    domains: DomainSettings = DomainSettings()
+    agent: AgentSettings = AgentSettings()
     server: ServerSettings = ServerSettings()
     auth: AuthSettings = AuthSettings()
     bridge: BridgeSettings = BridgeSettings()
     _file: Path | None = PrivateAttr(None)
+    _tz: str = PrivateAttr("")
+    _home: Path | None = PrivateAttr(None)
+
+    def in_home(self, given: str, otherwise: str) -> Path:
+        """A folder of the settings; empty: the usual one, below the home directory of the user."""
+        home = self._home or Path.home()
+        return home / (given or otherwise).removeprefix("~/")  # an absolute path stays as it is
+
+    def shown_path(self, path: Path) -> str:
+        """A path with `~` for the home directory of the user."""
+        home = self._home or Path.home()
+        return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
 
     @property
     def database(self) -> Path:
         """The SQLite file."""
         return self.data_dir / DATABASE_NAME
+
+    @cached_property
+    def zone(self) -> tzinfo:
+        """The time zone of the user of this machine."""
+        return zone_of(self.timezone) if self.timezone else machine_zone(self._tz)
 
     @property
     def place(self) -> str | None:
@@ -123,6 +197,12 @@ class Settings(Section):
                 text = self._file.read_text(encoding="utf-8")
                 return self._file if any(one and one in text for one in secrets) else None
         return None
+
+    @property
+    def clients_home(self) -> Path:
+        """The home directory in which coding agents have their folders."""
+        given = self.sessions.home or self._home
+        return Path(given).expanduser() if given else Path.home()
 
     @property
     def model_cache(self) -> Path:
@@ -155,13 +235,25 @@ def load_settings(
         given = chosen.get("cache_dir")
         chosen["cache_dir"] = str(_expanded(given) if given else _cache_root(environ) / "models")
     try:
-        settings = Settings.model_validate(merged)
+        settings = _defaults(merged) or Settings.model_validate(merged)
     except ValidationError as exc:
         raise _invalid_settings(exc) from exc
     except InvalidInput as exc:
         raise ConfigError(f"The setting `memory.scope` is invalid: {exc.message}", hint=exc.hint) from exc
-    settings._file = path
+    settings._file, settings._tz = path, environ.get("TZ", "")
+    settings._home = Path(environ["HOME"]) if environ.get("HOME") else None
     return settings
+
+
+def _defaults(merged: Mapping[str, Any]) -> Settings | None:
+    """The settings of a user who has set none: building what validates them takes a tenth of a command."""
+    if merged.keys() != {"data_dir", "storage", "embeddings"} or merged["storage"]:
+        return None
+    chosen = merged["embeddings"]
+    if not isinstance(chosen, dict) or chosen.keys() != {"cache_dir"}:
+        return None
+    embeddings = EmbeddingSettings.model_construct(**chosen)
+    return Settings.model_construct(data_dir=merged["data_dir"], embeddings=embeddings)
 
 
 def without_password(url: str) -> str:
@@ -197,16 +289,6 @@ def forbid_telemetry() -> None:
     """
     for name in ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK"):
         os.environ[name] = "1"
-
-
-def calm_blas() -> None:
-    """Limit numpy's matrix library to one thread. Call it before numpy is imported.
-
-    Its worker threads spin while they wait, which costs more than they save on small matrices and takes cores
-    from the embedding model. Only our own processes do this; a program that uses Vestige as a library keeps
-    its settings.
-    """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def is_project_directory(data_dir: Path) -> bool:
@@ -261,9 +343,9 @@ def is_set(name: str) -> bool:
     return bool(os.environ.get(name, "").strip())
 
 
-def environment_name(dotted: str) -> str:
-    """The environment variable of a setting."""
-    return "VESTIGE_" + dotted.upper().replace(".", "_")
+def environment_without(prefix: str) -> dict[str, str]:
+    """The environment for another program, without the variables whose names begin like this."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(prefix)}
 
 
 def variables_of(dotted: str) -> list[str]:

@@ -4,9 +4,9 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.contract.processes import Holder, Who, kept
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from vestige.core.models import SHARED_SCOPE, Access, Filter, Memory, covers, enclosing
 
-EQUAL_FIELDS = ("source", "author", "agent_id", "session_id", "thread", "position")
+EQUAL_FIELDS = ("source", "author", "agent_id", "session_id", "thread", "position", "origin")
 
 
 def passes(memory: Memory, where: Filter, access: Access) -> bool:

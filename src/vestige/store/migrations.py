@@ -7,11 +7,11 @@ Each is applied in one transaction together with its row in `schema_migrations`.
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.resources.abc import Traversable
 
 from vestige.core.errors import StoreError, StoreTooNew
+from vestige.core.lazy_dataclass import dataclass
 
 FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 

@@ -5,16 +5,18 @@ are the same on every transport."""
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
 from vestige.core.errors import InvalidInput
-from vestige.operations.registry.arguments import Arguments
-from vestige.operations.registry.registry import Operation
+from vestige.core.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:  # the command line reads its arguments from a file, and loads no operation for its help
+    from vestige.operations.registry.arguments import Arguments
+    from vestige.operations.registry.registry import Operation
 
 Kind = Literal["text", "integer", "number", "time", "boolean", "choice", "list", "json"]
 
@@ -40,6 +42,8 @@ class Argument:
     description: str
     choices: tuple[str, ...] = ()
     limits: str = ""
+    id_of: str | None = None
+    """What it is the id of, if it is one: a person may shorten it."""
 
     @property
     def flag(self) -> str:
@@ -51,27 +55,33 @@ class Argument:
         return self.kind == "boolean" and self.default is not False
 
 
-def arguments_of(operation: Operation) -> list[Argument]:
+def arguments_of(operation: "Operation") -> list[Argument]:
     """The arguments of an operation: positional ones first, in order, then the others."""
     return list(_arguments(operation.arguments, operation.positional))
 
 
 @cache
-def _arguments(model: type[Arguments], positional: tuple[str, ...]) -> tuple[Argument, ...]:
+def _arguments(model: "type[Arguments]", positional: tuple[str, ...]) -> tuple[Argument, ...]:
     # Cached: schemas take most of the time of building the command line, which needs each one twice.
     schema = model.model_json_schema(by_alias=False)
     definitions = schema.get("$defs", {})
     needed = schema.get("required", [])
     found = {
         name: _argument(
-            name, _resolved(field, definitions), positional=name in positional, required=name in needed
+            name,
+            _resolved(field, definitions),
+            positional=name in positional,
+            required=name in needed,
+            id_of=model.id_of(name),
         )
         for name, field in schema.get("properties", {}).items()
     }
     return (*(found[name] for name in positional), *(one for one in found.values() if not one.positional))
 
 
-def _argument(name: str, field: Mapping[str, Any], *, positional: bool, required: bool) -> Argument:
+def _argument(
+    name: str, field: Mapping[str, Any], *, positional: bool, required: bool, id_of: str | None
+) -> Argument:
     return Argument(
         name=name,
         kind=_kind(field),
@@ -81,6 +91,7 @@ def _argument(name: str, field: Mapping[str, Any], *, positional: bool, required
         description=field.get("description", ""),
         choices=tuple(field.get("enum", ())),
         limits=_limits(field),
+        id_of=id_of,
     )
 
 
@@ -162,8 +173,8 @@ class Wording:
         return f"`{flag} {value}`" if value else f"`{flag}`"
 
     def _command(self, found: re.Match[str]) -> str:
-        command = self._tools.get(found[1], found[1])
-        return found[0] if command == found[1] else f"`vestige {command}`"
+        command = self._tools.get(found[1])
+        return found[0] if command is None else f"`vestige {command}`"
 
 
 class ArgumentReader:
@@ -237,7 +248,7 @@ def _file(path: Path, argument: Argument) -> bytes:
         raise invalid_argument(argument.name, message) from exc
 
 
-def words_of(operation: Operation, values: Mapping[str, Any]) -> list[str]:
+def words_of(operation: "Operation", values: Mapping[str, Any]) -> list[str]:
     """The command line, without `vestige`, that gives an operation these arguments."""
     arguments = [one for one in arguments_of(operation) if one.name in values]
     options = [
@@ -251,7 +262,7 @@ def words_of(operation: Operation, values: Mapping[str, Any]) -> list[str]:
     return [*operation.command, *positionals, *options]
 
 
-def example_of(operation: Operation) -> str:
+def example_of(operation: "Operation") -> str:
     """The example of an operation as a command line, quoted for the shell."""
     return " ".join(map(_quoted, ["vestige", *words_of(operation, operation.example)]))
 
@@ -266,6 +277,8 @@ def _quoted(word: str) -> str:
 def _positional_words(argument: Argument, value: Any) -> Iterator[str]:
     if argument.kind == "list":
         yield from value
+    elif argument.kind == "json":
+        yield orjson.dumps(value).decode("utf-8")
     else:
         yield str(value)
 

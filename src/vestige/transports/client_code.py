@@ -1,5 +1,7 @@
-"""Source code of the Python client: a method for each operation of the registry, and the types of values. The
-code is compact, because it is generated: fields, parameters and arguments fill their lines. The formatter
+"""Source code for Python programs: a method for each operation of the registry, the same to be awaited, their
+REST routes, and the types of values. `Client`, `Memory` and their asynchronous forms inherit these methods.
+
+The code is compact, because it is generated: fields, parameters and arguments fill their lines. The formatter
 leaves it alone; the type checker reads it with the rest."""
 
 import keyword
@@ -8,11 +10,13 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from vestige.operations.registry.registry import Operation, Registry
-from vestige.operations.registry.route import Route
+from vestige.core.lazy_dataclass import dataclass
+from vestige.operations.registry.registry import Operation, Registry, ShortName
 from vestige.operations.registry.schemas import TIME, Schema, Shapes, shapes
 
 OPERATIONS = "src/vestige/client/operations.py"
+ASYNC_OPERATIONS = "src/vestige/client/async_operations.py"
+ROUTES = "src/vestige/client/routes.py"
 VALUES = "src/vestige/client/values.py"
 
 _WIDTH = 110
@@ -24,9 +28,28 @@ _FEWEST_INHERITED = 5
 """Types that share fewer fields are alike by chance."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MethodForm:
+    """How methods are written: called, or awaited."""
+
+    start: str
+    wait: str
+    classes: str
+
+
+_CALLED = _MethodForm(start="def", wait="", classes="")
+_AWAITED = _MethodForm(start="async def", wait="await ", classes="Async")
+
+
 def files(registry: Registry) -> dict[str, bytes]:
     shown = shapes(registry, "")
-    return {VALUES: _values(shown).encode("utf-8"), OPERATIONS: _operations(registry, shown).encode("utf-8")}
+    made = {
+        VALUES: _values(shown),
+        ROUTES: _routes(registry),
+        OPERATIONS: _operations(registry, shown, _CALLED),
+        ASYNC_OPERATIONS: _operations(registry, shown, _AWAITED),
+    }
+    return {path: source.encode("utf-8") for path, source in made.items()}
 
 
 def _values(shown: Shapes) -> str:
@@ -62,6 +85,9 @@ def _value(name: str, schema: Schema, *, given: bool) -> str:
     said = "\n\n".join(" ".join(part.split()) for part in schema.get("description", "").split("\n\n"))
     if "properties" not in schema:
         alias = f"{name} = {_type(schema, given=given)}"
+        if len(alias) > _WIDTH and "enum" in schema:
+            members = _filled([_quoted(one) for one in schema["enum"]], ",", 4)
+            alias = f"{name} = Literal[\n{members}\n]"
         return f"{alias}\n{_docstring(said, 0)}" if said else alias
     needed = schema.get("required", [])
     types = {
@@ -188,26 +214,69 @@ def _quoted(text: str) -> str:
     return f'"{text}"'
 
 
-def _operations(registry: Registry, shown: Shapes) -> str:
+def _routes(registry: Registry) -> str:
+    rows = []
+    for route in registry.routes():
+        operation = registry.operations[route.operation]
+        flags = [
+            *(["repeatable=True"] if operation.effect in ("none", "touch") else []),
+            *(["long=True"] if operation.long else []),
+        ]
+        arguments = ", ".join([_quoted(route.method), _quoted(route.path), *flags])
+        rows.append(f'    "{route.operation}": RestRoute({arguments}),')
+    defined = "\n".join(rows)
+    return f'''"""The REST route of every operation.
+
+{_GENERATED}
+"""
+# fmt: off
+
+from typing import NamedTuple
+
+
+class RestRoute(NamedTuple):
+    """Method and path of an operation; whether it may be sent twice, and whether it may take long."""
+
+    method: str
+    path: str
+    repeatable: bool = False
+    long: bool = False
+
+
+ROUTES = {{
+{defined}
+}}
+'''
+
+
+def _operations(registry: Registry, shown: Shapes, form: _MethodForm) -> str:
     groups: dict[str, list[str]] = {"": []}
     for route in registry.routes():
         group, _, name = route.operation.rpartition(".")
-        method = _method(registry.operations[route.operation], route, shown, name)
+        method = _method(
+            registry.operations[route.operation], shown, ShortName(name=name, operation=""), form
+        )
         groups.setdefault(group, []).append(method)
     top = groups.pop("")
+    top += [
+        _method(registry.operations[short.operation], shown, short, form)
+        for short in registry.short_names.values()
+    ]
+    part, channel = f"{form.classes}Part", f"{form.classes}OperationChannel"
     classes = [
-        f'class {_class(group)}(Part):\n    """Operations on {group}."""\n\n' + "\n\n".join(methods)
+        f'class {_class(group, form)}({part}):\n    """Operations on {group}."""\n\n' + "\n\n".join(methods)
         for group, methods in groups.items()
     ]
-    parts = "\n".join(f"        self.{group} = {_class(group)}(connection)" for group in groups)
+    parts = "\n".join(f"        self.{group} = {_class(group, form)}(channel)" for group in groups)
     classes.append(
-        'class Operations(Part):\n    """Everything that Vestige does."""\n\n'
-        "    def __init__(self, connection: Connection) -> None:\n"
-        f"        super().__init__(connection)\n{parts}\n\n" + "\n\n".join(top)
+        f'class {form.classes}Operations({part}):\n    """Everything that Vestige does."""\n\n'
+        f"    def __init__(self, channel: {channel}) -> None:\n"
+        f"        super().__init__(channel)\n{parts}\n\n" + "\n\n".join(top)
     )
     defined = "\n\n\n".join(classes)
     typing = ", ".join(name for name in ("Any", "Literal") if _is_used(name, defined))
-    return f'''"""Every operation as a method.
+    imported = ", ".join(sorted((channel, part)))
+    return f'''"""Every operation as a method{" that is awaited" if form is _AWAITED else ""}.
 
 {_GENERATED}
 """
@@ -217,7 +286,7 @@ from collections.abc import Sequence
 from typing import {typing}
 
 from vestige.client import values
-from vestige.client.connection import Connection, Part
+from vestige.client.part import {imported}
 
 
 {defined}
@@ -227,39 +296,37 @@ from vestige.client.connection import Connection, Part
 def _is_used(name: str, source: str) -> bool:
     """Whether a parameter is of this type."""
     # Parameters are indented further than docstrings, which may contain the word.
-    return re.search(rf"^(?:    def| {{9,}}\w+:) .*\b{name}\b", source, re.MULTILINE) is not None
+    return re.search(rf"^(?:    (?:async )?def| {{9,}}\w+:) .*\b{name}\b", source, re.MULTILINE) is not None
 
 
-def _class(group: str) -> str:
-    return f"{group.title()}Operations"
+def _class(group: str, form: _MethodForm) -> str:
+    return f"{form.classes}{group.title()}Operations"
 
 
-def _method(operation: Operation, route: Route, shown: Shapes, name: str) -> str:
+def _method(operation: Operation, shown: Shapes, short: ShortName, form: _MethodForm) -> str:
     arguments = shown.arguments[operation.name]
-    fields = arguments.get("properties", {})
-    needed = arguments.get("required", [])
+    fields = {
+        name: schema for name, schema in arguments.get("properties", {}).items() if name not in short.without
+    }
+    needed = {*arguments.get("required", []), *short.requires}
     ordered = [*operation.positional, *(one for one in fields if one not in operation.positional)]
     parameters = [_parameter(one, fields[one], needed=one in needed) for one in ordered]
     if len(ordered) > len(operation.positional):
         parameters.insert(len(operation.positional), "*")
-    answer = _type(shown.answers[operation.name], given=False, module="values.")
-    request = [
-        *(_quoted(route.method), _quoted(route.path), "locals()"),
-        *(["repeatable=True"] if operation.effect in ("none", "touch") else []),
-        *(["long=True"] if operation.long else []),
-    ]
+    answers = {"$ref": short.answers.__name__} if short.answers else shown.answers[operation.name]
+    answer = _type(answers, given=False, module="values.")
     return (
-        f"{_signature(_name(name), ['self', *parameters], answer)}\n"
-        f"{_docstring(_about(operation, fields), 8)}\n"
-        f"        return self._connection.ask({', '.join(request)})"
+        f"{_signature(form.start, _name(short.name), ['self', *parameters], answer)}\n"
+        f"{_docstring(_about(operation, fields, short), 8)}\n"
+        f"        return {form.wait}self._channel.ask({_quoted(operation.name)}, locals())"
     )
 
 
-def _signature(name: str, parameters: list[str], answer: str) -> str:
-    one_line = f"    def {name}({', '.join(parameters)}) -> {answer}:"
+def _signature(start: str, name: str, parameters: list[str], answer: str) -> str:
+    one_line = f"    {start} {name}({', '.join(parameters)}) -> {answer}:"
     if len(one_line) <= _WIDTH and "\n" not in one_line:
         return one_line
-    start = f"    def {name}("
+    start = f"    {start} {name}("
     rest = _filled(parameters, ",", len(start)).strip().removesuffix(",")
     closing = f") -> {answer}:"
     fits = len(start) * ("\n" not in rest) + len(rest.rpartition("\n")[2]) + len(closing) <= _WIDTH
@@ -269,7 +336,7 @@ def _signature(name: str, parameters: list[str], answer: str) -> str:
 def _parameter(name: str, schema: Schema, *, needed: bool) -> str:
     kind = _type(schema, given=True, module="values.")
     if needed:
-        return f"{_name(name)}: {kind}"
+        return f"{_name(name)}: {kind.removesuffix(' | None')}"
     start, end = f"{_name(name)}: {kind.removesuffix(' | None')}", "| None = None"
     fits = len(f"        {start} {end},") <= _WIDTH
     return f"{start} {end}" if fits else f"{start}\n        {end}"
@@ -280,9 +347,11 @@ def _name(name: str) -> str:
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
-def _about(operation: Operation, fields: Mapping[str, Schema]) -> str:
+def _about(operation: Operation, fields: Mapping[str, Schema], short: ShortName) -> str:
+    more = "".join(f", which also takes `{name}`" for name in short.without)
+    same = [f"Short for `{operation.name}`{more}."] if short.operation else []
     described = [f"`{_name(name)}`: {schema.get('description', '')}" for name, schema in fields.items()]
-    return "\n\n".join([operation.description, *([" ".join(described)] if described else [])])
+    return "\n\n".join([operation.description, *same, *([" ".join(described)] if described else [])])
 
 
 def _docstring(text: str, indent: int) -> str:

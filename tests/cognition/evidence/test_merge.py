@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from testbed.failures import each
@@ -72,6 +72,7 @@ SENTENCES = st.sampled_from(
 
 
 @given(st.lists(st.lists(SENTENCES, min_size=1, max_size=5).map(" ".join), min_size=1, max_size=5))
+@example(["Tea is hot.", "Ada said no. Is it? Ada said no.", "Ada said no. Dr. Bo came!"])
 def test_every_sentence_is_in_the_merged_text(texts: list[str]) -> None:
     merged, _ = joined_text(texts)
 

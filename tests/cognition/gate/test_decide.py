@@ -433,6 +433,13 @@ def test_the_model_vetoes_a_rule_if_it_is_sure_that_the_old_text_stands() -> Non
     assert isinstance(decide(GateInput(content=new), [scored(old, 0.9)]), Create)
 
 
+def test_the_model_does_not_veto_a_text_that_repeats_the_old_one_and_rejects_its_value() -> None:
+    old, new = "The inventory service is written in Go.", "The inventory service is written in Rust, not Go."
+    assert isinstance(decide(GateInput(content=new), [scored(old, 0.76)]), Supersede)
+    part = "Written in Rust, not Go: the new gateway."
+    assert isinstance(decide(GateInput(content=part), [scored(old, 0.76)]), Create)
+
+
 def test_two_values_that_can_both_be_true_need_a_model_that_is_almost_sure() -> None:
     old, new = "Ada speaks Finnish.", "Ada speaks Japanese."
     assert isinstance(decide(GateInput(content=new), [scored(old, 0.8, corrects=0.9)]), Create)

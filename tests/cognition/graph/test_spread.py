@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.graph.spread import CROSSING, DECAY, LEAST, Activation, crosses, raised, received
+from vestige.cognition.graph.spread import (
+    CROSS_DOMAIN,
+    CROSSING,
+    DECAY,
+    LEAST,
+    Activation,
+    in_other_domains,
+    raised,
+    received,
+)
 from vestige.core.models import Edge, Memory
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -52,21 +61,23 @@ def test_nothing_comes_back_through_what_took_its_place(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "far"),
+    ("one", "other", "factor"),
     [
-        (memory("a"), memory("b"), False),
-        (memory("a", "/project/x"), memory("b", "/project/y"), True),
-        (memory("a", "/", "music"), memory("b", "/", "music", "work"), False),
-        (memory("a", "/", "music"), memory("b", "/", "work"), True),
-        (memory("a", "/", "music"), memory("b"), False),
+        (memory("a"), memory("b"), 1.0),
+        (memory("a", "/project/x"), memory("b", "/project/y"), CROSSING),
+        (memory("a", "/", "music"), memory("b", "/", "music", "work"), 1.0),
+        (memory("a", "/", "music"), memory("b", "/", "work"), CROSS_DOMAIN),
+        (memory("a", "/x", "music"), memory("b", "/", "work"), CROSS_DOMAIN),
+        (memory("a", "/", "music"), memory("b"), 1.0),
     ],
 )
-def test_a_link_into_another_scope_or_domain_carries_less(one: Memory, other: Memory, far: bool) -> None:
+def test_a_link_into_another_scope_or_domain_carries_less(one: Memory, other: Memory, factor: float) -> None:
     known: Mapping[str, Memory] = {"a": one, "b": other}
 
-    assert crosses(one, other) is crosses(other, one) is far
-    assert received(SEED, [edge("a", "b")], known)["b"].level == pytest.approx(
-        DECAY * (CROSSING if far else 1)
+    assert in_other_domains(one, other) is in_other_domains(other, one) is (factor == CROSS_DOMAIN)
+    assert received(SEED, [edge("a", "b")], known)["b"].level == pytest.approx(DECAY * factor)
+    assert received(SEED, [edge("a", "b")], known, cross_domain=1.0)["b"].level == pytest.approx(
+        DECAY * (CROSSING if one.scope != other.scope else 1)
     )
 
 

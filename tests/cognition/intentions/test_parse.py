@@ -1,7 +1,8 @@
 """Sentences: what is to be done and when is understood, or left alone."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from testbed.failures import each
 from vestige.cognition.intentions.intention import Priority
 from vestige.cognition.intentions.parse import understand
-from vestige.cognition.intentions.parse_time import clock_in
+from vestige.cognition.intentions.parse_time import Clock, clock_in
 from vestige.cognition.intentions.serialise import form_of
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)  # a Sunday
@@ -228,12 +229,14 @@ def test_a_label_tells_how_urgent_it_is(text: str, priority: Priority | None, to
 @each(
     ("text", "clock"),
     [
-        ("09:00", (540, 0)),
-        ("9 pm", (1260, 0)),
-        ("12am", (0, 0)),
-        ("noon", (720, 0)),
-        ("23:59Z", (1439, 0)),
-        ("07:30-05:30", (450, -330)),
+        ("09:00", (540, None)),
+        ("9 pm", (1260, None)),
+        ("12am", (0, None)),
+        ("noon", (720, None)),
+        ("23:59Z", (1439, UTC)),
+        ("07:30-05:30", (450, timezone(-timedelta(hours=5, minutes=30)))),
+        ("9:00 Asia/Tokyo", (540, ZoneInfo("Asia/Tokyo"))),
+        ("9:00 Asia/Atlantis", None),
         ("24:00", None),
         ("13pm", None),
         ("09:60", None),
@@ -241,7 +244,7 @@ def test_a_label_tells_how_urgent_it_is(text: str, priority: Priority | None, to
         ("nine", None),
     ],
 )
-def test_a_clock_time_is_read_exactly_or_not_at_all(text: str, clock: tuple[int, int] | None) -> None:
+def test_a_clock_time_is_read_exactly_or_not_at_all(text: str, clock: Clock | None) -> None:
     assert clock_in(text) == clock
 
 
@@ -273,3 +276,120 @@ def test_a_context_before_a_task_needs_no_remind_me(text: str, to_do: str, conte
 
     assert understood.description == to_do
     assert form_of(understood.trigger) == {"type": "context", **context}
+
+
+@each(
+    ("text", "to_do", "moment"),
+    [
+        ("in 2 hours check oven", "check oven", "03-01T11:00"),
+        ("remind me in 20 minutes take the cake out", "take the cake out", "03-01T09:20"),
+        ("in half an hour call Bob", "call Bob", "03-01T09:30"),
+        ("in an hour and a half check the oven", "check the oven", "03-01T10:30"),
+        ("check the oven in 1h30", "check the oven", "03-01T10:30"),
+        ("in an hour's time call Bo", "call Bo", "03-01T10:00"),
+        ("2 hours from now check the oven", "check the oven", "03-01T11:00"),
+        ("tomorrow at 9 call mum", "call mum", "03-02T09:00"),
+        ("call mum tomorrow 9", "call mum", "03-02T09:00"),
+        ("tmrw call mum", "call mum", "03-02T09:00"),
+        ("call mum day after tomorrow", "call mum", "03-03T09:00"),
+        ("At 10 call Bob", "call Bob", "03-01T10:00"),
+        ("at midnight restart the server", "restart the server", "03-02T00:00"),
+        ("call mum at nine pm", "call mum", "03-01T21:00"),
+        ("at half past nine call mum", "call mum", "03-01T09:30"),
+        ("call mum at quarter to ten", "call mum", "03-01T09:45"),
+        ("at ten to eleven call mum", "call mum", "03-01T10:50"),
+        ("call mum at 9 in the evening", "call mum", "03-01T21:00"),
+        ("call mum in the morning", "call mum", "03-02T09:00"),
+        ("call mum today at 6", "call mum", "03-01T18:00"),
+        ("on friday pay the rent", "pay the rent", "03-06T09:00"),
+        ("friday pay the rent", "pay the rent", "03-06T09:00"),
+        ("Tues 3pm dentist", "dentist", "03-03T15:00"),
+        ("next friday 10am dentist", "dentist", "03-06T10:00"),
+        ("in two days at 9 call mum", "call mum", "03-03T09:00"),
+        ("in a week review the PR", "review the PR", "03-08T09:00"),
+        ("on 3 December renew the passport", "renew the passport", "12-03T09:00"),
+        ("the 5th pay the rent", "pay the rent", "03-05T09:00"),
+        ("set a reminder for 5pm to call Ana", "call Ana", "03-01T17:00"),
+        ("reminder: call Ana at 5pm", "call Ana", "03-01T17:00"),
+        ("remind me of the dentist tomorrow at 3pm", "the dentist", "03-02T15:00"),
+        ("remind me at noon that the oven is on", "the oven is on", "03-01T12:00"),
+        ("ping me in 10 min about the build", "the build", "03-01T09:10"),
+        ("at 6pm I must leave", "I must leave", "03-01T18:00"),
+        ("tomorrow is Bo's birthday", "tomorrow is Bo's birthday", "03-02T09:00"),
+        ("fix what broke yesterday tomorrow at 9", "fix what broke yesterday", "03-02T09:00"),
+    ],
+)
+def test_a_time_is_understood_in_the_order_in_which_people_say_it(text: str, to_do: str, moment: str) -> None:
+    read = understand(text, NOW)
+
+    assert (read.description, form_of(read.trigger)["at"]) == (to_do, at(moment)["at"])
+
+
+@each(
+    ("text", "to_do", "rule"),
+    [
+        ("every day at 8 take the pills", "take the pills", {"every": "day", "at": "08:00+00:00"}),
+        ("daily at 8 take the pills", "take the pills", {"every": "day", "at": "08:00+00:00"}),
+        ("every 2 days water the plants", "water the plants", {"every": "day", "interval": 2}),
+        ("weekdays at 9 stand-up", "stand-up", {"every": "week", "at": "09:00+00:00"}),
+        ("pay the rent on the first of every month", "pay the rent", {"every": "month", "day": 1}),
+    ],
+)
+def test_a_rule_may_come_before_what_is_to_be_done(text: str, to_do: str, rule: dict[str, Any]) -> None:
+    read = understand(text, NOW)
+
+    assert read.description == to_do
+    assert rule.items() <= form_of(read.trigger).items()
+
+
+@each(
+    ("text", "to_do", "deadline"),
+    [
+        ("end of the day: push the branch", "push the branch", datetime(2026, 3, 2, tzinfo=UTC)),
+        ("push the branch eod", "push the branch", datetime(2026, 3, 2, tzinfo=UTC)),
+        ("later today push the branch", "push the branch", datetime(2026, 3, 2, tzinfo=UTC)),
+        ("at the end of the month invoice clients", "invoice clients", datetime(2026, 4, 1, tzinfo=UTC)),
+        ("by tomorrow finish the slides", "finish the slides", datetime(2026, 3, 3, tzinfo=UTC)),
+    ],
+)
+def test_a_deadline_may_come_before_what_is_to_be_done(text: str, to_do: str, deadline: datetime) -> None:
+    read = understand(text, NOW)
+
+    assert (read.description, read.deadline) == (to_do, deadline)
+
+
+@each(
+    "text",
+    [
+        "Friday deploys are forbidden",
+        "monday is a holiday",
+        "daily backups go to the vault",
+        "in 2 places fix the typo",
+        "in production check the logs",
+        "at one point fix the docs",
+        "every test must pass",
+        "two eggs for breakfast",
+        "may need a new laptop",
+    ],
+)
+def test_what_only_begins_like_a_time_is_the_task(text: str) -> None:
+    read = understand(text, NOW)
+
+    assert (read.description, form_of(read.trigger)["type"]) == (text, "manual")
+
+
+@each(
+    ("text", "over"),
+    [
+        ("call mum yesterday at 9", "yesterday at 9"),
+        ("call mum yesterday", "yesterday"),
+        ("call mum last friday at 9", "last friday at 9"),
+        ("call mum 2 hours ago", "2 hours ago"),
+        ("call mum today at 8am", "today at 8am"),
+        ("meet Bo on 2025-01-01 at 10:00", "on 2025-01-01 at 10:00"),
+    ],
+)
+def test_a_time_that_is_over_is_named_and_never_becomes_one_to_come(text: str, over: str) -> None:
+    read = understand(text, NOW)
+
+    assert (read.description, form_of(read.trigger)["type"], read.unread) == (text, "manual", over)

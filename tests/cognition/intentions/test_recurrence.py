@@ -18,7 +18,9 @@ from vestige.cognition.intentions.recurrence import (
     next_after,
     passed,
 )
+from vestige.core.timezone import zone_of
 
+ZONES = ("UTC", "+02:00", "-07:30", "+14:00", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe")
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)  # a Sunday
 patterns: st.SearchStrategy[Pattern] = st.one_of(
     st.builds(Interval, minutes=st.integers(1, 3000)),
@@ -36,13 +38,13 @@ rules = st.builds(
     start=st.integers(-500, 500).map(lambda hours: START + timedelta(hours=hours)),
     until=st.none() | st.integers(0, 5000).map(lambda hours: START + timedelta(hours=hours)),
     at=st.integers(0, 1439),
-    offset=st.sampled_from((0, 120, -450, 840)),
+    zone=st.sampled_from([zone_of(name) for name in ZONES]),
 )
 moments = st.integers(-900, 9000).map(lambda hours: START + timedelta(hours=hours))
 
 
-def rule(pattern: Pattern, *, at: int = 600, offset: int = 0, until: datetime | None = None) -> Recurrence:
-    return Recurrence(pattern=pattern, start=START, until=until, at=at, offset=offset)
+def rule(pattern: Pattern, *, at: int = 600, zone: str = "UTC", until: datetime | None = None) -> Recurrence:
+    return Recurrence(pattern=pattern, start=START, until=until, at=at, zone=zone_of(zone))
 
 
 def times(one: Recurrence, many: int) -> list[str]:
@@ -100,7 +102,7 @@ def test_patterns_come_up_on_their_days(pattern: Pattern, expected: list[str]) -
 
 
 def test_a_clock_ahead_of_utc_moves_the_day_too() -> None:
-    monday_at_one = rule(Weekly(weekdays=(0,)), at=60, offset=120)
+    monday_at_one = rule(Weekly(weekdays=(0,)), at=60, zone="+02:00")
 
     assert times(monday_at_one, 1) == ["03-01 23:00"]
 

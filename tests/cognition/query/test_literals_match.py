@@ -2,8 +2,9 @@
 
 import pytest
 
+from testbed.failures import each
 from tests.store.support.generators import a_memory
-from vestige.cognition.query.literals import count_held, folded
+from vestige.cognition.query.literals import count_held, folded, inside_compound
 from vestige.cognition.text.analyser import memory_terms
 
 
@@ -45,3 +46,24 @@ def test_what_only_looks_alike_is_not_held(content: str, literal: str) -> None:
 
 def test_a_folded_text_has_single_spaces_and_no_case() -> None:
     assert folded(" A\t\nBig  ’ß’ ") == "a big 'ss'"
+
+
+@each(
+    ("word", "text", "held"),
+    [
+        ("username", "calls getUserName() first", True),
+        ("UserName", "calls getUserName() first", True),
+        ("user", "calls getUserName() first", True),
+        ("red", "the line is 31mRED now", True),
+        ("RED", "the line is 31mRED now", True),
+        ("error", "see parse_error_log", True),
+        ("red", "it was rendered", False),
+        ("name", "he renamed it", False),
+        ("user", "usernames are short", False),
+        ("at", "see at_home", False),
+        ("", "anything", False),
+        ("two words", "two words", False),
+    ],
+)
+def test_a_part_of_a_compound_is_a_word_as_people_see_it(word: str, text: str, held: bool) -> None:
+    assert inside_compound(word, text) is held

@@ -5,6 +5,7 @@ from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -196,6 +197,72 @@ def test_the_encoded_data_of_a_kubernetes_secret_is_found_and_that_of_a_config_m
     assert find_secrets(manifest.replace("Secret", "ConfigMap")) == []
 
 
+def drawn(characters: int, seed: int = 7) -> str:
+    """Base64 of random bytes, which are no text."""
+    return b64encode(Random(seed).randbytes(characters * 3 // 4)).decode()
+
+
+@pytest.mark.parametrize("characters", [24, 5_000, 130_000])
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "kind: Secret\ndata:\n  store.bin: {}\n  other: true\n",
+        "kind: Secret\ndata:\n  store.bin: |-\n    {}\n  other: true\n",
+        "kind: 'Secret'\ndata:\n    store.bin: \"{}\"",
+        '{{"apiVersion": "v1", "data": {{"one": "x", "store.bin": "{}"}}, "kind": "Secret"}}',
+        '{{\n  "kind" : "Secret",\n  "data" : {{\n    "store.bin" : "{}"\n  }}\n}}',
+    ],
+)
+def test_binary_data_of_a_kubernetes_secret_is_found_in_yaml_and_json(manifest: str, characters: int) -> None:
+    value = drawn(characters)
+    text = manifest.format(value)
+    (one,) = find_secrets(text)
+    assert (one.kind, text[one.start : one.end]) == ("Kubernetes secret", value)
+    others = find_secrets(text.replace("Secret", "ConfigMap"))
+    assert "Kubernetes secret" not in [other.kind for other in others]
+
+
+def test_data_of_a_kubernetes_secret_on_several_lines_is_found_whole() -> None:
+    lines = [drawn(64, seed) for seed in range(4)]
+    text = "kind: Secret\ndata:\n  store.bin: |\n    " + "\n    ".join(lines) + "\n  other: true\n"
+    (one,) = find_secrets(text)
+    assert text[one.start : one.end] == "\n    ".join(lines)
+
+
+def test_plain_data_in_a_kubernetes_secret_is_no_secret() -> None:
+    assert find_secrets("kind: Secret\ndata:\n  one: changeme\n  two: Y2hhbmdlbWU=\n") == []
+    assert find_secrets('{"kind": "Secret", "data": {"two": "Y2hhbmdlbWU="}}') == []
+
+
+@pytest.mark.parametrize("lines", [400, 4_000])
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n", "\n-----END PGP PRIVATE KEY BLOCK-----"),
+        ("-----BEGIN RSA PRIVATE KEY-----\n", ""),
+        ("", "\n-----END RSA PRIVATE KEY-----"),
+        (
+            "PuTTY-User-Key-File-2: ssh-rsa\nEncryption: none\nPrivate-Lines: 9\n",
+            "\nPrivate-MAC: 0123456789abcdef0123456789abcdef01234567",
+        ),
+    ],
+)
+def test_a_private_key_of_any_length_is_found_whole(begin: str, end: str, lines: int) -> None:
+    body = "\n".join(drawn(64, seed) for seed in range(lines))
+    text = f"Notes: {begin}{body}{end}\n(That was all.)"
+    (one,) = find_secrets(text)
+    assert one.kind == "private key"
+    assert begin + body + end in text[one.start : one.end]
+    assert text[one.end :].endswith("(That was all.)")
+
+
+def test_the_text_between_a_cut_key_and_the_end_of_another_stays() -> None:
+    body = "\n".join(drawn(64, seed) for seed in range(9))
+    said = "This is a note. " * 2_000
+    text = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n{said}\n{body}\n-----END RSA PRIVATE KEY-----"
+    assert said[40:-40] in redacted(text, find_secrets(text))
+
+
 def test_redacting_black_outs_only_the_secret() -> None:
     text = "postgres://shop:kT9-vqxR@db.test/shop"
     assert redacted(text, find_secrets(text)) == "postgres://shop:[redacted: password in a URL]@db.test/shop"
@@ -217,6 +284,8 @@ SHORT = effort(15_000, nightly=50_000)
 HOSTILE = (
     "a=", "a", "Ab1/", "pwd=", "pwd:", "password ", "password: ", "token is ", "://a:", "://a:b@", "eyJ.",
     "eyJaaaaaaaa.", "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----", "sk-", "login ab:",
+    '"kind": "Secret" "data": {"a": "aaaaaaaa"', "kind: Secret\ndata:\n a: |\n  aaaaaaaa\n",
+    "PuTTY-User-Key-File-2 ",
     "seed apple ", "recovery code: ", "PIN is ", "Bearer ", "cookie: a=", "password for a ", "mysql -p",
     "identified by '", "PuTTY-User-Key-File-2 Private-Lines: 1 ", "key Ab3xK9", "data:a;base64,",
     "key ", "пароль ", "password for ", "user=a pass=", "login Aa1!bcde ", "login a, ", "enable secret ",

@@ -20,6 +20,7 @@ from vestige.engine.context import Call, Engine
 from vestige.engine.embedding import embed_memories
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.groups import registry
+from vestige.operations.shared.text import unmarked
 from vestige.store.contract.changes import Add, Carry, Change, ChangeState, Forget, RecordEvidence, Tune
 from vestige.store.contract.store import MemoryStore
 from vestige.store.inmemory import InMemoryStore
@@ -136,7 +137,8 @@ def test_without_a_choice_vectors_are_left_out_when_the_embeddings_are_off(tmp_p
         assert said == {"strengths": 1, "words": 1, "vectors": 0}
         note = "Vectors were left out: The setting embeddings.provider is off."
         assert answer.wire()["note"] == note
-        assert registry.operations["rebuild"].render(answer).endswith(f"0 memories embedded.\n! {note}")
+        shown = unmarked(registry.operations["rebuild"].render(answer))
+        assert shown.endswith(f"0 memories embedded.\n! {note}")
 
 
 def test_without_a_choice_vectors_are_left_out_when_there_is_no_model(world: World) -> None:

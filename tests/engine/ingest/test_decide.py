@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ from benchmarks.quality.corpus import DEFAULT_DATA
 from testbed.effort import effort
 from testbed.project import PROJECT
 from testbed.world import World, open_world
+from vestige.app.app import App
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
+from vestige.embed.onnx import OnnxEmbedder
 from vestige.embed.protocol import Encoded, Vectors
 
 
@@ -138,6 +141,39 @@ def real(real_model_dir: Path, tmp_path: Path) -> Iterator[World]:
         yield world
 
 
+ALIKE = [
+    f"User prefers {tool} over {other} for {task}."
+    for task in ("scripts", "tests", "notes")
+    for tool, other in (("Rust", "Go"), ("Go", "Rust"), ("Python", "Rust"), ("uv", "Poetry"))
+]
+NOTES = [
+    *ALIKE,
+    "The build takes about ten minutes.",
+    "It takes roughly 10 minutes to build.",
+    "Grace leads the data team.",
+    "Grace is in charge of the data team.",
+    "The API rate limit is 100 requests per minute.",
+    "The API rate limit is 250 requests per minute.",
+    "Poetry is gone from the repo; install with uv.",
+    "Turns out the build takes twenty minutes.",
+    *ALIKE[:2],
+]
+
+
+@pytest.mark.slow
+def test_what_is_kept_of_earlier_texts_changes_no_decision(
+    real: World, real_model_dir: Path, tmp_path: Path
+) -> None:
+    told = ("decision", "reason", "similarity", "conflict", "conflictDetail", "rivalPreview")
+    with open_world(tmp_path / "cold") as cold:
+        for note in NOTES:
+            # A model that has read nothing yet, for every note.
+            source = EmbedderSource.of(OnnxEmbedder(real_model_dir, threads=1))
+            fresh = World(App(replace(cold.app.engine, embedders=source)), cold.clock)
+            expected, answer = (one.call("smart_ingest", content=note) for one in (fresh, real))
+            assert [answer.get(name) for name in told] == [expected.get(name) for name in told]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
@@ -185,3 +221,23 @@ def test_turns_as_plain_notes_are_as_many_texts_found_again(real: World) -> None
             lost.append(text)
     assert kept > 0.9 * len(texts)
     assert lost == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Harbour needs two approvals per deployment.", "Harbour needs three approvals per deployment."),
+        ("Harbour runs on PostgreSQL 14.", "Harbour runs on PostgreSQL 16 now."),
+        ("Deployments need two approvals.", "Deployments need three approvals, not two."),
+        ("Deployments need 2 approvals.", "Deployments need 3 approvals, not 2."),
+        ("Deployments need two approvals.", "Deployments need three approvals."),
+        ("Deployments need 2 approvals.", "Deployments need 3 approvals."),
+        ("Deployments need two approvals.", "Deployments need 3 approvals."),
+    ],
+)
+def test_the_corrections_that_the_documentation_shows_supersede(real: World, old: str, new: str) -> None:
+    first = real.remember(old)
+    real.clock.advance(days=1)
+    decided = real.call("smart_ingest", content=new)
+    assert (decided["decision"], decided.get("supersededId")) == ("supersede", first)

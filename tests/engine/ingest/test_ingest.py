@@ -58,12 +58,12 @@ def test_telling_the_same_again_strengthens_and_adds_no_memory(world: World) -> 
     first = world.remember("Ada prefers tea in the morning.", tags=["drink"])
     world.clock.advance(days=3)
 
-    again = world.call("smart_ingest", content="  ada prefers TEA in the morning", tags=["habit"])
+    again = world.call("smart_ingest", content="  ada prefers TEA in the morning", tags=["daily"])
 
     assert (again["decision"], again["nodeId"]) == ("reinforce", first)
     assert world.call("system_status")["totalMemories"] == 1
     node = world.get(first)
-    assert node["tags"] == ["drink", "habit"]
+    assert node["tags"] == ["drink", "daily"]
     assert node["reps"] == 1
     assert node["stability"] > 2.4
 

@@ -12,7 +12,8 @@ from testbed.world import World, open_world
 from vestige.app.app import open_server
 from vestige.core.events import Event, MemoryCreated, SearchPerformed
 from vestige.engine.context import Call
-from vestige.engine.reactions.autopilot import CHORES, REACTIONS, Autopilot, Chore, on
+from vestige.engine.reactions.autopilot import CHORES, Autopilot, Chore
+from vestige.engine.reactions.table import all_reactions, on
 from vestige.store.inmemory import InMemoryStore
 
 LONG = 30.0
@@ -175,11 +176,11 @@ def test_a_server_works_in_the_background_until_it_is_closed(tmp_path: Path) -> 
 
 
 def test_the_mechanisms_that_should_react_do(world: World) -> None:
-    told = {(reaction.event.__name__, reaction.name) for reaction in REACTIONS}
+    told = {(reaction.event.__name__, reaction.name) for reaction in all_reactions()}
     assert {
         ("MemoryCreated", "capture.on_created"),
         ("MemoryPromoted", "link.on_promoted"),
-        ("SearchPerformed", "searches.on_search"),
+        ("SearchPerformed", "searches.on_searches"),
         ("MemorySuppressed", "suppress.on_suppressed"),
     } <= told
     assert [chore.name for chore in CHORES] == ["intentions.poll", "suppression.sweep", "backup", "sleep"]

@@ -1,18 +1,29 @@
 """Learning from searches while others do the same, on every store."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from testbed.meanwhile import meanwhile
-from testbed.world import World
+from testbed.world import World, open_world
 from tests.operations.reasoning.test_prediction import look_up, pair
 from vestige.core.events import SearchPerformed
+from vestige.core.models import LogEvent
 from vestige.engine.context import Call
 from vestige.engine.reactions import searches
 from vestige.engine.revise import ATTEMPTS
+from vestige.store.contract.changes import Change, Put
+
+
+def performed(world: World, query: str) -> SearchPerformed:
+    """The event of a search without results."""
+    return SearchPerformed(
+        timestamp=world.clock.now, scopes=(), query=query, result_count=0, result_ids=(), duration_ms=1.0
+    )
 
 
 def elsewhere(world: World) -> Callable[[], None]:
@@ -20,15 +31,8 @@ def elsewhere(world: World) -> Callable[[], None]:
     numbers = count()
 
     def learn() -> None:
-        search = SearchPerformed(
-            timestamp=world.clock.now,
-            scopes=(),
-            query=f"umbrella{next(numbers)}",
-            result_count=0,
-            result_ids=(),
-            duration_ms=1.0,
-        )
-        searches.on_search(Call(engine=world.app.engine), search)
+        search = performed(world, f"umbrella{next(numbers)}")
+        searches.SearchLearner().on_searches(Call(engine=world.app.engine), [search])
 
     return learn
 
@@ -94,3 +98,72 @@ def test_a_search_whose_memory_is_deleted_meanwhile_leaves_nothing(
 
     assert asked(world) == set()
     assert world.app.autopilot.status().failed == 0
+
+
+def test_searches_that_wait_together_are_learned_like_one_after_the_other(tmp_path: Path) -> None:
+    def learned(world: World, *, settle_each: bool) -> tuple[object, ...]:
+        first = world.remember("The vault opens at nine.", tags=["bank"])
+        second = world.remember("The garden closes at dusk.")
+        for query in ("vault", "garden", "vault hours", "garden", "vault"):
+            world.find(query)
+            world.clock.advance(hours=1 / 60)
+            if settle_each:
+                world.app.settle()
+        world.app.settle()
+        call = Call(engine=world.app.engine)
+        places = {first: "vault", second: "garden"}
+        habits = {
+            places[one.id]: (
+                sorted(places[name] for name in one.body["together"]),
+                one.body["terms"],
+                one.body["shown"],
+            )
+            for one in call.engine.store.documents(searches.PATTERN, access=call.access, limit=10)
+        }
+        asked = [(one.number, dict(one.terms)) for one in searches.searches(call, "/")]
+        return habits, asked
+
+    with open_world(tmp_path / "together") as one, open_world(tmp_path / "apart") as other:
+        assert learned(one, settle_each=False) == learned(other, settle_each=True)
+
+
+def test_searches_that_wait_together_are_one_commit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.remember("The vault opens at nine.")
+    world.app.settle()
+    for query in ("vault", "vault hours", "vault at nine"):
+        world.find(query)
+    commits: list[int] = []
+    store = world.app.engine.store
+    commit = store.commit
+
+    def counted(changes: Sequence[Change], **rest: Any) -> object:  # Any: passed on as it is
+        commits.append(
+            sum(isinstance(one, Put) and one.document.kind == searches.ATTENTION for one in changes)
+        )
+        return commit(changes, **rest)
+
+    monkeypatch.setattr(store, "commit", counted)
+    world.app.settle()
+    assert [number for number in commits if number] == [3]
+
+
+def test_the_log_is_read_only_as_far_as_it_has_grown(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(300):
+        world.remember(f"Locker {number} is free.")
+    world.app.settle()
+    learner = searches.SearchLearner()
+    call = Call(engine=world.app.engine)
+    read: list[int] = []
+    latest = world.app.engine.store.latest
+
+    def counted(*given: Any, **rest: Any) -> list[LogEvent]:  # Any: passed on as it is
+        found = latest(*given, **rest)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(world.app.engine.store, "latest", counted)
+    learner.on_searches(call, [performed(world, "locker")])
+    first, read[:] = sum(read), []
+    learner.on_searches(call, [performed(world, "free locker")])
+    assert first >= 300
+    assert sum(read) <= 2 * searches.EVENTS

@@ -305,7 +305,7 @@ def test_an_answer_that_is_not_sure_enough_is_none_and_shows_the_best_there_was(
     assert [hit["id"] for hit in answer["rejected"]] == [oven]
     assert answer["rejected"][0]["explain"]["signals"]
     assert "0.50" in answer["note"]
-    assert "min_confidence" in answer["note"]
+    assert "`all`" in answer["note"]
 
 
 def test_what_was_rejected_was_not_shown(world: World) -> None:
@@ -331,7 +331,8 @@ def test_a_sure_answer_is_given_with_its_confidence(world: World) -> None:
     ("provider", "query", "refusing"),
     [
         ("off", "oven repair", set()),
-        ("off", "oven quantum", {"precise"}),
+        ("off", "7 quantum gravity field", {"precise"}),
+        ("off", "oven quantum", {"precise", "balanced"}),
         ("hashing", "oven repair number", set()),
     ],
 )

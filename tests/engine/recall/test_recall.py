@@ -65,7 +65,7 @@ def test_the_memory_that_matches_comes_first_with_its_reasons(filled: World) -> 
 
 def test_the_signals_times_their_weights_add_up_to_the_relevance(filled: World) -> None:
     filled.remember("Grace: I wrote it with Ada.", thread="talk")
-    answer = filled.call("search", query="What did Grace write?", explain=True, min_confidence=0)
+    answer = filled.call("search", query="What did Grace write?", explain=True, all=True)
 
     assert len(answer["results"]) == 5
     for hit in answer["results"]:
@@ -406,7 +406,7 @@ def test_of_two_states_that_both_stand_the_one_told_last_goes_first(
 
 
 def test_the_same_question_gets_the_same_answer(filled: World) -> None:
-    asked = {"query": "staging cluster", "explain": True, "record": False, "min_confidence": 0}
+    asked = {"query": "staging cluster", "explain": True, "record": False, "all": True}
     first = filled.call("search", **asked)
     assert first["total"] > 1
     assert filled.call("search", **asked) == first

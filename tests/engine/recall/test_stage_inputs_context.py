@@ -84,7 +84,7 @@ def test_an_answer_with_its_context_fits_its_budget(world: World) -> None:
 @pytest.mark.parametrize(
     ("argument", "value", "code"),
     [
-        ("context_time", "yesterday", "invalid_input"),
+        ("context_time", "at some time", "invalid_input"),
         ("context_session", 7, "invalid_input"),
         ("context_codebase", "x" * 201, "too_large"),
     ],

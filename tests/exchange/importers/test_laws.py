@@ -15,8 +15,8 @@ from vestige.core.models import Strength
 from vestige.exchange.importers.memories import memory_of
 from vestige.exchange.importers.recognition import ImportFormat, reading, recognise
 from vestige.exchange.importers.records import BroughtMemory, Reading, Target, UnreadRecords
-from vestige.exchange.importers.reference import edge_of, insight_of, intention_of
 from vestige.exchange.importers.strengths import faded_to
+from vestige.exchange.importers.tools.reference import edge_of, insight_of, intention_of
 
 TARGET = Target(scope="/project/a", now=START, curve=W20)
 NAMES = st.sampled_from(

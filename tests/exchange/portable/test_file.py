@@ -233,7 +233,7 @@ def test_values_are_counted_outside_of_texts_whatever_the_length(
     raw: bytes, many: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(portable, "MAX_VALUES", 3)
-    assert portable._has_too_many_values(raw) == many
+    assert portable.has_too_many_values(raw) == many
 
 
 def test_a_packed_file_that_unpacks_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from testbed.world import HandClock, World, open_world
+from tests.transports.parity.domain_examples import domain_examples
 from tests.transports.parity.intention_examples import intention_example
 from tests.transports.parity.key_examples import key_example
 from tests.transports.parity.merge_examples import merge_examples
+from tests.transports.parity.review_examples import review_examples
 from vestige.cognition.text.analyser import text_hash
 from vestige.core.caller import PERMISSIONS, Caller, Invocation
 from vestige.core.documents import Document
@@ -208,7 +210,8 @@ def _in_reach(now: datetime) -> list[Change]:
         tags=("codebase", "codebase:shop"),
     )
     planted: list[Change] = [Add(memory=example), Add(memory=pattern)]
-    for change in [*merge_examples(now), intention_example(now)]:
+    examples = [*merge_examples(now), intention_example(now), *domain_examples(now), *review_examples(now)]
+    for change in examples:
         planted.append(_brought_in(change))
     return planted
 

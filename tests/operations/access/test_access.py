@@ -85,6 +85,7 @@ WAYS: Mapping[str, tuple[Any, ...]] = {
     "min_confidence": (0.0,),
     "detail_level": ("full",),
     "retrieval_mode": ("exhaustive",),
+    "all": (True,),
     "filter_status": ("all",),
     "format": ("portable", "json", "mermaid", "dot", "svg"),
     "vectors": (True,),

@@ -291,6 +291,8 @@ class Pair:
                 for _ in range(2):
                     yield operation, {"query": sentence(rng), "scope": "/"}
                 yield operation, {"query": f"ERR_42 {rng.choice(THINGS)}*"}
+            if operation.name == "search":  # what is too weak to be shown is counted, or shown
+                yield operation, {"query": rng.choice(THINGS), "all": True}
             if operation.name == "purge":  # the memory of its example was deleted before
                 yield operation, {"id": FIRST_ID, "confirm": True}
 

@@ -1,5 +1,6 @@
 """What is about the user goes to /user, and comes up in every project."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,30 @@ def test_what_is_about_the_user_is_stored_for_every_project(world: World, text: 
 
 
 @pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"content": "Tabs, not spaces.", "node_type": "preference"}, "of type preference"),
+        ({"content": "Short answers first.", "tags": ["style", "preference"]}, "tagged preference"),
+        ({"content": "Vegetarian since 2019.", "tags": ["Identity"]}, "tagged Identity"),
+        ({"content": "Coffee before stand-up.", "tags": ["habits"]}, "tagged habits"),
+        ({"content": "Ada prefers tea.", "tags": ["User Preference"]}, "tagged User Preference"),
+    ],
+)
+def test_a_type_or_a_tag_says_that_a_text_is_about_the_user(
+    world: World, arguments: dict[str, Any], reason: str
+) -> None:
+    stored = in_project(world, "smart_ingest", **arguments)
+    assert (stored["scope"], stored["scopeReason"]) == ("/user", f"about the user: {reason}")
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
+        {"content": "We prefer squash merges.", "tags": ["preference"]},
+        {"content": "Tabs in this project.", "tags": ["preference"]},
+        {"content": "Tabs in src/parser.py.", "node_type": "preference"},
+        {"content": "cranberry-a uses tabs.", "node_type": "preference"},
+        {"content": "Tabs.", "tags": ["preference"], "author": "Bo"},
         {"content": "The parser is written in Rust."},
         {"content": "I prefer the second parser for this repository."},
         {"content": "The user is redirected to the login page."},
@@ -164,3 +187,53 @@ def test_a_fact_about_the_user_reports_an_event_to_every_project(tmp_path: Path)
         here.app.settle()
         due = here.call("intention", action="check")["triggered"]
         assert [one["id"] for one in due] == [set_here["intentionId"]]
+
+
+HABIT: dict[str, Any] = {"tags": ["habit"]}
+
+
+@pytest.mark.parametrize(("first", "second"), [(HABIT, {}), ({}, HABIT)], ids=["from user", "to user"])
+def test_a_correction_finds_what_was_stored_in_the_other_of_two_default_scopes(
+    world: World, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    old = world.call("smart_ingest", content="The day starts at nine.", **first)
+    new = world.call("smart_ingest", content="The day starts at ten.", **second)
+    assert {old["scope"], new["scope"]} == {"/", "/user"}
+    assert (new["decision"], new["rivalId"]) == ("supersede", old["nodeId"])
+    assert world.find("When does the day start?", mode="broad") == ["The day starts at ten."]
+
+
+def test_what_is_said_again_about_the_user_is_kept_for_the_user(world: World) -> None:
+    world.call("smart_ingest", content="The day starts at nine.")
+    again = world.call("smart_ingest", content="The day starts at nine.", **HABIT)
+    assert (again["decision"], again["scope"]) == ("create", "/user")
+
+
+@pytest.mark.parametrize("scope", ["/user/bob", "/project"])
+def test_scopes_below_or_above_the_default_ones_are_left_alone(world: World, scope: str) -> None:
+    world.call("smart_ingest", content="The day starts at nine.", scope=scope)
+    for call in (partial(world.call, "smart_ingest"), partial(in_project, world, "smart_ingest")):
+        assert call(content="The day starts at ten.", **HABIT)["decision"] != "supersede"
+
+
+def test_both_texts_of_a_batch_are_compared_across_the_default_scopes(world: World) -> None:
+    texts = [{"content": "The day starts at nine.", **HABIT}, {"content": "The day starts at ten."}]
+    old, new = world.call("smart_ingest", items=texts)["results"]
+    assert (new["decision"], new["rivalId"]) == ("supersede", old["nodeId"])
+
+
+def test_what_is_about_the_user_corrects_what_the_project_has(world: World) -> None:
+    old = in_project(world, "smart_ingest", content="The day starts at nine.")
+    new = in_project(world, "smart_ingest", content="The day starts at ten.", **HABIT)
+    assert (new["decision"], new["rivalId"]) == ("supersede", old["nodeId"])
+
+
+def test_a_text_of_a_project_ends_nothing_that_is_about_the_user(world: World) -> None:
+    in_project(world, "smart_ingest", content="The day starts at nine.", **HABIT)
+    assert in_project(world, "smart_ingest", content="The day starts at ten.")["decision"] == "create"
+
+
+def test_a_text_for_a_named_scope_is_compared_with_that_scope_only(world: World) -> None:
+    world.call("smart_ingest", content="The day starts at nine.", **HABIT)
+    given = world.call("smart_ingest", content="The day starts at ten.", scope="/")
+    assert given["decision"] == "create"

@@ -116,7 +116,7 @@ def test_a_store_worth_something_without_a_backup_for_a_week_is_pointed_out(tmp_
         return any("vestige backup" in line for line in world.call("system_status")["recommendations"])
 
     with open_world(tmp_path / "data") as world:
-        world.call("smart_ingest", items=[{"content": f"Fact number {n}."} for n in range(20)])
+        world.call("smart_ingest", items=[{"content": f"Fact number {n}."} for n in range(5)])
         assert not advised()
         for batch in range(1, 6):
             facts = [f"Fact number {20 * batch + n}." for n in range(20)]

@@ -17,6 +17,7 @@ from vestige.engine.care.doctor import CHECKS, doctor
 from vestige.engine.context import Call
 from vestige.operations.care.doctor import render_doctor, view
 from vestige.operations.registry.registry import registry
+from vestige.operations.shared.text import unmarked
 from vestige.store.contract.store import MemoryStore
 
 NAMES = [check.name for check in CHECKS]
@@ -291,7 +292,7 @@ def test_rebuilding_the_words_mends_an_index_that_no_search_can_read(lived: Worl
     before = lived.find("Ansible")
     broken(folder, "DELETE FROM words_data WHERE id > 10")
     with pytest.raises(StoreCorrupt):
-        lived.find("Ansible")
+        lived.find("playbooks")
     lived.app.run(registry.operations["rebuild"], {"words": True}, lambda *_: None)
     assert lived.find("Ansible") == before
     assert looked(lived)["findings"] == []
@@ -342,14 +343,14 @@ def test_stored_values_that_cannot_be_read_are_findings_not_errors(lived: World,
 def test_the_exit_code_and_the_words_follow_from_what_is_left(lived: World, folder: Path) -> None:
     call = Call(engine=lived.app.engine)
     well = view(doctor(call))
-    assert (well.exit_code, render_doctor(well).splitlines()[-1]) == (0, "No problems left.")
+    assert (well.exit_code, unmarked(render_doctor(well)).splitlines()[-1]) == (0, "No problems left.")
     broken(folder, "UPDATE curve SET w20 = 0.3")
     ill = view(doctor(call))
     assert ill.exit_code == 1
-    assert "broken: curve: The forgetting curve in use is 0.3" in render_doctor(ill)
+    assert "broken: curve: The forgetting curve in use is 0.3" in unmarked(render_doctor(ill))
     mended = view(doctor(call, repair=True))
     assert mended.exit_code == 0
-    assert "repaired: curve: " in render_doctor(mended)
+    assert "repaired: curve: " in unmarked(render_doctor(mended))
 
 
 def test_every_check_tells_how_far_it_is(lived: World) -> None:

@@ -181,8 +181,7 @@ def test_an_export_of_the_callers_own_scope_says_what_it_leaves_out(tmp_path: Pa
         done = world.call("export", format=form)
         assert done["memoriesExported"] == 2
         assert (
-            done["note"]
-            == '3 memories of other scopes were left out. Pass scope "/" (--scope /) to export everything.'
+            done["note"] == '3 memories of other scopes were left out. Pass scope "/" to export everything.'
         )
         result = EXPORT.answer(Call(engine=world.app.engine, scope="/project/a"), {"format": form})
         assert done["note"] in EXPORT.render(result).splitlines()
@@ -205,8 +204,7 @@ def test_what_an_export_leaves_out_is_counted_within_the_callers_reach(world: Wo
 
     assert note("/project/a") is None
     assert note("/project") == (
-        "1 memory of other scopes was left out. "
-        'Pass scope "/" (--scope /) to export everything you have access to.'
+        '1 memory of other scopes was left out. Pass scope "/" to export everything you have access to.'
     )
 
 

@@ -86,3 +86,17 @@ def test_the_history_is_of_what_the_call_reaches(world: World) -> None:
     assert len(world.call("memory_health")["history"]) == 1
     limited = Call(engine=world.app.engine, access=Access(domains=("music",)))
     assert HEALTH.call(limited, {})["trend"] == "insufficient_data"
+
+
+def test_the_forecast_counts_what_will_have_faded_and_fallen_due(world: World) -> None:
+    for number in range(4):
+        world.remember(f"Fact number {number} about the harbour.", force_create=True)
+    now = world.call("memory_health", forecast=True)
+    assert [one["days"] for one in now["forecast"]] == [7, 30]
+    assert [one["weeks"] for one in now["due"]] == [0, 1, 2, 3, 4, 5]
+    assert sum(one["count"] for one in now["due"]) == 4
+    world.clock.advance(days=30)
+    then = world.call("memory_health", forecast=True)
+    assert then["memoriesBelow30pct"] == now["forecast"][1]["below30pct"]
+    assert then["due"][0] == {"weeks": 0, "count": 4}
+    assert "forecast" not in world.call("memory_health")

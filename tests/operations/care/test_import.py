@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from testbed.world import World, open_world
-from tests.exchange.importers.reference_database import EDGES, INTENTIONS, NODES, build
+from tests.exchange.importers.tools.reference_database import EDGES, INTENTIONS, NODES, build
 from vestige.core.errors import Cancelled, Forbidden, InvalidInput, NotFound
 from vestige.core.events import StoreMerged
 from vestige.core.models import EVERYTHING, Access, Filter, Memory

@@ -14,8 +14,8 @@ from tests.transports.cli.harness import invoke
 from vestige.core.api_key import ApiKey
 from vestige.core.errors import Forbidden
 from vestige.core.models import EVERYTHING, Access
+from vestige.engine.care.keys import caller_of, mint, note_used, recheck, verify
 from vestige.engine.context import Call
-from vestige.engine.keys import caller_of, mint, note_used, recheck, verify
 from vestige.operations.registry.groups import registry
 
 BROKEN = ("vst_", "vst_" + "a" * 31, "Bearer vst_" + "a" * 30, "", "vst_" + "é" * 30, "x" * 100_000)
@@ -75,7 +75,7 @@ def test_a_key_calls_with_its_rights_and_filters(world: World) -> None:
     wanted = {"permissions": ["write"], "scopes": ["project/a/", "/user"], "domains": ["work", " work "]}
     key = opened(world, create(world, **wanted)["key"])
     assert key is not None
-    caller = caller_of(key)
+    caller = caller_of(world.app.engine, key)
     assert caller.name == "Ada's laptop"
     assert caller.permissions == {"read", "write"}
     assert caller.access == Access(scopes=("/project/a", "/user"), domains=("work",))
@@ -84,8 +84,8 @@ def test_a_key_calls_with_its_rights_and_filters(world: World) -> None:
 def test_a_key_without_filters_reaches_everything(world: World) -> None:
     key = opened(world, create(world, permissions=["admin"])["key"])
     assert key is not None
-    assert caller_of(key).access == EVERYTHING
-    assert caller_of(key).permissions == {"read", "write", "admin"}
+    assert caller_of(world.app.engine, key).access == EVERYTHING
+    assert caller_of(world.app.engine, key).permissions == {"read", "write", "admin"}
 
 
 def test_a_key_for_the_root_is_a_key_without_a_filter_of_scopes(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_an_unknown_key_is_not_found_and_not_repeated(world: World, which: str) 
     for action in ("revoke", "rotate"):
         error = world.refused("keys", action=action, id=which)
         assert error["code"] == "not_found"
-        assert error["hint"] == "Give an id, a hash or a label from `keys list`."
+        assert error["hint"] == "Give an id, a hash or a label from `keys` with action `list`."
         assert which not in json.dumps(error)
 
 
@@ -295,10 +295,12 @@ def test_a_person_gets_the_key_on_a_line_of_its_own(tmp_path: Path) -> None:
     words = ["--data-dir", str(tmp_path), "--table"]
     made = invoke(["keys", "create", "--label", "Ada", "--scopes", "/a,/b", "--expires", "30d", *words])
     assert made.exit_code == 0
-    key, blank, reach, what_next = made.stdout.splitlines()
+    key, blank, *rest = made.stdout.splitlines()
+    reach, what_next = rest[0], " ".join(rest[1:])
     assert re.fullmatch(r"vst_[A-Za-z0-9_-]{30}", key)
     assert blank == ""
     assert reach.startswith("It may read and write in /a, /b and below, until 2")
+    assert "Label: Ada" in rest
     assert "not shown again" in what_next
     table = invoke(["keys", "list", *words]).stdout
     assert "Ada" in table
@@ -314,7 +316,8 @@ def test_a_person_gets_the_key_on_a_line_of_its_own(tmp_path: Path) -> None:
         ({"permissions": ["admin"], "scopes": ["/"]}, "It may read, write and administer everywhere."),
         (
             {"scopes": ["/a", "/b"], "domains": ["work", "home"], "expires": "30d"},
-            "It may read and write in /a, /b and below, in the domains work, home, until 2026-03-31 09:00.",
+            "It may read and write in /a, /b and below, in the domains work, home, "
+            "until 2026-03-31 09:00 UTC.",
         ),
     ],
 )
@@ -324,3 +327,10 @@ def test_a_person_is_told_what_the_new_key_reaches(world: World, wanted: dict[st
     assert told in operations["keys.create"].render(made).splitlines()
     rotated = operations["keys.rotate"].answer(call, {"id": "Ada"})
     assert told in operations["keys.rotate"].render(rotated).splitlines()
+
+
+def test_a_key_needs_no_label(world: World) -> None:
+    made = [world.call("keys", action="create")["label"] for _ in range(2)]
+    assert made == ["key-1", "key-2"]
+    world.call("keys", action="revoke", id="key-2")
+    assert world.call("keys", action="create")["label"] == "key-3"

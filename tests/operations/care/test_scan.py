@@ -9,8 +9,8 @@ import pytest
 from testbed.world import World
 from tests.operations.shared.test_secrets import CLEAN, KEY, TEXT, everything_in
 from vestige.core.models import ANYTHING, EVERYTHING, LogEvent
+from vestige.engine.care.keys import mint
 from vestige.engine.context import Call
-from vestige.engine.keys import mint
 from vestige.operations.care.scan import ScanResult
 from vestige.operations.registry.groups import registry
 from vestige.store.contract.changes import Change, Forget

@@ -376,7 +376,7 @@ def test_times_are_in_utc_and_offsets_are_kept(world: World) -> None:
     made = intend(world, "Stand up.", trigger={"every": "daily", "at": "11:00+02:00"})
 
     assert made["triggerAt"] == f"{START:%Y-%m-%d}T09:00:00Z".replace("03-01", "03-02")
-    assert made["intention"]["when"] == "every day at 11:00+02:00"
+    assert made["intention"]["when"] == "every day at 11:00 UTC+02:00"
 
 
 def test_people_get_tables(world: World) -> None:

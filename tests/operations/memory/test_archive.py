@@ -211,7 +211,7 @@ def test_a_run_is_not_undone_twice_and_the_refusal_says_where_to_look(
 ) -> None:
     run = gc(world, dry_run=False)["archiveId"]
     world.call("archive", action="undo", id=run)
-    assert "archive list" in world.refused("archive", action="undo", id=run)["hint"]
+    assert "`archive` with action `list`" in world.refused("archive", action="undo", id=run)["hint"]
     assert world.refused("archive", action="undo", id=crowd["faded"])["hint"]
 
 

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from testbed.world import World
+from tests.transports.parity.project_examples import project_example
 from vestige.core.models import EVERYTHING
 from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry
@@ -25,9 +27,17 @@ HIDDEN = ("fact", "twin", "note")
 Ids = dict[str, str]
 Arguments = dict[str, Any]
 
-BY_ID = {"memory.get", "memory.get_batch", "memory.state", "memory.history", "dedup.plan"}
-"""Whoever names a memory reads it."""
+BY_ID = {
+    "memory.get", "memory.get_batch", "memory.state", "memory.history", "dedup.plan", "domains.explain",
+    "review.show",
+}  # fmt: skip
+BY_SESSION = {"read_session", "sessions.resume"}
+"""Whoever names a memory reads it; a session holds none."""
 DOORS: dict[str, Callable[[Ids], Arguments]] = {
+    "agent.context": lambda ids: {},
+    "agent.doctor": lambda ids: {},
+    "agent.impact": lambda ids: {},
+    "agent.recall": lambda ids: {"prompt": QUERY},
     "archive.list": lambda ids: {},
     "codebase.get_context": lambda ids: {"codebase": "shop"},
     "codebase.structure": lambda ids: {"codebase": "shop"},
@@ -37,6 +47,10 @@ DOORS: dict[str, Callable[[Ids], Arguments]] = {
     "contradictions": lambda ids: {},
     "deep_reference": lambda ids: {"query": QUERY},
     "keys.list": lambda ids: {},
+    "domains.list": lambda ids: {},
+    "domains.map": lambda ids: {},
+    "domains.proposals": lambda ids: {},
+    "domains.show": lambda ids: {"domain": "staging"},
     "find_duplicates": lambda ids: {"similarity_threshold": 0.5},
     "gc": lambda ids: {"min_retention": 0.5},
     "importance_score": lambda ids: {"content": FACT.replace(WORD, "somebody")},
@@ -49,17 +63,28 @@ DOORS: dict[str, Callable[[Ids], Arguments]] = {
     "memory_graph": lambda ids: {"center_id": ids["visible"], "depth": 3},
     "memory_health": lambda ids: {},
     "memory_timeline": lambda ids: {"start": "2020-01-01", "limit": 200},
+    "review.list": lambda ids: {"status": "all"},
     "predict": lambda ids: {"context": {"current_topics": ["staging", "PostgreSQL"]}},
+    "recall_sessions": lambda ids: {"query": QUERY},
+    "project.citations": lambda ids: {"path": ids["project"]},
+    "project.doctor": lambda ids: {"path": ids["project"]},
+    "project.search": lambda ids: {"path": ids["project"], "query": QUERY},
+    "project.status": lambda ids: {"path": ids["project"]},
+    "project_recall": lambda ids: {"path": ids["project"], "task": QUERY},
+    "project_warm_up": lambda ids: {"path": ids["project"]},
     "session_context": lambda ids: {"queries": [QUERY], "context": {"codebase": "shop"}},
+    "sessions.doctor": lambda ids: {},
+    "sessions.list": lambda ids: {},
     "smart_ingest": lambda ids: {"content": RIVAL},
     "system_status": lambda ids: {},
     "tools.describe": lambda ids: {},
 }
 """How to ask each operation that may show a memory, so that it would."""
 SHOWING = {
-    "codebase.get_context", "codebase.structure", "connections.associations", "connections.bridges",
-    "connections.chain", "contradictions", "deep_reference", "find_duplicates", "gc", "insights.list",
-    "memory.list", "memory_changelog", "memory_graph", "memory_timeline", "predict", "session_context",
+    "agent.recall", "codebase.get_context", "codebase.structure", "connections.associations",
+    "connections.bridges", "connections.chain", "contradictions", "deep_reference", "domains.map",
+    "domains.show", "find_duplicates", "gc", "insights.list", "memory.list", "memory_changelog",
+    "memory_graph", "memory_timeline", "predict", "project_recall", "project_warm_up", "session_context",
 }  # fmt: skip
 """Those that do show it before it is put out of mind."""
 
@@ -70,6 +95,8 @@ def planted(world: World) -> Ids:
         "fact": world.remember(FACT, force_create=True),
         "twin": world.remember(TWIN, force_create=True),
     }
+    world.call("domains", action="create", label="staging")
+    world.call("domains", action="assign", domain="staging", ids=list(ids.values()))
     world.clock.advance(days=1)
     ids["rival"] = world.remember(RIVAL, force_create=True)
     noted = world.call(
@@ -81,6 +108,8 @@ def planted(world: World) -> Ids:
         codebase="shop",
     )
     ids["note"] = str(noted["nodeId"])
+    ids["project"] = str(world.app.engine.settings.data_dir / "code")
+    project_example(world, Path(ids["project"]))
     for end in ("visible", "rival"):
         world.call("memory", action="link", id=ids["fact"], target=ids[end])
     for _ in range(3):
@@ -124,7 +153,7 @@ def test_every_operation_that_reads_is_asked_here() -> None:
         for name, operation in registry.operations.items()
         if operation.effect in ("none", "touch") and not operation.command_only
     }
-    assert reading - BY_ID - {"search"} == set(DOORS) - {"gc", "smart_ingest"}
+    assert reading - BY_ID - BY_SESSION - {"search"} == set(DOORS) - {"gc", "smart_ingest"}
 
 
 @pytest.mark.parametrize("way", [suppress, archive])

@@ -80,16 +80,38 @@ def test_the_strongest_links_are_drawn_when_there_is_not_room_for_all(world: Wor
     assert answer["edgeCount"] == 2
 
 
-def test_a_graph_begins_with_the_newest_memory_or_with_what_a_query_finds(
-    world: World, row: list[str]
-) -> None:
-    world.clock.advance(days=1)
-    newest = world.remember("The oven is broken.")
-
-    assert graph(world)["center_id"] == newest
+def test_a_graph_of_a_query_begins_with_what_it_finds(world: World, row: list[str]) -> None:
     assert graph(world, query="stop 3")["center_id"] == row[3]
     # Looking at a graph is no use of a memory.
     assert world.get(row[3])["timesRetrieved"] == 0
+
+
+def test_a_graph_without_arguments_shows_every_connected_part_and_not_the_newest_dot(
+    world: World, row: list[str]
+) -> None:
+    pair = [world.remember(text, force_create=True) for text in ("tea", "coffee")]
+    link(world, *pair)
+    world.clock.advance(days=1)
+    world.remember("The oven is broken.")
+
+    answer = graph(world)
+    assert sorted(labels(answer)) == ["coffee", *(f"stop {number}" for number in range(5)), "tea"]
+    assert (answer["center_id"], answer["edgeCount"]) == (row[1], 5)
+    assert len({(node["x"], node["y"]) for node in answer["nodes"]}) == 7
+    small = graph(world, max_nodes=3)
+    assert (small["nodeCount"], small["edgeCount"]) == (3, 2)
+    assert len(labels(graph(world, max_nodes=6))) == 5  # half of an island of two would be a dot
+
+
+def test_a_graph_without_links_shows_the_newest_memories(world: World) -> None:
+    for text in ("tea", "coffee", "milk"):
+        world.remember(text, force_create=True)
+        world.clock.advance(days=1)
+
+    assert labels(graph(world, max_nodes=2)) == ["milk", "coffee"]
+    operation = registry.operations["memory_graph"]
+    shown = operation.render(operation.answer(Call(engine=world.app.engine), {}))
+    assert "No memory is linked to another yet" in shown
 
 
 def test_what_was_suppressed_is_drawn_only_as_the_centre(world: World, row: list[str]) -> None:
@@ -111,10 +133,10 @@ def test_a_scope_keeps_others_out(world: World) -> None:
     assert labels(graph(world, center_id=here, scope="/project/here")) == ["Ada"]
     assert labels(graph(world, scope="/project/there")) == ["Bo"]
     call = Call(engine=world.app.engine, scope="/project/here")
-    own = registry.operations["memory_graph"].call(call, {})
-    assert (labels(own), own["nodes"][0]["label"]) == (["Ada", "Bo"], "Ada")
+    assert sorted(labels(registry.operations["memory_graph"].call(call, {}))) == ["Ada", "Bo"]
     call = Call(engine=world.app.engine, access=Access(scopes=("/project/here",)))
     assert labels(registry.operations["memory_graph"].call(call, {"center_id": here})) == ["Ada"]
+    assert labels(registry.operations["memory_graph"].call(call, {})) == ["Ada"]
 
 
 def test_an_empty_memory_has_an_empty_graph(world: World) -> None:
@@ -151,7 +173,7 @@ def test_a_graph_that_cannot_be_drawn_is_refused(world: World, given: dict[str, 
 @pytest.fixture
 def nasty(world: World) -> World:
     """Two linked memories whose texts would like to be obeyed."""
-    link(world, world.remember(NASTY, force_create=True), world.remember("plain", force_create=True))
+    link(world, world.user_remembers(NASTY, force_create=True), world.remember("plain", force_create=True))
     return world
 
 

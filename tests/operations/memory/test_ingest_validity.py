@@ -8,6 +8,7 @@ import pytest
 
 from testbed.world import START, HandClock, World, open_world
 from vestige.operations.memory.ingest import SmartIngested, render_ingested
+from vestige.operations.shared.text import unmarked
 
 FREEZE = "The deploy freeze is on until Friday."  # START is a Sunday; Friday is 6 March
 
@@ -72,7 +73,8 @@ def test_a_plan_is_found_now_and_later_and_the_answer_says_when_it_begins(
     told = world.call("smart_ingest", content=content)
 
     assert (*window(told), told["validityWords"], told["beginsAt"][:10]) == (None, None, words, begins)
-    assert f"Begins {begins} 00:00 (“{words}”)" in render_ingested(SmartIngested.model_validate(told))
+    said = unmarked(render_ingested(SmartIngested.model_validate(told)))
+    assert f"Begins {begins} 00:00 UTC (“{words}”)" in said
     assert world.find("When is Ada at IBM?") == [content]
     world.clock.advance(days=400)
     assert world.find("When is Ada at IBM?") == [content]
@@ -163,7 +165,7 @@ def test_a_batch_is_read_text_by_text_and_a_retry_tells_the_same(world: World) -
 def test_prose_says_until_when_and_by_which_words(world: World) -> None:
     told = SmartIngested.model_validate(world.call("smart_ingest", content=FREEZE))
 
-    assert "Valid until 2026-03-07 00:00 (“until Friday”)." in render_ingested(told)
+    assert "Valid until 2026-03-07 00:00 UTC (“until Friday”)." in render_ingested(told)
 
 
 def test_a_window_survives_a_restart(tmp_path: Path) -> None:

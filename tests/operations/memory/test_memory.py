@@ -1,5 +1,7 @@
 """The tool `memory`, action by action, on every store."""
 
+from datetime import datetime
+
 import pytest
 
 from testbed.world import World
@@ -315,3 +317,20 @@ def test_deleting_the_middle_of_a_chain_revives_nothing_that_was_corrected_since
     assert answer["revived"] == []
     assert world.get(first)["supersededBy"] == last
     assert world.find("head office") == ["The head office has 5 floors today."]
+
+
+def test_the_curve_of_a_state_is_the_one_that_the_memory_fades_on(world: World) -> None:
+    memory = world.remember("The curve of forgetting is a power law.")
+    world.clock.advance(days=10)
+    state = world.call("memory", action="state", id=memory, curve=True)
+    points = {one["at"]: one for one in state["curve"]}
+    assert state["curve"][0]["retrieval"] == 1.0
+    assert [one["retrieval"] for one in state["curve"]] == sorted(
+        (one["retrieval"] for one in state["curve"]), reverse=True
+    )
+    last = max(points)
+    world.clock.now = datetime.fromisoformat(last)
+    later = world.call("memory", action="state", id=memory)["components"]
+    assert points[last]["retrieval"] == later["retrieval"]
+    assert points[last]["retention"] == later["retention"]
+    assert "curve" not in world.call("memory", action="state", id=memory)

@@ -10,8 +10,9 @@ from testbed.world import World
 from vestige.cognition.text.form import estimate_tokens
 from vestige.core.models import EVERYTHING, Access
 from vestige.engine.context import Call
-from vestige.operations.memory.search_view import Found
+from vestige.operations.memory.search_view import Found, render_found
 from vestige.operations.registry.groups import registry
+from vestige.operations.shared.text import unmarked
 
 OPERATION = registry.operations["search"]
 
@@ -26,7 +27,7 @@ def read(world: World, query: str, access: Access = EVERYTHING, **arguments: Any
     call = Call(engine=world.app.engine, access=access)
     answer = OPERATION.answer(call, {"query": query, "record": False, "min_confidence": 0} | arguments)
     assert isinstance(answer, Found)
-    return OPERATION.render(answer)
+    return unmarked(OPERATION.render(answer))
 
 
 # -- what occurs nowhere -------------------------------------------------------------------------
@@ -128,9 +129,27 @@ def test_what_the_caller_cannot_reach_occurs_nowhere(world: World) -> None:
     world.remember("ticket 48213 is about the printer", scope="/private")
     world.remember("ticket 50000 is about the scanner", scope="/public")
 
-    assert ask(world, "ticket 48213", scope="/public")["missing"] == ["48213"]
-    assert '"48213" occurs in no memory' in read(world, "ticket 48213", access=Access(scopes=("/public",)))
+    limited = read(world, "ticket 48213", access=Access(scopes=("/public",)))
+    assert '"48213" occurs in no memory in scope /public.' in limited
+    assert 'scope "/"' not in limited
+    several = read(world, "ticket 48213", access=Access(scopes=("/public", "/other")))
+    assert '"48213" occurs in no memory that you have access to.' in several
     assert "missing" not in ask(world, "ticket 48213")
+
+
+def test_what_is_missing_in_a_scope_is_not_said_to_occur_nowhere(world: World) -> None:
+    world.remember("ticket 48213 is about the printer", scope="/private")
+    world.remember("ticket 50000 is about the scanner", scope="/public", tags=["it"])
+
+    answer = ask(world, "ticket 48213", scope="/public", tags=["it"])
+    assert (answer["missing"], answer["searched"]) == (["48213"], "in scope /public with tag it")
+    assert 'Pass scope "/"' in answer["note"]
+    shown = read(world, "ticket 48213", scope="/public")
+    assert '"48213" occurs in no memory in scope /public.' in shown
+    assert 'scope "/"' in shown
+    assert "searched" not in ask(world, "ticket 77777")
+    reasoned = world.call("deep_reference", query="ticket 48213", scope="/public")["reasoning"]
+    assert "NO MEMORY IN /public MENTIONS “48213”" in reasoned
 
 
 # -- the time that was understood ----------------------------------------------------------------
@@ -147,17 +166,17 @@ def test_what_the_caller_cannot_reach_occurs_nowhere(world: World) -> None:
                 "before": "2025-08-01T00:00:00Z",
                 "yearGuessed": True,
             },
-            '"July" is read as from 2025-07-01 00:00 until 2025-08-01 00:00; the year is assumed.',
+            '"July" is read as from 2025-07-01 00:00 UTC until 2025-08-01 00:00 UTC; the year is assumed.',
         ),
         (
             "which tea before March 2025",
             {"words": "before March 2025", "before": "2025-03-01T00:00:00Z"},
-            '"before March 2025" is read as until 2025-03-01 00:00.',
+            '"before March 2025" is read as until 2025-03-01 00:00 UTC.',
         ),
         (
             "which tea since last Monday",
             {"words": "since last Monday", "since": "2026-02-23T00:00:00Z", "before": "2026-03-02T00:00:00Z"},
-            '"since last Monday" is read as from 2026-02-23 00:00 until 2026-03-02 00:00.',
+            '"since last Monday" is read as from 2026-02-23 00:00 UTC until 2026-03-02 00:00 UTC.',
         ),
     ],
 )
@@ -188,11 +207,11 @@ def test_no_time_is_told_where_none_was_asked_for_or_nothing_is_explained(world:
         ({"include_types": ["person"], "domains": ["home"]}, "of type person in domain home"),
         ({"exclude_types": ["fact", "event"]}, "of none of the types fact, event"),
         ({"source": "a.log", "author": "ada", "thread": "talk"}, "from source a.log by ada in thread talk"),
-        ({"created_from": "2026-03-02"}, "stored at or after 2026-03-02 00:00"),
-        ({"created_to": "2026-02-01"}, "stored before 2026-02-02 00:00"),
+        ({"created_from": "2026-03-02"}, "stored at or after 2026-03-02 00:00 UTC"),
+        ({"created_to": "2026-02-01"}, "stored before 2026-02-02 00:00 UTC"),
         ({"min_retention": 0.75, "scope": "/x"}, "in scope /x with a retention of at least 0.75"),
-        ({"as_of": "2020-01-01", "scope": "/x"}, "in scope /x true at 2020-01-01 00:00"),
-        ({"known_at": "2021-01-01"}, "known at 2021-01-01 00:00"),
+        ({"as_of": "2020-01-01", "scope": "/x"}, "in scope /x true at 2020-01-01 00:00 UTC"),
+        ({"known_at": "2021-01-01"}, "known at 2021-01-01 00:00 UTC"),
     ],
 )  # fmt: skip
 def test_an_empty_answer_names_the_filters_that_were_on(
@@ -202,7 +221,7 @@ def test_an_empty_answer_names_the_filters_that_were_on(
 
     answer = ask(world, "heron", **arguments)
 
-    widen = ' Pass scope "/" (--scope /) to search everything.' if "scope" in arguments else ""
+    widen = ' Pass scope "/" to search everything.' if "scope" in arguments else ""
     assert (answer["results"], answer["note"]) == ([], f"No memory {among} matches.{widen}")
     assert answer["note"] in read(world, "heron", **arguments)
 
@@ -225,14 +244,11 @@ def test_an_empty_answer_says_how_many_suppressed_memories_were_not_searched(wor
 @pytest.mark.parametrize(
     ("access", "advice"),
     [
-        (EVERYTHING, ' Pass scope "/" (--scope /) to search everything.'),
+        (EVERYTHING, ' Pass scope "/" to search everything.'),
         (Access(scopes=("/x",)), ""),
         (Access(scopes=("/x/deeper",)), ""),
-        (
-            Access(scopes=("/x", "/home")),
-            ' Pass scope "/" (--scope /) to search everything you have access to.',
-        ),
-        (Access(domains=("birds",)), ' Pass scope "/" (--scope /) to search everything you have access to.'),
+        (Access(scopes=("/x", "/home")), ' Pass scope "/" to search everything you have access to.'),
+        (Access(domains=("birds",)), ' Pass scope "/" to search everything you have access to.'),
     ],
 )
 def test_an_empty_answer_advises_only_what_can_find_more(world: World, access: Access, advice: str) -> None:
@@ -362,7 +378,7 @@ def test_a_shortened_hit_is_marked_where_a_person_reads_it_and_counts_as_shown(w
     text = read(world, "heron", token_budget=400)
     ask(world, "heron", token_budget=400, record=True)
 
-    assert " 1. The heron stands in the pond." in text
+    assert "    The heron stands in the pond." in text
     assert "· shortened ·" in text
     assert world.get(best)["timesRetrieved"] == 1
 
@@ -393,3 +409,12 @@ def test_a_hit_by_a_word_that_every_memory_has_does_not_read_as_if_no_word_match
         world.remember(text)
     first = ask(world, "Which database does Harbour use?")["results"][0]
     assert first["keywordScore"] > 0.1
+
+
+def test_a_person_is_not_shown_a_memory_that_has_nothing_to_do_with_the_query(world: World) -> None:
+    world.remember("Harbour runs on PostgreSQL 14.")
+    answer = Found.model_validate(world.call("search", query="What is the capital of France?"))
+    assert answer.abstained
+    said = unmarked(render_found(answer))
+    assert said.startswith("Nothing good enough.")
+    assert "Harbour" not in said

@@ -9,6 +9,7 @@ import pytest
 from testbed.world import World, open_world
 from vestige.cognition.text.form import estimate_tokens
 from vestige.core.events import SearchPerformed
+from vestige.engine.care.backup import WORTH_A_BACKUP
 from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry
 
@@ -136,7 +137,8 @@ def test_notes_of_the_codebase_are_told_and_those_about_the_file_first(world: Wo
 def test_a_backup_is_needed_when_there_is_none_or_an_old_one(tmp_path: Path) -> None:
     with open_world(tmp_path) as world:
         needed = [start(world)["automationTriggers"]["needsBackup"]]
-        world.remember("Ada drinks green tea.")
+        for number in range(WORTH_A_BACKUP):
+            world.remember(f"Ada has drunk {number} cups of green tea.", force_create=True)
         needed.append(start(world)["automationTriggers"]["needsBackup"])
         registry.operations["backup"].call(Call(engine=world.app.engine), {})
         needed.append(start(world)["automationTriggers"]["needsBackup"])
@@ -303,3 +305,28 @@ def test_bad_input_is_refused_by_name(world: World, arguments: dict[str, Any], n
 
     assert error["code"] in ("invalid_input", "unknown_argument", "too_large")
     assert named in f"{error['message']} {error.get('details')}"
+
+
+def test_a_preview_leaves_no_trace_and_says_what_each_line_costs_and_why(world: World) -> None:
+    tea = world.remember("Ada drinks green tea every morning.")
+    rust = world.remember("The parser is written in Rust.")
+    world.call("memory", action="pin", id=rust)
+    due = world.call(
+        "intention", action="set", description="Buy tea", trigger={"type": "time", "in_minutes": 1}
+    )
+    world.clock.advance(hours=1)
+
+    session = start(world, "what does Ada drink", preview=True)
+
+    kinds = [(one["section"], one["kind"], one["id"]) for one in session["items"]]
+    assert kinds == [
+        ("To do", "intention", due["intentionId"]),
+        ("Pinned", "memory", rust),
+        ("Recalled", "memory", tea),
+    ]
+    lines = [line for line in session["context"].split("\n") if line.startswith("- ")]
+    assert [one["tokens"] for one in session["items"]] == [estimate_tokens(line) for line in lines]
+    assert all(one["why"] for one in session["items"])
+    world.app.settle()
+    assert world.get(tea)["timesRetrieved"] == 0
+    assert "items" not in start(world, "what does Ada drink")

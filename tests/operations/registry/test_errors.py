@@ -10,7 +10,7 @@ from vestige.operations.registry.errors import allowed
 from vestige.operations.registry.groups import registry
 from vestige.operations.registry.registry import Operation
 
-MOMENT = "A date (2026-03-01) or a time (2026-03-01T14:05:00Z)."
+MOMENT = "A date (2026-03-01), a time (2026-03-01T14:05:00Z), or words such as yesterday or tomorrow at 10."
 
 
 @each(

@@ -20,6 +20,7 @@ from vestige.core.models import EVERYTHING
 from vestige.engine.exchange.sync import SUFFIX
 from vestige.operations.care.sync import ForkView, SyncedView, render_synced
 from vestige.operations.registry.groups import registry
+from vestige.operations.shared.text import unmarked
 from vestige.store.sqlite.file.identity import installed_at
 
 
@@ -148,7 +149,7 @@ def test_the_report_names_the_clone_and_the_new_id() -> None:
         embedded=0,
         forks=[ForkView(node="one", successor="two"), ForkView(node="three")],
     )
-    own, other = [line for line in render_synced(done).splitlines() if line.startswith("!")]
+    own, other = [line for line in unmarked(render_synced(done)).splitlines() if line.startswith("!")]
     assert "the id of this one, one" in own
     assert own.endswith("this store is now two.")
     assert "under the id three" in other

@@ -248,7 +248,9 @@ def test_what_a_service_runs_is_a_command_with_such_options(service: Tree) -> No
     assert program == "vestige"
     command: click.Command = root_command()
     while words and isinstance(command, click.Group):
-        command = command.commands[words.pop(0)]
+        found = command.get_command(click.Context(command), words.pop(0))
+        assert found is not None
+        command = found
     command.make_context("vestige", words)  # which reads them all, or refuses
 
 

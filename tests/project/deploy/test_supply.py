@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from pip._vendor.packaging.requirements import Requirement
 from pip._vendor.packaging.utils import canonicalize_name
 
 from supply.lock import locked, pins, written
-from supply.requirements import LOCK, PROJECT, pyproject, requirements
+from supply.requirements import CONSTRAINTS, LOCK, PROJECT, of_adapters, pyproject, requirements
 from supply.sbom import EXCLUDED, OPTIONAL, REQUIRED, bill
+from vestige import __version__
 from vestige.embed.minilm.weights import MINILM
 
 EXTRAS = [name for name in pyproject()["project"]["optional-dependencies"] if name != "all"]
@@ -30,20 +32,42 @@ PLATFORMS = [
 PYTHONS = ["3.11", "3.12", "3.13"]
 
 
-def test_the_lock_file_has_the_versions_of_the_constraints() -> None:
-    assert {name: version for name, (version, _) in locked().items()} == pins()
+FOLDERS = [PROJECT, PROJECT / "integrations", PROJECT / "integrations" / "crewai"]
+"""Folders with a lock file: that of the project, and those of the adapters' tests."""
+of_every_folder = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 
 
-def test_every_package_has_hashes_and_the_file_is_as_the_generator_writes_it() -> None:
-    hashes = [one for _, some in locked().values() for one in some]
-    assert all(some for _, some in locked().values())
+@of_every_folder
+def test_the_lock_file_has_the_versions_of_the_constraints(folder: Path) -> None:
+    versions = {name: version for name, (version, _) in locked(folder / LOCK.name).items()}
+    assert versions == pins(folder / CONSTRAINTS.name)
+
+
+@of_every_folder
+def test_every_package_has_hashes_and_the_file_is_as_the_generator_writes_it(folder: Path) -> None:
+    found = locked(folder / LOCK.name)
+    hashes = [one for _, some in found.values() for one in some]
+    assert all(some for _, some in found.values())
     assert all(re.fullmatch(r"[0-9a-f]{64}", one) for one in hashes)
     assert len(hashes) > 2_000  # the files of every platform, not of one
-    assert LOCK.read_text(encoding="utf-8") == written(locked())
+    assert (folder / LOCK.name).read_text(encoding="utf-8") == written(found)
 
 
-def test_the_lock_file_names_no_place() -> None:
-    assert not re.search(r"://|--index|--extra-index|--find-links|@", LOCK.read_text(encoding="utf-8"))
+@of_every_folder
+def test_the_lock_file_names_no_place(folder: Path) -> None:
+    text = (folder / LOCK.name).read_text(encoding="utf-8")
+    assert not re.search(r"://|--index|--extra-index|--find-links|@", text)
+
+
+@pytest.mark.parametrize("name", ["langgraph", "llamaindex", "openai_agents", "pydantic_ai", "crewai"])
+def test_an_adapter_has_the_version_of_vestige_and_what_it_requires_is_locked(name: str) -> None:
+    folder = PROJECT / "integrations" / name
+    assert tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]["version"] == __version__
+    lock = locked((folder if name == "crewai" else folder.parent) / LOCK.name)
+    wanted = {
+        canonicalize_name(Requirement(one).name) for one in [*of_adapters([name]), *requirements([], [])]
+    }
+    assert wanted - set(lock) == set()
 
 
 def test_the_hashes_of_all_files_of_a_version_come_from_the_index_that_pip_is_set_to(tmp_path: Path) -> None:
@@ -60,8 +84,8 @@ def test_the_hashes_of_all_files_of_a_version_come_from_the_index_that_pip_is_se
     page.write_text(f"<!DOCTYPE html><html><body>{links}</body></html>", encoding="utf-8")
     (tmp_path / "constraints.txt").write_text("a-b==1.0\n", encoding="utf-8")
     code = (
-        "import pathlib, supply.lock as lock; lock.CONSTRAINTS = pathlib.Path('constraints.txt');"
-        "print(lock.written(dict(lock.published())))"
+        "import pathlib, supply.lock as lock;"
+        "print(lock.written(dict(lock.published(pathlib.Path('constraints.txt')))))"
     )
     environ = {"PYTHONPATH": str(PROJECT), "PIP_INDEX_URL": tmp_path.as_uri(), "PIP_CONFIG_FILE": os.devnull}
     program = [sys.executable, "-c", code]
@@ -73,7 +97,7 @@ def test_the_hashes_of_all_files_of_a_version_come_from_the_index_that_pip_is_se
 
 def required(environment: dict[str, str]) -> set[str]:
     """The packages that the set-up commands install on a platform, as far as they are installed here."""
-    left = [(Requirement(one), "") for one in requirements(EXTRAS, ["dev"])]
+    left = [(Requirement(one), "") for one in requirements(EXTRAS, ["dev", "site"])]
     names: set[str] = set()
     seen: set[tuple[str, str]] = set()
     while left:
@@ -106,16 +130,19 @@ def test_everything_that_a_supported_platform_needs_is_locked(platform: dict[str
 def test_nothing_is_locked_that_no_supported_platform_needs() -> None:
     here = {key: str(value) for key, value in default_environment().items()}
     needed = {name for one in PLATFORMS for name in required({**here, **one})}
-    assert locked().keys() - needed - {"pip"} - {"hatchling", "tomlkit", "trove-classifiers"} == set()
+    building = {"hatchling", "tomlkit", "trove-classifiers", "ziglang"}  # ziglang: for `make dist` only
+    assert locked().keys() - needed - {"pip"} - building == set()
 
 
-@pytest.mark.parametrize("file", ["Makefile", "deploy/Dockerfile"])
-def test_every_installation_of_the_set_up_verifies_hashes_or_takes_no_dependencies(file: str) -> None:
+@pytest.mark.parametrize(("file", "count"), [("Makefile", 7), ("deploy/Dockerfile", 3)])
+def test_every_installation_of_the_set_up_verifies_hashes_or_takes_no_dependencies(
+    file: str, count: int
+) -> None:
     text = (PROJECT / file).read_text(encoding="utf-8").replace("\\\n", " ")
     parts = [part.strip() for line in text.splitlines() for part in line.split("&&")]
     found = [one for one in parts if "pip install" in one or "$(PIP_INSTALL)" in one]
     installs = [one for one in found if not one.startswith(("#", "PIP_INSTALL :="))]
-    assert len(installs) == 3
+    assert len(installs) == count
     assert all("--require-hashes" in one or "--no-deps --no-build-isolation" in one for one in installs)
 
 

@@ -11,6 +11,8 @@ from tests.project.architecture_rules import LAZY_EXCEPTIONS, Module, imported_n
 
 PAGE = PROJECT / "docs" / "architecture.md"
 SOURCE = PROJECT / "src" / "vestige"
+RESERVED = frozenset({"end", "flowchart", "graph", "style", "subgraph"})
+"""Words of Mermaid: a box of such a name breaks the whole diagram."""
 BLOCK = re.compile(r"(<!-- import graph: (\w+) -->\n).*?(<!-- end of import graph -->)", re.DOTALL)
 """A generated block. Its name is a top-level package, or `vestige` for all of them."""
 
@@ -109,6 +111,8 @@ def _parents(part: str) -> Iterator[str]:
 
 
 def _id(name: str) -> str:
+    if name in RESERVED:
+        return f"{name}_package"
     return "own_modules" if name == OWN_MODULES else name
 
 

@@ -78,3 +78,9 @@ def test_packages_that_import_each_other_share_a_layer_and_an_arrow() -> None:
     assert not downward(graph)
     assert "care <--> memory" in diagram(graph)
     assert "care --> core" in diagram(graph)
+
+
+def test_a_package_named_like_a_word_of_mermaid_gets_another_name_in_the_diagram() -> None:
+    drawing = diagram({"fsrs": {"graph"}, "graph": set()})
+    assert 'graph_package["graph"]' in drawing
+    assert "fsrs --> graph_package" in drawing

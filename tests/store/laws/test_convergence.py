@@ -18,7 +18,7 @@ from vestige.core.models import ANYTHING, EVERYTHING, Filter, Record
 from vestige.store.contract.changes import TUNED
 from vestige.store.contract.store import MemoryStore
 from vestige.store.merge.forks import origin
-from vestige.store.merge.histories import Absorbed
+from vestige.store.merge.histories import Absorbed, DocumentHistory, EntityHistory
 from vestige.store.merge.strength_log import Curves
 
 TERMS = ("zinc", "co*", "日本", "16")
@@ -50,7 +50,7 @@ def assert_alike(one: MemoryStore, other: MemoryStore) -> None:
         known = one.same_text(prints, scope=scope, valid_at=T0, access=EVERYTHING)
         assert known == other.same_text(prints, scope=scope, valid_at=T0, access=EVERYTHING)
     now = T0 + 3_000 * HOUR
-    assert_same_stats(one.stats(access=EVERYTHING, now=now), other.stats(access=EVERYTHING, now=now))
+    assert_same_stats(one, other, EVERYTHING, now)
     assert one.tag_counts(access=EVERYTHING) == other.tag_counts(access=EVERYTHING)
 
 
@@ -133,3 +133,58 @@ def test_clones_of_a_store_that_have_met_are_alike_and_each_event_counts_once(
         assert_explained_by_its_log(store)
         assert store.absorb(told, access=EVERYTHING) == Absorbed()
         store.close()
+
+
+@pytest.mark.slow
+@random_stories
+@given(
+    before=stories,
+    after=stories,
+    shares=st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3),
+    order=st.permutations(list(permutations(range(3), 2))),
+)
+def test_stores_whose_clocks_were_set_back_differently_are_alike_once_they_have_met(
+    new_store: NewStore,
+    new_oracle: NewStore,
+    before: list[Deed | Visit],
+    after: list[Deed | Visit],
+    shares: list[float],
+    order: list[tuple[int, int]],
+) -> None:
+    sources = [new_oracle(), new_oracle(), new_oracle()]
+    live(sources, before)
+    for giver, taker in [*order, *order]:
+        visit(sources[giver], sources[taker])
+    known = flat(sources[0].histories(access=EVERYTHING))
+    stores = [new_store(), new_store(), new_oracle()]
+    for store, share in zip(stores, shares, strict=True):
+        store.absorb(set_back(known, share), access=EVERYTHING)
+    go_on(stores, after, first=1_000)
+    for giver, taker in [*order, *order]:
+        visit(stores[giver], stores[taker])
+    for other in stores[1:]:
+        assert_alike(stores[0], other)
+    told = flat(stores[0].histories(access=EVERYTHING))
+    for store in stores:
+        assert_explained_by_its_log(store)
+        assert store.absorb(told, access=EVERYTHING) == Absorbed()
+        store.close()
+
+
+def set_back(known: list[EntityHistory], share: float) -> list[EntityHistory]:
+    """The histories with lower clocks from a share of the events on, in the same order."""
+    readings = sorted({event.clock for one in known for event in one.events})
+    first = int(share * len(readings))
+    lowest = readings[first] if first < len(readings) else 0
+    lower = {clock: lowest + number for number, clock in enumerate(readings[first:])}
+
+    def moved(one: EntityHistory) -> EntityHistory:
+        events = tuple(replace(event, clock=lower.get(event.clock, event.clock)) for event in one.events)
+        back = replace(one, events=events)
+        return (
+            replace(back, clock=lower.get(back.clock, back.clock))
+            if isinstance(back, DocumentHistory)
+            else back
+        )
+
+    return [moved(one) for one in known]

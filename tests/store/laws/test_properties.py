@@ -357,7 +357,7 @@ class Life(RuleBasedStateMachine):
             assert_same_log(mine.log(access=access), theirs.log(access=access))
             assert mine.edges(self.names, access=access) == theirs.edges(self.names, access=access)
             assert mine.tag_counts(access=access) == theirs.tag_counts(access=access)
-            assert_same_stats(mine.stats(access=access, now=T0), theirs.stats(access=access, now=T0))
+            assert_same_stats(mine, theirs, access, T0)
             assert_same_words(
                 mine.lexical(["zinc", "co*", "日本"], ANYTHING, access=access, limit=3),
                 theirs.lexical(["zinc", "co*", "日本"], ANYTHING, access=access, limit=3),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from datetime import datetime
 from math import isclose
 
 import numpy as np
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 
 from tests.store.support.generators import T0
 from vestige.core.candidates import CandidatePool, LexicalScores, Traits
-from vestige.core.models import LogEvent, Record, StoreStats, Strength
-from vestige.store.contract.answers import Scored
+from vestige.core.models import Access, LogEvent, Record, Strength
+from vestige.store.contract.answers import Levels, Scored
+from vestige.store.contract.store import MemoryStore
 
 STRENGTH_TOLERANCE = 1e-9
 SCORE_TOLERANCE = 1e-6
@@ -47,14 +49,13 @@ def assert_same_log(one: Sequence[LogEvent], other: Sequence[LogEvent]) -> None:
     ]
 
 
-def assert_same_stats(one: StoreStats, other: StoreStats) -> None:
+def assert_same_stats(one: MemoryStore, other: MemoryStore, access: Access, now: datetime) -> None:
     """The same counts, and levels within a tolerance."""
-    assert replace(one, retentions=(), retrievals=(), accessibilities=()) == replace(
-        other, retentions=(), retrievals=(), accessibilities=()
-    )
-    assert one.retentions == pytest.approx(other.retentions, abs=STRENGTH_TOLERANCE)
-    assert one.retrievals == pytest.approx(other.retrievals, abs=STRENGTH_TOLERANCE)
-    assert one.accessibilities == pytest.approx(other.accessibilities, abs=STRENGTH_TOLERANCE)
+    assert one.stats(access=access, now=now) == other.stats(access=access, now=now)
+    mine, theirs = one.levels(access=access, now=now), other.levels(access=access, now=now)
+    for field in fields(Levels):
+        held, expected = (np.sort(getattr(levels, field.name)) for levels in (mine, theirs))
+        assert held == pytest.approx(expected, abs=STRENGTH_TOLERANCE)
 
 
 def assert_same_words(one: Sequence[LexicalScores], other: Sequence[LexicalScores]) -> None:

@@ -13,6 +13,7 @@ from vestige.core.models import ANYTHING, EVERYTHING, Filter
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.changes import Add
 from vestige.store.contract.store import MemoryStore
+from vestige.store.sqlite.store import SqliteStore
 
 Vectors = NDArray[np.float32]
 SMALL = {"SEGMENT_ROWS": 16, "PUBLISH_NEW": 20, "PUBLISH_ALL": 60, "FEWEST_ROWS": 4}
@@ -23,6 +24,11 @@ def publish_early(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in SMALL.items():
         monkeypatch.setattr(f"vestige.store.sqlite.search.segments.{name}", size)
     monkeypatch.setattr("vestige.store.sqlite.search.vectors.CODES_FROM", 1)
+
+
+def leave_to_worker(store: SqliteStore) -> None:
+    """From now on `settle` publishes files, as if a worker called it every few seconds, and no write does."""
+    store._publisher.by_worker = True
 
 
 def folder_of(path: Path) -> Path:

@@ -44,7 +44,8 @@ LEFT_BEHIND = {
     # derived with each memory
     *("memory_tags", "fingerprints", "words", "postings", "terms", "analysed"),
     # of the installation, its processes and its caches
-    *("installation", "notices", "present", "segments", "dead_vectors", "schema_migrations"),
+    *("installation", "notices", "present", "segments", "dead_vectors", "changed_keys", "schema_migrations"),
+    *("snapshots", "embedded_up_to"),
     # ahead of all that is carried
     "clock",
 }

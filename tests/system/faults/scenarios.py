@@ -101,8 +101,9 @@ def publishing(folder: Path) -> None:
     for name, size in SMALL.items():
         setattr(segments, name, size)
     with reopened(folder, FIRST) as world:
-        world.find("which stone is on shelf 7")
         store = world.app.engine.store
+        store.settle()
+        world.find("which stone is on shelf 7")
         memories = [one.memory for one in store.find(ANYTHING, access=EVERYTHING, limit=12)]
         moved = [replace(one, content=f"{one.content} Moved.", revision=one.revision + 1) for one in memories]
         store.commit([Revise(memory=one, reason="moved") for one in moved], access=EVERYTHING)

@@ -13,9 +13,10 @@ from pathlib import Path
 from re import _constants as codes  # the parsed form of a pattern has no public name
 from re import _parser
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import vestige
+from vestige.core.patterns import _LazyPattern, lazy_pattern
 
 SOURCE = Path(vestige.__file__).parent
 DEPTH = 5  # The limit of containers inside each other that are searched.
@@ -70,8 +71,8 @@ def patterns_of(module: ModuleType) -> list[re.Pattern[str]]:
 
 def _held(value: object, depth: int) -> Iterator[re.Pattern[str]]:
     """The patterns in a value: in containers, in fields, in the variables that a function closes over."""
-    if isinstance(value, re.Pattern):
-        yield value
+    if isinstance(value, re.Pattern | _LazyPattern):
+        yield cast(re.Pattern[str], value)
     elif depth < DEPTH:
         for part in _parts(value):
             yield from _held(part, depth + 1)
@@ -171,13 +172,16 @@ def made_of_variables() -> set[str]:
 
 
 def _calls(module: ModuleType) -> Iterator[tuple[ast.Call, str]]:
-    """The calls of functions of `re` with a pattern."""
+    """The calls of functions of `re`, or of `lazy_pattern`, with a pattern."""
     for node in ast.walk(tree_of(module)):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
+        if not (isinstance(node, ast.Call) and node.args):
             continue
-        owner, method = node.func.value, node.func.attr
-        if isinstance(owner, ast.Name) and owner.id == "re" and method in (*_METHODS, "compile"):
-            yield node, method
+        if isinstance(node.func, ast.Name) and node.func.id == lazy_pattern.__name__:
+            yield node, "compile"
+        elif isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            owner, method = node.func.value.id, node.func.attr
+            if owner == "re" and method in (*_METHODS, "compile"):
+                yield node, method
 
 
 def _evaluated(node: ast.expr | None, module: ModuleType) -> Any:

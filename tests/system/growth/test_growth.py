@@ -11,6 +11,7 @@ from testbed.effort import NIGHTLY, effort
 from tests.system.growth.cost import growth
 from tests.system.growth.functions import LONG_PIECES, TextFunction, call_of, hostile_texts, text_functions
 from tests.system.growth.patterns import Usage, attacks, made_of_variables, modules, usages
+from vestige.core.patterns import _LazyPattern
 
 CHARS = 2048  # The length of a hostile text …
 LONG_CHARS = effort(16_384, nightly=65_536)  # … and of a long one, unless a shorter one takes long enough.
@@ -73,6 +74,13 @@ def test_every_function_that_reads_a_text_takes_linear_time(part: int) -> None:
 # -- The test of the test
 
 
+def test_patterns_that_are_compiled_on_first_use_are_tried_too() -> None:
+    tried = {usage.pattern.pattern for usage in usages()}
+    lazy = {one.pattern for one in gc.get_objects() if isinstance(one, _LazyPattern)}
+    assert len(lazy) > 300
+    assert {one.decode("latin-1") if isinstance(one, bytes) else one for one in lazy} <= tried
+
+
 @pytest.mark.parametrize(
     "planted", [r"(?<!\w)_\S[^\n]+?_(?!\w)", r"\s+until\b", r"[-,]+(?:urgent)$", r"(?:a+)+b", r"“[^”]*”"]
 )
@@ -87,7 +95,7 @@ def _pairs(text: str, other: str) -> int:
 
 
 def _without_brackets(text: str) -> str:
-    while text and text[-1] == ")" and "(" not in text:
+    while text.endswith(")") and text.count(")") > text.count("("):
         text = text[:-1]
     return text
 
@@ -119,7 +127,7 @@ def test_patterns_and_functions_are_found_wherever_they_are() -> None:
         "vestige.cognition.gate.paraphrase.bare",
         "vestige.cognition.intentions.parse.understand",
         "vestige.cognition.secrets.find.find_secrets",
-        "vestige.exchange.importers.markdown.sections",
+        "vestige.exchange.importers.notes.markdown.sections",
     } <= functions
 
 
@@ -130,9 +138,13 @@ def test_patterns_that_are_made_of_variables_are_known() -> None:
         "vestige.cognition.secrets.provider_keys",
         "vestige.cognition.text.word_lists",
         "vestige.cognition.time.expressions",
+        # Compiles the patterns of all other modules on first use: these are tried.
+        "vestige.core.patterns",
         # An escaped name.
         "vestige.cognition.query.literals",
         "vestige.engine.ingest.batch",
+        # The ignore files of a project, in atomic groups: the tests of them try hostile ones.
+        "vestige.engine.project.files.ignore_rules",
         # The command line, the settings files and the code of the user's own machine.
         "vestige.store.postgres.server.address",
         "vestige.transports.arguments",

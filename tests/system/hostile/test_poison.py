@@ -2,6 +2,8 @@
 
 import gzip
 import os
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ from vestige.core.documents import BODIES, LOCAL
 from vestige.core.errors import InvalidInput
 from vestige.core.models import EVERYTHING
 from vestige.engine.context import Call
+from vestige.exchange.portable.file import MAX_LINE_BYTES
 from vestige.operations.registry.groups import registry
 from vestige.store.contract.changes import CREATED
 from vestige.store.merge.absorb import PAYLOADS
@@ -214,6 +217,29 @@ def test_stores_that_shared_a_clock_ahead_agree_again_once_each_is_repaired(tmp_
             assert findings(world) == {}
 
 
+def test_a_change_between_the_repairs_of_two_stores_is_the_same_in_both(tmp_path: Path) -> None:
+    with two_stores(tmp_path) as (one, other):
+        shared = one.remember("The tea house opens at ten.")
+        plant(one, "UPDATE clock SET reading = ?", LAST_READING - 500)
+        one.call("memory", action="edit", id=shared, content="The tea house opens at nine.")
+        told = [life for batch in one.app.engine.store.histories(access=EVERYTHING) for life in batch]
+        other.app.engine.store.absorb(told, access=EVERYTHING)  # as a version did that did not look
+        folder = tmp_path / "shared"
+
+        assert findings(one, repair=True) == {"clock": True}
+        one.call("memory", action="edit", id=shared, content="The tea house opens at eleven.")
+        run(one, "sync", folder=str(folder))
+        assert [met["state"] for met in run(other, "sync", folder=str(folder))["met"]] == ["new"]
+        assert other.get(shared)["content"] == "The tea house opens at eleven."
+        assert findings(other, repair=True) == {"clock": True}
+        for world in (other, one, other):
+            run(world, "sync", folder=str(folder))
+        for world in (one, other):
+            assert world.get(shared)["content"] == "The tea house opens at eleven."
+            assert findings(world) == {}
+        assert log(one) == log(other)
+
+
 # -- Repairs in one of two stores that share events
 
 
@@ -401,6 +427,46 @@ def test_a_packed_file_takes_no_more_memory_than_its_size_allows(world: World, t
     assert met["state"] == "unusable"
     assert "unpacks to more than" in met["reason"]
     assert peak < 256 * MEBIBYTE
+
+
+READ = """
+import sys
+from pathlib import Path
+from vestige.core.errors import InvalidInput
+from vestige.exchange.portable.file import PortableReader, unpacked
+def now(field):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+file = Path(sys.argv[1])
+Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew: a child begins with that of its parent
+before = now("VmRSS:")
+with file.open("rb") as raw, unpacked(raw) as readable:
+    try:
+        next(PortableReader(readable, file.stat().st_size).histories())
+    except InvalidInput as exc:
+        assert "`created_at` is missing" in exc.message, exc.message
+print((now("VmHWM:") - before) // 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the peak has another unit, or is not known")
+def test_the_longest_line_takes_less_than_half_the_memory_of_a_container(tmp_path: Path) -> None:
+    """Each text has one character that makes Python store all of it in four bytes a character."""
+    text = b'{"content":"' + b"x" * 999_000 + "🫖".encode() + b'"},'
+    file = tmp_path / "file"
+    with file.open("wb") as written:
+        written.write(
+            b'{"format":"vestige.portable.v1","vectors":null}\n{"type":"memory","id":"a","versions":['
+        )
+        for _ in range(MAX_LINE_BYTES // len(text) - 1):
+            written.write(text)
+        written.write(b'{}],"events":[]}\n')
+    done = subprocess.run(
+        [sys.executable, "-c", READ, str(file)], capture_output=True, check=True, timeout=300
+    )
+    file.unlink()
+    assert 500 < int(done.stdout) < 850  # MB; the containers that we ship have 2 GB
 
 
 def test_a_line_of_too_many_values_is_refused_before_it_is_read(world: World, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def watch(event, args):
     if event.startswith("socket.") and event != "socket.gethostname":
         calls.append(event)
 sys.addaudithook(watch)
-from vestige.app.app import main
+from vestige.app.console import main
 try:
     main(sys.argv[1:])
 except SystemExit:

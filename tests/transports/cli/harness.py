@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from vestige.app.app import open_app, open_database, open_ends, open_server
 from vestige.transports.cli import run
-from vestige.transports.cli.session import OpenApp, OpenEnds
+from vestige.transports.cli.openers import OpenApp, OpenEnds
 
 ENVIRONMENT = {"VESTIGE_EMBEDDINGS_PROVIDER": "hashing", "VESTIGE_OFFLINE": "1"}
 

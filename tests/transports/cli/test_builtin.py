@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.transports.cli.harness import invoke
-from vestige.transports.cli.builtin import MASK, SHELLS
-from vestige.transports.docs import PAGES
+from vestige.transports.cli.catalog import PAGES
+from vestige.transports.cli.commands.about import MASK, SHELLS
 
 
 def test_config_shows_what_is_in_force_and_where_it_can_be_set(tmp_path: Path) -> None:

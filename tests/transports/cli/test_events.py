@@ -29,7 +29,7 @@ def test_an_event_is_a_line_with_what_there_is_to_say() -> None:
         timestamp=NOON, scopes=(EventScope(scope="/tea"),), id="m", new_retention=0.912345
     )
     assert in_a_line(promoted) == (
-        "2026-03-01 12:00:00  MemoryPromoted          scope=/tea  id=m  new_retention=0.9123"
+        "2026-03-01 12:00:00 UTC  MemoryPromoted          scope=/tea  id=m  new_retention=0.9123"
     )
     search = SearchPerformed(
         timestamp=NOON,
@@ -40,10 +40,10 @@ def test_an_event_is_a_line_with_what_there_is_to_say() -> None:
         duration_ms=1.0,
     )
     assert in_a_line(search) == (
-        "2026-03-01 12:00:00  SearchPerformed         scope=/  query=tea or coffee  result_count=2  "
+        "2026-03-01 12:00:00 UTC  SearchPerformed         scope=/  query=tea or coffee  result_count=2  "
         "result_ids=a, b  duration_ms=1  recorded=True"
     )
     assert (
         in_a_line(ConsolidationStarted(timestamp=NOON, scopes=None))
-        == "2026-03-01 12:00:00  ConsolidationStarted"
+        == "2026-03-01 12:00:00 UTC  ConsolidationStarted"
     )

@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
+import click
 import pytest
 from pydantic import Field
 
@@ -14,7 +15,9 @@ from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import Registry
 from vestige.transports.arguments import arguments_of
-from vestige.transports.cli.operation_commands import CommandGroup, add_operations
+from vestige.transports.cli.catalog import of_registry
+from vestige.transports.cli.command_group import CommandGroup
+from vestige.transports.cli.operation_commands import add_operations
 from vestige.transports.cli.session import CliSession
 
 
@@ -65,11 +68,16 @@ def echoing_registry() -> Registry:
     return registry
 
 
+def made_up_commands() -> CommandGroup:
+    registry, root = echoing_registry(), CommandGroup("made-up", "Made up.")
+    add_operations(root, of_registry(registry), lambda entry: registry.operations[entry.name])
+    return root
+
+
 def repeated(words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
     for name, value in {**ENVIRONMENT, "VESTIGE_STORAGE_BACKEND": "memory"}.items():
         monkeypatch.setenv(name, value)
-    root = CommandGroup("made-up", "Made up.")
-    add_operations(root, echoing_registry())
+    root = made_up_commands()
     root.main(
         ["parrot", "repeat", *words],
         standalone_mode=False,
@@ -110,11 +118,12 @@ def test_arguments_are_read_with_their_kind_default_and_limits() -> None:
 
 
 def test_a_default_of_several_values_is_shown_as_words() -> None:
-    root = CommandGroup("made-up", "Made up.")
-    add_operations(root, echoing_registry())
+    root = made_up_commands()
     parrot = root.commands["parrot"]
     assert isinstance(parrot, CommandGroup)
-    shown = {one.name: getattr(one, "help", None) for one in parrot.commands["repeat"].params}
+    repeat = parrot.get_command(click.Context(parrot), "repeat")
+    assert repeat is not None
+    shown = {one.name: getattr(one, "help", None) for one in repeat.params}
     assert shown["to"] == "Who listens. [repeatable, or separated by commas; default: you, me]"
     assert shown["politely"] == "Say please. [default: true]"
 
@@ -157,7 +166,7 @@ def test_a_list_says_that_a_memory_has_ended_only_when_it_has(data_dir: str) -> 
 
     shown = invoke(["memory", "list", "--table", "--data-dir", data_dir]).stdout.splitlines()
 
-    facts = {text: facts for text, facts in pairwise(shown) if text.startswith("The ")}
+    facts = {text[4:]: facts for text, facts in pairwise(shown) if text[4:].startswith("The ")}
     assert "ended" not in facts["The lease runs."]
     assert "ended 2001-01-0" in facts["The sale is on."]
 

@@ -21,8 +21,8 @@ import pytest
 
 from tests.transports.http.support.harness import PATIENCE_SECONDS, environment, key_in, serving
 from vestige.settings.settings import load_settings
+from vestige.transports.cli.commands.log_lines import ACCESS, ShortLines
 from vestige.transports.cli.commands.serve import Greeting, fetches_model, occupied
-from vestige.transports.cli.log_lines import ACCESS, ShortLines
 from vestige.transports.cli.program import own_command
 from vestige.transports.connect.clients import Http, InlineKey, claude_add
 from vestige.transports.http.auth.addresses import Bind
@@ -62,7 +62,7 @@ def test_who_listens_for_other_machines_gets_lines_that_work_there_and_one_for_t
     other = "http://192.0.2.7:3927"
     said = Greeting(url=other, local=URL, own=False).lines()
     assert [line for line in said.splitlines() if URL in line] == [f"  On this machine:  {URL}"]
-    assert said.count(other) == 5
+    assert said.count(other) == 6
     assert "On this machine" not in Greeting(url=URL, local=URL).lines()
 
 

@@ -20,9 +20,9 @@ _NPM = _HOME / ("" if os.name == "nt" else "lib") / "node_modules" / "npm" / "bi
 _INSTALL = ("install", "--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error")
 
 
-def packages() -> Path:
-    """The folder with the packages, installed if they are not there yet."""
-    wanted = PACKAGES.read_bytes()
+def packages(listing: Path = PACKAGES) -> Path:
+    """The folder with the packages of a `package.json`, installed if they are not there yet."""
+    wanted = listing.read_bytes()
     place = INSTALLED / hashlib.sha256(wanted).hexdigest()[:16]
     if not place.exists():
         INSTALLED.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from testbed.world import open_world
 from tests.transports.conformance.connection import FixtureConnection, do
 from tests.transports.conformance.fixtures import with_fixtures
 from tests.transports.http.support.socket import served
-from vestige.engine import keys
+from vestige.engine.care import keys
 from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry
 from vestige.transports.http import app, rest

@@ -53,11 +53,11 @@ def test_alone_it_lists_the_clients_with_what_was_found(home: Path) -> None:
     header, rule = shown.splitlines()[:2]
     assert header.split()[-1] == "file"
     assert rule[header.index("file") :].strip("─") == ""
-    assert len(rule) == max(map(len, shown.split("\n\n")[0].splitlines()))
+    assert max(map(len, shown.split("\n\n")[0].splitlines())) <= 80
     assert "http (user)" in shown
-    assert "file cannot be read (user)" in shown
+    assert "unreadable (user)" in shown
     row = next(line for line in shown.splitlines() if "stdio (project)" in line)
-    assert row.split()[-1] == str(home / "project/.cursor/mcp.json")
+    assert row.endswith("project/.cursor/mcp.json")
 
 
 def test_without_a_terminal_and_without_yes_it_only_says_what_it_would_do(home: Path) -> None:

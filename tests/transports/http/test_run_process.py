@@ -48,7 +48,7 @@ def watch(event, args):
     if event.startswith("socket.") and event not in ("socket.gethostname",):
         calls.append(event)
 sys.addaudithook(watch)
-from vestige.app.app import main
+from vestige.app.console import main
 try:
     main(sys.argv[1:])
 except SystemExit as end:
@@ -228,7 +228,7 @@ class SlowRequest:
         head = f"POST /api/v1/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(self.BODY)}\r\n"
         self._socket.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode() + self.BODY[:5])
         # The request that asks is under way itself.
-        poll(lambda: "vestige_http_in_flight 2" in httpx.get(f"{url}/metrics").text)
+        poll(lambda: in_flight(url) == 2)
 
     def __enter__(self) -> Self:
         return self
@@ -242,6 +242,13 @@ class SlowRequest:
     def status(self) -> int:
         answer = self._socket.makefile("rb").readline()
         return int(answer.split()[1])
+
+
+def in_flight(url: str) -> float:
+    """The requests under way on all workers; a question of one worker to another does not count."""
+    lines = httpx.get(f"{url}/metrics").text.splitlines()
+    found = [line for line in lines if line.startswith("vestige_http_in_flight")]
+    return sum(float(line.split()[-1]) for line in found) - (len(found) - 1)
 
 
 def connected(url: str, source: str = "127.0.0.1") -> socket.socket:
@@ -283,11 +290,11 @@ def websocket_handshake(url: str, path: str, key: str) -> None:
         assert opened.recv(12).startswith(b"HTTP/1.1 ")
 
 
-def at_a_terminal(folder: Path) -> str:
+def at_a_terminal(folder: Path, *words: str) -> str:
     """Start a server at a terminal and end it when it listens; the whole screen."""
     leader, follower = pty.openpty()
     with subprocess.Popen(
-        [*SERVE, "--bind", "127.0.0.1:0"],
+        [*SERVE, "--bind", "127.0.0.1:0", *words],
         stdin=subprocess.DEVNULL,
         stdout=follower,
         stderr=follower,

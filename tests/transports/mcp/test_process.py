@@ -209,8 +209,6 @@ def test_nothing_heavy_is_imported_before_the_first_answers() -> None:
     assert heavy & modules == set()
     ours = {name for name in modules if name.startswith("vestige.")}
     assert {name for name in ours if "transports" not in name} == {
-        "vestige.core",
-        "vestige.core.nearest",
         "vestige.settings",
         "vestige.settings.directories",
     }

@@ -19,7 +19,7 @@ from testbed.planting import Planting
 from testbed.postgres_server import Server
 from testbed.world import HandClock, World, on_postgres
 from tests.transports.mcp.harness import sdk_client
-from tests.transports.parity.example_store import planted, without_folder
+from tests.transports.parity.example_store import example_of, planted, without_folder
 from tests.transports.parity.transports import SwitchedApp, Transport, connected, direct
 from vestige.operations.memory.read import EXAMPLE_ID
 from vestige.operations.registry.groups import registry
@@ -79,14 +79,6 @@ def planted_databases(
 
 def offered(operation: Operation, transport: str) -> bool:
     return not operation.command_only or transport in ("direct", "command line")
-
-
-def example_of(operation: Operation) -> Answer:
-    """The example, with a folder here in place of one in the user's home."""
-    return {
-        name: value.removeprefix("~/") if isinstance(value, str) else value
-        for name, value in operation.example.items()
-    }
 
 
 def of_the_file(planting: Planting, operation: Operation, folder: Path) -> Answer:
@@ -176,13 +168,14 @@ def without_own(answer: Answer) -> Answer:
 
 
 def test_an_unknown_id_is_the_same_error_everywhere(
-    unchanged: World, switch: SwitchedApp, transports: dict[str, Transport]
+    unchanged: World, switch: SwitchedApp, transports: dict[str, Transport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     switch.world, failures = unchanged, Failures()
+    monkeypatch.chdir(unchanged.app.engine.settings.data_dir)  # an example names a folder there
     for name, operation in registry.operations.items():
         if "id" not in operation.arguments.model_fields:
             continue
-        arguments = {**operation.example, "id": "no-such-memory"}
+        arguments = {**example_of(operation), "id": "no-such-memory"}
         expected = direct(unchanged, operation, arguments)
         for transport, run in transports.items():
             with failures.case(f"{name} {transport}"):

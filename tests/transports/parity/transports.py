@@ -1,7 +1,10 @@
 """Every transport, connected once to an application that can be exchanged behind it."""
 
+import asyncio
+import inspect
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any, cast
 
@@ -13,7 +16,11 @@ from tests.transports.cli.harness import invoke
 from tests.transports.http.support.inside import URL, inside
 from tests.transports.mcp.harness import MODES, SdkClient, sdk_client
 from vestige.app.app import App
+from vestige.app.library import AsyncLocalChannel, LocalChannel, OpenedApp
 from vestige.client import Client
+from vestige.client.async_operations import AsyncOperations
+from vestige.client.operations import Operations
+from vestige.core.caller import LOCAL_USER
 from vestige.core.errors import VestigeError
 from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry
@@ -55,12 +62,16 @@ def connected(switch: SwitchedApp) -> Iterator[dict[str, Transport]]:
         enter = open_until_then.enter_context
         http = httpx.Client(transport=enter(inside(app)), base_url=URL)
         client = Client(URL, transport=enter(inside(app)))
+        memory = LocalChannel(OpenedApp(lambda: app), LOCAL_USER)
+        threads = enter(ThreadPoolExecutor(1))
         yield {
             **{f"mcp {mode}": over_mcp(enter(sdk_client(app, mode=mode))) for mode in MODES},
             "mcp core tools": over_core_tools(enter(sdk_client(app, mode="2026-07-28", catalog=core))),
             "command line": over_cli(switch),
             "rest": over_rest(enter(http)),
             "client": over_client(enter(client)),
+            "memory": over_client(Operations(memory)),
+            "async memory": over_client(AsyncOperations(AsyncLocalChannel(memory, threads))),
         }
 
 
@@ -147,15 +158,16 @@ def over_rest(http: httpx.Client) -> Transport:
     return run
 
 
-def over_client(client: Client) -> Transport:
-    """The Python client."""
+def over_client(client: Operations | AsyncOperations) -> Transport:
+    """The Python client, or a memory in the program itself."""
 
     def run(operation: Operation, arguments: Answer) -> Answer:
         group, _, name = operation.name.rpartition(".")
         given = {"from_" if name == "from" else name: value for name, value in arguments.items()}
         method = getattr(getattr(client, group) if group else client, "import_" if name == "import" else name)
         try:
-            answer: Answer = method(**given)
+            answered = method(**given)
+            answer: Answer = asyncio.run(answered) if inspect.iscoroutine(answered) else answered
         except VestigeError as error:
             return {"error": error.value()}
         except TypeError as error:  # a name that Python itself refuses
@@ -187,9 +199,11 @@ def argv_of(operation: Operation, arguments: Answer) -> list[str]:
             typed.append(flag if value else flag.replace("--", "--no-", 1))
         else:
             for one in value if isinstance(value, list) else [value]:
-                typed.extend((flag, str(one)))
+                typed.extend((flag, json.dumps(one) if isinstance(one, dict) else str(one)))
     for name in operation.positional:
         value = arguments.get(name)
         if value is not None:
-            typed.extend(str(one) for one in (value if isinstance(value, list) else [value]))
+            several = value if isinstance(value, list) else [value]
+            # Objects are one word of JSON.
+            typed.extend([json.dumps(value)] if isinstance(several[0], dict) else map(str, several))
     return typed

@@ -107,4 +107,4 @@ def test_the_log_of_a_command_and_of_a_server_is_brief(home: Path) -> None:
             assert done.returncode == 0
             assert "Ada prefers tea." in done.stdout
             assert_brief(done.stderr)
-            assert "on_search was not done" in done.stderr
+            assert "on_searches was not done" in done.stderr

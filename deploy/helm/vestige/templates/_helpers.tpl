@@ -87,6 +87,8 @@ valueFrom:
 {{- define "vestige.environment" -}}
 - name: VESTIGE_STORAGE_BACKEND
   value: {{ .Values.storage.backend }}
+- name: VESTIGE_SERVER_WORKERS
+  value: {{ .Values.server.workers | quote }}
 {{- if eq .Values.storage.backend "postgres" }}
 {{- $postgres := .Values.storage.postgres }}
 - name: VESTIGE_DATABASE_URL

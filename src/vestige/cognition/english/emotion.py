@@ -5,13 +5,14 @@ becomes a flashbulb memory (Brown & Kulik 1977); arousal at encoding makes memor
 """
 
 import enum
-import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from vestige.cognition.english.polarity import NEGATORS
 from vestige.cognition.text.word_lists import sections
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 # -- Lexicon
 
@@ -77,8 +78,8 @@ FLASHBULB_NOVELTY = 0.7
 FLASHBULB_AROUSAL = 0.6
 FLASHBULB_GAIN = 0.3
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_URGENT = re.compile(rf"\b(?:{'|'.join(URGENT_PHRASES)})\b")
+_WORD = lazy_pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_URGENT = lazy_pattern(rf"\b(?:{'|'.join(URGENT_PHRASES)})\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

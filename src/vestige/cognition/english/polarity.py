@@ -1,12 +1,13 @@
 """Negation: which words of a statement are denied, and whether two statements deny each other."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 from vestige.cognition.english.words import BE, Word, root
 from vestige.cognition.text.analyser import STOP_WORDS
 from vestige.cognition.text.word_lists import sections
+from vestige.core.lazy_dataclass import dataclass
 
 # -- Antonyms
 
@@ -34,15 +35,22 @@ def _forms(word: str) -> set[str]:
     return {root(form) for form in (word, f"{word}s", f"{short}ing", f"{short}ed")}
 
 
+_NONE = frozenset[str]()
 _OPPOSED, _OTHERS = _table(_ANTONYMS["opposites"]), _table(_ANTONYMS["counterparts"])
 
 
 def opposites(word: str, others: Collection[str]) -> set[str]:
     """The words among the others that are opposed to a word (or stem): by the table, a negative prefix or an
     ending."""
-    found = _OPPOSED.get(word, frozenset()).intersection(others)
+    return set(_opposed(word).intersection(others))
+
+
+@lru_cache(maxsize=8192)
+def _opposed(word: str) -> frozenset[str]:
+    """All words that are opposed to a word."""
+    made = set(_OPPOSED.get(word, _NONE))
     if len(word) >= LEAST_ROOT:
-        made = {f"{prefix}{word}" for prefix in _PREFIXES}
+        made |= {f"{prefix}{word}" for prefix in _PREFIXES}
         made |= {
             word.removeprefix(prefix)
             for prefix in _PREFIXES
@@ -52,13 +60,12 @@ def opposites(word: str, others: Collection[str]) -> set[str]:
             made.add(f"{word.removesuffix('ful')}less")
         if word.endswith("less"):
             made.add(f"{word.removesuffix('less')}ful")
-        found |= made.intersection(others)
-    return set(found)
+    return frozenset(made)
 
 
-def counterpart(left: str, right: str) -> bool:
-    """Whether two stems name the two members of a pair: left and right, client and server."""
-    return right in _OTHERS.get(left, ())
+def counterparts(one: str) -> frozenset[str]:
+    """The stems that name the other member of a pair: left and right, client and server."""
+    return _OTHERS.get(one, _NONE)
 
 
 # -- Negation
@@ -111,9 +118,15 @@ def is_negator(words: Sequence[Word], at: int) -> bool:
     return word.text in NEGATORS or word.key in _DENYING
 
 
-def denied(words: Sequence[Word], by: frozenset[str] | None = None) -> list[bool]:
+def denied(words: Sequence[Word], by: frozenset[str] | None = None) -> Sequence[bool]:
     """For each word, whether an odd number of negations before it in its clause applies to it. `by` limits
     the negations that count."""
+    return _denied(tuple(words), by)
+
+
+# A text is compared with several others, by several rules.
+@lru_cache(maxsize=256)
+def _denied(words: tuple[Word, ...], by: frozenset[str] | None) -> Sequence[bool]:
     flags: list[bool] = []
     clause, odd = -1, False
     for at, word in enumerate(words):
@@ -125,7 +138,7 @@ def denied(words: Sequence[Word], by: frozenset[str] | None = None) -> list[bool
             if by is None and _forbids(words, at):
                 for place in range(at):
                     flags[place] ^= words[place].clause == clause
-    return flags
+    return tuple(flags)
 
 
 def _forbids(words: Sequence[Word], at: int) -> bool:
@@ -135,8 +148,13 @@ def _forbids(words: Sequence[Word], at: int) -> bool:
     return any(word.key in _POSSIBLE for word in words[at + 1 : at + 2])
 
 
-def contrasted(words: Sequence[Word]) -> set[int]:
+def contrasted(words: Sequence[Word]) -> frozenset[int]:
     """The indices of content words that something else is set against: "instead of X", "prefer Y over X"."""
+    return _contrasted(tuple(words))
+
+
+@lru_cache(maxsize=256)
+def _contrasted(words: tuple[Word, ...]) -> frozenset[int]:
     places: set[int] = set()
     for at, word in enumerate(words):
         pair = (words[at - 1].text, word.text) if at else ("", "")
@@ -144,7 +162,7 @@ def contrasted(words: Sequence[Word]) -> set[int]:
             places |= _following(words, at)
         if word.text == "over" and any(one.key in _PREFERRING for one in words[:at]):
             places |= _following(words, at)
-    return places
+    return frozenset(places)
 
 
 def _following(words: Sequence[Word], at: int) -> set[int]:
@@ -161,6 +179,12 @@ def _following(words: Sequence[Word], at: int) -> set[int]:
 
 def find_denial(new: Sequence[Word], old: Sequence[Word]) -> Denial | None:
     """How one statement denies the other, if it does: an opposite, or a shared word denied in only one."""
+    return _find_denial(tuple(new), tuple(old))
+
+
+# Conflict and paraphrase both ask for it.
+@lru_cache(maxsize=64)
+def _find_denial(new: tuple[Word, ...], old: tuple[Word, ...]) -> Denial | None:
     new_flags, old_flags = _turned_down(new), _turned_down(old)
     turned = False
     for one, other in _opposites(new, old):
@@ -173,10 +197,7 @@ def find_denial(new: Sequence[Word], old: Sequence[Word]) -> Denial | None:
     ours = {word.key: flag for word, flag in zip(new, new_flags, strict=True) if word.is_content}
     theirs = {word.key: flag for word, flag in zip(old, old_flags, strict=True) if word.is_content}
     shared = ours.keys() & theirs.keys()
-    more, less = (
-        sum(is_negator(words, at) for at in range(len(words))) + bool(contrasted(words))
-        for words in (new, old)
-    )
+    more, less = (_negations(tuple(words)) + bool(contrasted(words)) for words in (new, old))
     newly = any(ours[key] and not theirs[key] for key in shared)
     formerly = any(theirs[key] and not ours[key] for key in shared)
     # With as many negations on both sides it takes a swap: a scope is only a guess.
@@ -185,6 +206,11 @@ def find_denial(new: Sequence[Word], old: Sequence[Word]) -> Denial | None:
     denying = new if sum(new_flags) > sum(old_flags) else old
     words = (word.text for at, word in enumerate(denying) if is_negator(denying, at))
     return Denial(detail=f"“{next(words, 'not')}” in only one of them")
+
+
+@lru_cache(maxsize=256)
+def _negations(words: tuple[Word, ...]) -> int:
+    return sum(is_negator(words, at) for at in range(len(words)))
 
 
 def _turned_down(words: Sequence[Word]) -> list[bool]:

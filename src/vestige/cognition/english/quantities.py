@@ -5,9 +5,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from vestige.cognition.text.word_lists import sections
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ _YEAR = r"(?:19|20)\d\d"
 _COUNT = rf"{_FIGURE}|(?:{_WORDED})(?:-(?:{_WORDED}))?"
 _LARGE = r"thousand|million|billion"
 _REGULAR = "hourly|daily|nightly|weekly|fortnightly|biweekly|monthly|quarterly|yearly|annually"
-_PATTERN = re.compile(
+_PATTERN = lazy_pattern(
     rf"""(?<![\w@/.-])(?:
       (?P<iso>\d{{4}}-\d{{2}}-\d{{2}})(?![\w-])
     | (?P<day_first>\d{{1,2}}){_SUFFIX}?\s(?:of\s)?(?P<month_second>{_MONTH})\b\.?
@@ -85,7 +86,7 @@ _PATTERN = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # "One approval" counts; "no one", "the red one." and "one of them" do not.
-_COUNTING_ONE = re.compile(r"\s(?!(?:of|is|was|who|that|day|more|another|which)\b)[a-z]", re.IGNORECASE)
+_COUNTING_ONE = lazy_pattern(r"\s(?!(?:of|is|was|who|that|day|more|another|which)\b)[a-z]", re.IGNORECASE)
 
 
 def quantities(text: str) -> Iterator[Quantity]:

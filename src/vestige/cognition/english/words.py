@@ -7,13 +7,14 @@ only, like the stemmer.
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 from vestige.cognition.english.quantities import Quantity, quantities
 from vestige.cognition.text.analyser import STOP_WORDS, stem
 from vestige.cognition.text.word_lists import sections, words
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 # -- Synonyms
 
@@ -70,6 +71,10 @@ class Word:
     unit: str = ""
     mark: str = ""
 
+    def __hash__(self) -> int:
+        # What was found in a run of words is kept by these words, so they are hashed often.
+        return hash(self.key)
+
     @property
     def is_content(self) -> bool:
         """Whether it is a content word, not a function word."""
@@ -80,9 +85,9 @@ class Word:
         return self.key == other.key or (other.unit in TEMPORAL and self.key.startswith(other.key))
 
 
-_FIRST = re.compile(r"[^\W_]|[\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff]|[.;:=!?(),–—\n]")
+_FIRST = lazy_pattern(r"[^\W_]|[\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff]|[.;:=!?(),–—\n]")
 """The first character of a token."""
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"[^\W_]+(?:[.:,/'’@_+#-]+[^\W_]+)*(?:\+\+|#)?|[\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff]|[.;:=!?(),–—\n]"
 )
 _SENTENCE_MARKS, _CLAUSE_MARKS = frozenset(".!?\n;"), frozenset(":=(),–—")
@@ -107,7 +112,7 @@ FUNCTION_WORDS = frozenset(STOP_WORDS | _LIGHT) - {"like", "own"}
 _ABBREVIATIONS = frozenset("mr mrs ms dr prof st vs approx nr eg ie etc inc ltd jr sr".split())
 
 _SPELLINGS = {word: line.split()[0] for line in _SYNONYMS["spellings"] for word in line.split()[1:]}
-_BRITISH = re.compile(r"(?<=[a-z]{2}[lbvhn])our(?=s|ed|ing|$)|(?<=[a-z]{3})is(?=ation|e[sd]?$|ing$)")
+_BRITISH = lazy_pattern(r"(?<=[a-z]{2}[lbvhn])our(?=s|ed|ing|$)|(?<=[a-z]{3})is(?=ation|e[sd]?$|ing$)")
 
 
 def words_of(text: str) -> tuple[Word, ...]:
@@ -256,6 +261,12 @@ _BEFORE_NOUNS = ARTICLES | OWNERS | PREPOSITIONS
 
 def verb_at(words: Sequence[Word]) -> int | None:
     """The index of the main verb; 0 for an imperative, None if none is recognised."""
+    return _verb_at(tuple(words))
+
+
+# A text is compared with several others, and each rule asks for its verb.
+@lru_cache(maxsize=256)
+def _verb_at(words: tuple[Word, ...]) -> int | None:
     if _is_elided(words):
         return 0
     for at in range(1, len(words)):
@@ -290,7 +301,11 @@ def _is_elided(words: Sequence[Word]) -> bool:
 
 def _is_verb(words: Sequence[Word], at: int) -> bool:
     word, before = words[at], words[at - 1]
-    if before.text in _BEFORE_NOUNS or word.kind != "word":
+    if before.text in _BEFORE_NOUNS:
+        return False
+    if word.text == "need":  # a function word before a verb ("need not go"), else the verb itself
+        return True
+    if word.kind != "word":
         return False
     if word.text in PAST_EVENTS:
         return True

@@ -1,21 +1,26 @@
 """A briefing: one line for each memory, most important first, within a token budget."""
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from datetime import UTC, tzinfo
 
+from vestige.cognition.evidence.injection.unseen import visible
 from vestige.cognition.text.form import estimate_tokens
 from vestige.core.events import preview
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ROOT_SCOPE, Memory
+from vestige.core.origin import Origin
+from vestige.core.patterns import lazy_pattern
+from vestige.core.timezone import local
 
 GIST_CHARS = 150
 LABEL_CHARS = 40
 SHORTEST_SENTENCE = 12
 """A sentence that ends sooner is an abbreviation or a greeting: "Dr.", "No."."""
 
-_BLANK_LINE = re.compile(r"\n\s*\n")
-_MARKS = re.compile(r"^(?:[#>*-]+\s+)+")
-_SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s|$)|[。！？]")
+_OWN = (None, Origin.USER, Origin.ASSISTANT)
+_BLANK_LINE = lazy_pattern(r"\n\s*\n")
+_MARKS = lazy_pattern(r"^(?:[#>*-]+\s+)+")
+_SENTENCE_END = lazy_pattern(r"[.!?][\"')\]]*(?=\s|$)|[。！？]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +32,12 @@ class BriefingSection:
     memories: tuple[Memory, ...] = ()
     lines: tuple[str, ...] = ()
     home: str = ROOT_SCOPE
+    zone: tzinfo = UTC
 
     def entries(self) -> Iterator[tuple[str | None, str]]:
         """Every line, with the id of its memory."""
         yield from ((None, line) for line in self.lines)
-        yield from ((memory.id, line_of(memory, self.home)) for memory in self.memories)
+        yield from ((memory.id, line_of(memory, self.home, self.zone)) for memory in self.memories)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +85,14 @@ def compose(head: Sequence[str], sections: Sequence[BriefingSection], token_budg
     )
 
 
-def line_of(memory: Memory, home: str = ROOT_SCOPE) -> str:
-    """A memory on one line with its provenance: date, text, author, source, scope and id."""
+def line_of(memory: Memory, home: str = ROOT_SCOPE, zone: tzinfo = UTC) -> str:
+    """A memory on one line with its provenance: date in the zone, text, origin (unless it is the user or an
+    agent), author, source, scope and id."""
     scope = memory.scope if memory.scope != home else None
-    at = memory.occurred_at or memory.created_at
-    origin = ", ".join(preview(name, LABEL_CHARS) for name in (memory.author, memory.source, scope) if name)
+    at = local(memory.occurred_at or memory.created_at, zone)
+    kind = f"from {memory.origin}" if memory.origin not in _OWN else None
+    labels = (kind, memory.author, memory.source, scope)
+    origin = ", ".join(preview(visible(name), LABEL_CHARS) for name in labels if name)
     shown = f"{gist(memory.content)} ({origin})" if origin else gist(memory.content)
     return f"- ({at:%b %d, %Y}) {shown} [{memory.id}]"
 
@@ -95,4 +104,4 @@ def gist(text: str, limit: int = GIST_CHARS) -> str:
     first = text.split("\n", 1)[0] if text.startswith("#") else _BLANK_LINE.split(text, maxsplit=1)[0]
     line = " ".join(_MARKS.sub("", first).split())
     end = next((m.end() for m in _SENTENCE_END.finditer(line) if m.end() >= SHORTEST_SENTENCE), len(line))
-    return preview(line[:end], limit)
+    return preview(visible(line[:end]), limit)

@@ -6,11 +6,11 @@ wrote in the same form is understood.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from vestige.cognition.fsrs.strength import retention_of
 from vestige.cognition.text.analyser import fingerprint
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import MOST_SURE, ROOT_SCOPE, Memory, Record
 
 PATTERN, DECISION = "pattern", "decision"

@@ -5,7 +5,6 @@ joined because both are like a third.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from vestige.cognition.gate.relation import LONG_CHARS, comes_after, conflict_between
 from vestige.cognition.text.analyser import fingerprint, overlap
 from vestige.cognition.text.likeness import Words
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
 
 Vectors = NDArray[np.float32]

@@ -6,7 +6,6 @@ about something else never becomes the answer.
 
 import enum
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations, pairwise
 
@@ -15,6 +14,7 @@ from vestige.cognition.gate import relation
 from vestige.cognition.gate.relation import Clash
 from vestige.cognition.text.analyser import is_alike
 from vestige.cognition.text.likeness import Words
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import MOST_SURE, Memory, Record, Revision
 
 BELONGING = 0.6  # The share of the primary's relevance from which a memory belongs to the evidence.

@@ -1,6 +1,5 @@
 """Merging memories: one text that leaves out nothing any of them says, and says nothing twice."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from hashlib import blake2b
@@ -11,14 +10,16 @@ from vestige.cognition.evidence.duplicates import apart, comparable, unfit
 from vestige.cognition.gate.relation import repeats, stated_at
 from vestige.cognition.text.analyser import fingerprint
 from vestige.core.models import Memory
+from vestige.core.origin import lowest
+from vestige.core.patterns import lazy_pattern
 
 Restates = Callable[[str, str], bool]
 """Whether a sentence says nothing that another one does not say."""
 MERGED_FROM = "merged_from"  # The metadata key for the ids of a merged memory's parts.
 
-_BLOCK = re.compile(r"\n[^\S\n]*\n\s*")
-_SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[^\sa-z])|(?<=[。！？])")
-_ABBREVIATION = re.compile(r"(?:^|\W)(?:\w|\w\.\w|[Cc]f|[Vv]s|[Ee]tc|[Nn]o|[DM]r|Mrs|Ms|St|Prof)\.$")
+_BLOCK = lazy_pattern(r"\n[^\S\n]*\n\s*")
+_SENTENCE = lazy_pattern(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[^\sa-z])|(?<=[。！？])")
+_ABBREVIATION = lazy_pattern(r"(?:^|\W)(?:\w|\w\.\w|[Cc]f|[Vv]s|[Ee]tc|[Nn]o|[DM]r|Mrs|Ms|St|Prof)\.$")
 _FENCE = "```"
 
 
@@ -72,6 +73,7 @@ def join(parts: Sequence[Memory], *, memory_id: str, now: datetime, restates: Re
         domains=_united(part.domains for part in parts),
         domain_scores=_highest(parts),
         metadata=_metadata(parts),
+        origin=lowest(part.origin for part in parts),
     )
 
 
@@ -121,8 +123,8 @@ def _is_said(unit: str, said: list[str], kept: list[str], reworded: list[str], r
         reworded.append(unit)
         return True
     shorter = next((other for other in said if repeats(other, unit)), None)
-    if shorter is None:
-        return False
+    if shorter is None or sum(text.count(shorter) for text in kept) > 1:
+        return False  # which of the places is the sentence itself, and not a part of another, is unknown
     kept[:] = [text.replace(shorter, unit, 1) for text in kept]
     said[said.index(shorter)] = unit
     reworded.append(shorter)

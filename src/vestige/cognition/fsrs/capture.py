@@ -8,7 +8,6 @@ reconsolidation: a memory that was just recalled can be corrected.
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from vestige.cognition.english.emotion import is_flashbulb
 from vestige.core.candidates import Floats
+from vestige.core.lazy_dataclass import dataclass
 
 TAG_LIFE = timedelta(hours=12)  # How long after its creation a memory can be captured.
 BACK, FORWARD = timedelta(hours=9), timedelta(hours=2)

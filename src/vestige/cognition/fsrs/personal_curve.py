@@ -11,7 +11,6 @@ be wrong by one factor, and integrates over it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from vestige.cognition.fsrs.formulas import W20, Floats, retrievability
 from vestige.cognition.fsrs.strength import StrengthLine, after_sighting, encode, faded_days
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Evidence
 
 FLATTEST = 0.08

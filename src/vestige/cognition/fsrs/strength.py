@@ -6,8 +6,8 @@ the two strengths of Bjork & Bjork, "A new theory of disuse" (1992). Retrieval f
 does so strongly, a search hit weakly and at most once a day.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from vestige.cognition.fsrs import formulas
 from vestige.cognition.fsrs.formulas import Floats, Grade
 from vestige.core.errors import InvalidInput
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Evidence, LearningState, MemoryState, Strength
 
 RETRIEVAL_SHARE = 0.7
@@ -58,8 +59,12 @@ def retention(
     stability: ArrayLike, retrieval: ArrayLike, storage: ArrayLike, elapsed_days: ArrayLike, curve: ArrayLike
 ) -> Floats:
     """The retention of a memory, 0 to 1: what can be recalled now, and how well it was learned."""
+    return retention_from(recall_chance(stability, retrieval, elapsed_days, curve), storage)
+
+
+def retention_from(recalled: Floats, storage: ArrayLike) -> Floats:
+    """The same where the chance of recall is known."""
     learned: Floats = np.minimum(np.asarray(storage, dtype=np.float64) / MAX_STORAGE, 1.0)
-    recalled = recall_chance(stability, retrieval, elapsed_days, curve)
     return RETRIEVAL_SHARE * recalled + STORAGE_SHARE * learned
 
 
@@ -105,9 +110,13 @@ def state(accessibility: float) -> MemoryState:
 # -- Changing a strength
 
 
-@lru_cache(maxsize=64)  # a batch is encoded at one moment
 def encode(at: datetime, curve: float = formulas.W20) -> Strength:
     """The strength of a new memory: its creation counts as a first Good."""
+    return _encode(at, curve)
+
+
+@lru_cache(maxsize=64)  # a batch is encoded at one moment
+def _encode(at: datetime, curve: float) -> Strength:
     fresh = Strength(
         stability=formulas.initial_stability(Grade.GOOD),
         difficulty=formulas.initial_difficulty(Grade.GOOD),
@@ -353,10 +362,20 @@ class Keeping:
     advice: str
 
 
-def keeping(retentions: Sequence[float], retrievals: Sequence[float]) -> Keeping:
+def states_of(accessibilities: ArrayLike) -> dict[MemoryState, int]:
+    """The number of memories in each state."""
+    bounds = (SILENT_FROM, DORMANT_FROM, ACTIVE_FROM)
+    places = np.searchsorted(bounds, np.asarray(accessibilities, dtype=np.float64), side="right")
+    counts = np.bincount(places, minlength=len(bounds) + 1).tolist()
+    rising = (MemoryState.UNAVAILABLE, MemoryState.SILENT, MemoryState.DORMANT, MemoryState.ACTIVE)
+    found = dict(zip(rising, counts, strict=True))
+    return {one: found[one] for one in MemoryState}
+
+
+def keeping(retentions: ArrayLike, retrievals: ArrayLike) -> Keeping:
     """The summary of one retention and one chance of recall per memory."""
     values = np.asarray(retentions, dtype=np.float64)
-    recall = float(np.mean(retrievals)) if values.size else None
+    recall = float(np.asarray(retrievals, dtype=np.float64).mean()) if values.size else None
     advice = next(text for least, text in ADVICE if (recall or 0.0) >= least)
     counts, _ = np.histogram(np.clip(values, 0.0, 1.0), bins=EDGES)
     return Keeping(

@@ -2,12 +2,12 @@
 one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from vestige.cognition.english import words as english
 from vestige.cognition.english.polarity import NEGATORS
 from vestige.cognition.english.words import Word, verb_at
+from vestige.core.lazy_dataclass import dataclass
 
 # -- Slots: whether an attribute has one value ("Ada is based in") or many ("Ada speaks")
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 from vestige.cognition.english.polarity import NEGATORS, contrasted, denied
 from vestige.cognition.english.words import Word, opening, root
 from vestige.cognition.text.word_lists import sections
+from vestige.core.patterns import lazy_pattern
 
 _LISTS = sections("vestige.cognition.gate", "corrections")
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
@@ -23,25 +24,25 @@ def _any_of(lines: Iterable[str]) -> str:
 
 _RETRACTED = _any_of(_LISTS["retracted"])
 _EXCLAIMED = _any_of(_LISTS["exclaimed"])
-_RETRACTIONS = re.compile(
+_RETRACTIONS = lazy_pattern(
     rf"\b(?:{_RETRACTED})\b|^(?:{_EXCLAIMED})\b\s*[,:;.!–—-]|\bs/[^/\s]+/[^/\s]+/", re.IGNORECASE
 )
 
 # A change may also be the plain content of a statement.
 _CHANGED = _any_of(_LISTS["changed"]).replace("MONTHS", _MONTHS).replace("DAYS", _DAYS)
 # "Update:" announces news about something, not that what is known of anything like it was wrong.
-_CHANGES = re.compile(rf"\b(?:{_CHANGED})\b|^updated?\b\s*[,:;.!–—-]", re.IGNORECASE)
+_CHANGES = lazy_pattern(rf"\b(?:{_CHANGED})\b|^updated?\b\s*[,:;.!–—-]", re.IGNORECASE)
 
 _ANNOUNCEMENT = _any_of(_LISTS["announcement"])
-_PREAMBLE = re.compile(rf"\s*(?:{_ANNOUNCEMENT})\b\s*[,:;.!–—-]*\s*", re.IGNORECASE)
-_FIRST_CLAUSE = re.compile(
+_PREAMBLE = lazy_pattern(rf"\s*(?:{_ANNOUNCEMENT})\b\s*[,:;.!–—-]*\s*", re.IGNORECASE)
+_FIRST_CLAUSE = lazy_pattern(
     r"(.+?)(?:(?<![:;,.–—])[:;,.–—]++\s++|(?<!\s)\s++and\s++)(\S++\s++\S++\s++\S.*)", re.DOTALL
 )
-_ATTRIBUTION = re.compile(
+_ATTRIBUTION = lazy_pattern(
     r"^(?:\S+\s+){1,3}(?:says|said|told me|confirms|confirmed|mentioned|wrote|explained)(?:\s+that)?\s+",
     re.IGNORECASE,
 )
-_ADJUNCT = re.compile(
+_ADJUNCT = lazy_pattern(
     r"^(?:since|after|following|as of|starting(?: from| in| on)?)\s+(?:(?:the|our|this|last|next|my) )?[\w-]+"
     r"(?: (?:in|of|on) [\w-]+)?(?:,\s+|\s+(?=(?:the|our|my|we|i|he|she|they|it|[A-Z]\w*)\b))",
     re.IGNORECASE,
@@ -89,8 +90,14 @@ def _changes(text: str) -> bool:
     return bool(_CHANGES.search(text))
 
 
-def rejected(words: Sequence[Word]) -> set[int]:
+def rejected(words: Sequence[Word]) -> frozenset[int]:
     """The indices of content words said not to be so: "not X but Y", "instead of X", "switched from X"."""
+    return _rejected(tuple(words))
+
+
+# A text is compared with several others.
+@lru_cache(maxsize=256)
+def _rejected(words: tuple[Word, ...]) -> frozenset[int]:
     flags = denied(words, NEGATORS)
     return contrasted(words) | {at for at, word in enumerate(words) if word.is_content and flags[at]}
 
@@ -105,11 +112,11 @@ _UNDER_WAY = (
 _TO_COME = _any_of(_LISTS["to_come"])
 # "Interviewing candidates" and "…, arriving Thursday" leave out who or what does.
 _ELIDED = r"^\w{3,}ing|, (?:arriving|coming|starting|ending|closing)"
-_OPEN = re.compile(rf"\b(?:{_UNDER_WAY}|{_TO_COME}|{_ELIDED})\b", re.IGNORECASE)
+_OPEN = lazy_pattern(rf"\b(?:{_UNDER_WAY}|{_TO_COME}|{_ELIDED})\b", re.IGNORECASE)
 
 # Over, or done.
 _OVER = _any_of(_LISTS["over"])
-_DONE = re.compile(rf"\b(?:{_OVER})\b", re.IGNORECASE)
+_DONE = lazy_pattern(rf"\b(?:{_OVER})\b", re.IGNORECASE)
 
 
 def _steps(lines: Iterable[str]) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
@@ -122,6 +129,7 @@ def _steps(lines: Iterable[str]) -> tuple[tuple[frozenset[str], frozenset[str]],
 _ENDINGS = _steps(_LISTS["endings"])
 # Steps that may be about something else, unless the statements share more than their subject.
 _STATE_CHANGES = _steps(_LISTS["state_changes"])
+_STATES = frozenset[str]().union(*(states for states, _ in (*_ENDINGS, *_STATE_CHANGES)))
 
 
 def is_later(new: str, old: str) -> bool:
@@ -147,6 +155,8 @@ def ends_state(new: Sequence[Word], old: Sequence[Word], *, near: bool) -> bool:
     if any(denied(old)):
         return False  # what is not so cannot end
     ours, theirs = {word.key for word in new}, {word.key for word in old}
+    if _STATES.isdisjoint(theirs):
+        return False
     return any(
         theirs & states and (ours - theirs) & steps and not theirs & (steps - states)
         for states, steps in (*_ENDINGS, *(_STATE_CHANGES if near else ()))

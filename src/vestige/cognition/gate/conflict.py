@@ -8,8 +8,8 @@ state of the same thing, and wording that announces a correction.
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from dataclasses import replace
+from functools import cached_property, lru_cache, partial
 from itertools import product
 from typing import Literal
 
@@ -26,6 +26,7 @@ from vestige.cognition.english.words import (
 )
 from vestige.cognition.gate import change_words
 from vestige.cognition.gate.attributes import find_change
+from vestige.core.lazy_dataclass import dataclass
 
 # -- Statements, and whether two are about the same thing
 
@@ -36,41 +37,53 @@ _MODIFIERS = frozenset("new current latest final whole entire first same".split(
 """Modifiers that do not make a thing another one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Statement:
-    """A run of words of a text."""
+    """A run of words of a text. What is asked of it more than once is found once."""
 
     source: str
-    words: Sequence[Word]
+    words: tuple[Word, ...]
 
     @property
     def text(self) -> str:
         """The characters from its first word to its last."""
         return self.source[self.words[0].start : self.words[-1].end] if self.words else ""
 
-    @property
+    @cached_property
     def keys(self) -> tuple[str, ...]:
         """The normal forms of its words."""
         return tuple(word.key for word in self.words)
 
-    @property
-    def content_keys(self) -> set[str]:
+    @cached_property
+    def content_keys(self) -> frozenset[str]:
         """The normal forms of its content words."""
-        return {word.key for word in self.words if word.is_content}
+        return frozenset(word.key for word in self.words if word.is_content)
+
+    @cached_property
+    def topics(self) -> frozenset[str]:
+        """The normal forms of its content words, without times and negations."""
+        return frozenset(
+            word.key
+            for at, word in enumerate(self.words)
+            if word.is_content and word.unit not in TEMPORAL and not is_negator(self.words, at)
+        )
 
     def sentences(self) -> "list[Statement]":
         found: dict[int, list[Word]] = {}
         for word in self.words:
             found.setdefault(word.sentence, []).append(word)
-        return [replace(self, words=words) for words in found.values()]
+        if len(found) == 1:
+            return [self]
+        return [replace(self, words=tuple(words)) for words in found.values()]
 
     def clauses(self) -> "list[Statement]":
         """Its first clause, and the rest: "I looked again: it is on Friday"."""
-        first = [word for word in self.words if word.clause == self.words[0].clause]
+        first = tuple(word for word in self.words if word.clause == self.words[0].clause)
         rest = self.words[len(first) :]
         return [replace(self, words=first), replace(self, words=rest)] if rest else []
 
 
+@lru_cache(maxsize=256)
 def statement(text: str) -> Statement:
     """A whole text as one statement."""
     return Statement(source=text, words=words_of(text))
@@ -82,16 +95,8 @@ def in_common(ours: Statement, theirs: Statement, apart: AbstractSet[str] = froz
     Small talk shares names and phrases and means nothing by "no" ("long time no see"); a statement that
     contradicts another is about the same things.
     """
-    left, right = _content(ours) - apart, _content(theirs) - apart
+    left, right = ours.topics - apart, theirs.topics - apart
     return len(left & right) / len(left | right) if left & right else 0.0
-
-
-def _content(one: Statement) -> set[str]:
-    return {
-        word.key
-        for at, word in enumerate(one.words)
-        if word.is_content and word.unit not in TEMPORAL and not is_negator(one.words, at)
-    }
 
 
 def is_near(ours: Statement, theirs: Statement) -> bool:
@@ -176,7 +181,11 @@ def _conflict_of(new: str, old: str, close: bool) -> StatementConflict | None:
     if max(len(ours.words), len(theirs.words)) > LONGEST or ours.content_keys.isdisjoint(theirs.content_keys):
         return None
     retracted = change_words.retracts(new, old)
+    compared: set[tuple[Statement, Statement]] = set()
     for one, other in _statements(new, old, close and retracted):
+        if (one, other) in compared:  # a text of one sentence comes as a text and as a sentence
+            continue
+        compared.add((one, other))
         conflict = _between(one, other, retracted, close)
         if conflict and conflict.decisive:
             if _leaves_nothing_out(new, old, other):
@@ -249,14 +258,14 @@ def _contrast(ours: Statement, theirs: Statement, retracted: bool) -> StatementC
     return StatementConflict(kind="correction", detail=f"not {' '.join(words)}", corrects=True, exact=True)
 
 
-def _has_other_subject(ours: Statement, places: set[int], theirs: Statement) -> bool:
+def _has_other_subject(ours: Statement, places: AbstractSet[int], theirs: Statement) -> bool:
     """Whether the subject is another one, and not the corrected value ("not Ada but Bob leads")."""
     about = subject(ours.words)
     named = any(word.key not in theirs.keys for word in about)
     return named and not any(ours.words[at] in about for at in places)
 
 
-def _is_another_time(ours: Statement, places: set[int], theirs: Statement) -> bool:
+def _is_another_time(ours: Statement, places: AbstractSet[int], theirs: Statement) -> bool:
     """Whether each states a time of its own that is not the corrected value: "On Tuesday it did"."""
     new = {word.key for at, word in enumerate(ours.words) if word.unit in TEMPORAL and at not in places}
     rejects = {ours.words[at].key for at in places}

@@ -8,7 +8,6 @@ replaces or joins another memory by itself. Thresholds are measured (docs/concep
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from vestige.cognition.english.words import Word, verb_at, words_of
@@ -21,7 +20,9 @@ from vestige.cognition.gate.conflict import (
     statement,
 )
 from vestige.cognition.gate.paraphrase import Likeness, could_restate, restates, same_words
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.pair_model import RelationScores
+from vestige.core.patterns import lazy_pattern
 
 CLOSE = 0.75  # The similarity from which a text is about the same thing.
 SAME_THING = 0.6  # The similarity from which a reported change or correction is about this memory.
@@ -53,9 +54,9 @@ class Rival:
     `pinned`, `threaded`, `said` (a turn of a conversation by its form), `partial` (a piece of something
     longer) and `later` (true from a later time on than the new text) each protect it from being changed. An
     event on another occasion can be corrected, but is not the same. `other_context`: it has other
-    tags, so that the new text may be about another thing. `likeness` compares the words
-    of the new text with those of `content`, and `relation` is what the pair model says of the two, if
-    there is one.
+    tags, so that the new text may be about another thing. `other_scope`: it can be corrected, but what
+    is said again is kept in its own scope. `likeness` compares the words of the new text with those of
+    `content`, and `relation` is what the pair model says of the two, if there is one.
     """
 
     memory_id: str
@@ -69,6 +70,7 @@ class Rival:
     later: bool = False
     same_occasion: bool = True
     other_context: bool = False
+    other_scope: bool = False
     likeness: Likeness | None = None
     relation: RelationScores | None = None
 
@@ -206,8 +208,11 @@ def _conflict(proposal: GateInput, rival: Rival) -> StatementConflict | None:
     if scores.unclear >= HEDGED:
         return _learned("the new text is not sure", scores.unclear)
     decisive = found is not None and found.decisive
-    if found is not None and decisive and scores.other < VETO[found.kind]:
-        return found
+    if found is not None and decisive:
+        # "Written in Rust, not Go" repeats all of "Written in Go" and rejects a part: there is no doubt.
+        repeats = statement(rival.content).content_keys <= statement(proposal.content).content_keys
+        if scores.other < VETO[found.kind] or (found.kind == "correction" and repeats):
+            return found
     indefinite = is_indefinite(words_of(rival.content))
     enough = max(_enough(proposal, rival, found), SLOT if indefinite else 0.0)
     sibling = rival.other_context or _is_sibling(proposal.content, rival.content)
@@ -267,7 +272,9 @@ def _learned(meaning: str, sure: float, *, corrects: bool = False) -> StatementC
 
 
 def _same(proposal: GateInput, rival: Rival) -> Decision | None:
-    kept_apart = rival.threaded or rival.partial or rival.later or rival.similarity < CLOSE
+    kept_apart = (
+        rival.threaded or rival.partial or rival.later or rival.other_scope or rival.similarity < CLOSE
+    )
     if kept_apart or not same_words(proposal.content, rival.content):
         return None
     if not rival.same_occasion:
@@ -278,7 +285,7 @@ def _same(proposal: GateInput, rival: Rival) -> Decision | None:
 
 
 def _extended(proposal: GateInput, rival: Rival) -> Decision | None:
-    if rival.similarity < CLOSE:
+    if rival.similarity < CLOSE or rival.other_scope:
         return None
     if _extends(proposal.content, rival.content):
         reason = "Repeats the known text and adds to it."
@@ -319,14 +326,15 @@ def _agrees(proposal: GateInput, rival: Rival) -> bool:
 def _restated(proposal: GateInput, rival: Rival) -> Decision | None:
     conflict = _conflict(proposal, rival)
     at_odds = conflict is not None and conflict.kind not in ("slot", "value")
-    if rival.same_occasion and not at_odds and _agrees(proposal, rival):
+    if rival.same_occasion and not rival.other_scope and not at_odds and _agrees(proposal, rival):
         return Reinforce(
             memory_id=rival.memory_id,
             identical=False,
             similarity=rival.similarity,
             reason="Says the same in other words.",
         )
-    if conflict is None and rival.similarity >= CLOSE and rival.retrieval < DEMOTED_RETRIEVAL:
+    forgotten = rival.retrieval < DEMOTED_RETRIEVAL and not rival.other_scope
+    if conflict is None and rival.similarity >= CLOSE and forgotten:
         return Supersede(
             memory_id=rival.memory_id,
             similarity=rival.similarity,
@@ -396,7 +404,7 @@ def _extends(longer: str, shorter: str) -> bool:
 
 
 # What follows is a clause of its own, or a phrase that says more of what was said.
-_CLAUSE = re.compile(
+_CLAUSE = lazy_pattern(
     r"(?:[,;:.(–—]+\s+|\s+(?=(?:and|with|which|who|because|since|so|where|while|by|via|from|for|after|before|during|"
     r"including|especially|usually|up to|every|next to|as|in|on|at)\b))(.+)",
     re.DOTALL,

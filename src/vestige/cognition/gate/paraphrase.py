@@ -11,7 +11,6 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise
@@ -19,11 +18,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.cognition.english.polarity import counterpart, find_denial
+from vestige.cognition.english.polarity import counterparts, find_denial
 from vestige.cognition.english.words import BE, Word, is_document, verb_at, words_of
 from vestige.cognition.gate.attributes import ValueChange, find_change
 from vestige.cognition.gate.change_words import is_later, retracts
 from vestige.cognition.text.analyser import compatible
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 # -- Word alignment: by stem, or by the model's token states
 
@@ -177,7 +178,7 @@ def _differs(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
     if find_denial(ours, theirs):
         return True
     left, right = {word.key for word in ours}, {word.key for word in theirs}
-    if any(counterpart(one, other) for one in left - right for other in right - left):
+    if any(not counterparts(one).isdisjoint(right - left) for one in left - right):
         return True
     shares = [{_SHARES[word.text] for word in words if word.text in _SHARES} for words in (ours, theirs)]
     if shares[0] and shares[1] and shares[0].isdisjoint(shares[1]):
@@ -278,11 +279,11 @@ def _irreplaceable(word: Word, words: Sequence[Word], like: float, least_name: f
 _ALIKE = str.maketrans(
     {**dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"), "’": "'", "‘": "'", "ʼ": "'"}
 )
-_MARKER = re.compile(r"^[ \t]*(?:[-*+•‣][ \t]+|#{1,6}[ \t]+|>[ \t]+)+", re.MULTILINE)
-_EMPHASIS = (re.compile(r"(`{1,3})([^`]+)\1"), re.compile(r"(\*{1,3})(?=\S)([^*\n]+)(?<=\S)\1"))
-_UNDERSCORES = re.compile(r"(?P<opens>(?<!\w))?_++(?P<closes>(?!\w))?")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_MARKER = lazy_pattern(r"^[ \t]*(?:[-*+•‣][ \t]+|#{1,6}[ \t]+|>[ \t]+)+", re.MULTILINE)
+_EMPHASIS = (lazy_pattern(r"(`{1,3})([^`]+)\1"), lazy_pattern(r"(\*{1,3})(?=\S)([^*\n]+)(?<=\S)\1"))
+_UNDERSCORES = lazy_pattern(r"(?P<opens>(?<!\w))?_++(?P<closes>(?!\w))?")
+_THOUSANDS = lazy_pattern(r"(?<=\d),(?=\d{3}(?!\d))")
+_HYPHEN = lazy_pattern(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _OPENING = "\"'“”„«»「『([{"
 _CLOSING = "\"'“”„«»」』,;:!…、。"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
@@ -341,6 +342,11 @@ def _ends_emphasis(line: str, run: re.Match[str], size: int) -> bool:
 def _word(written: str) -> str:
     """One word without surrounding punctuation; empty if nothing else is left. A bracket goes if it closes
     what does not open in the word, and so does a full stop; the dots of `cd ..` and `src/.` are words."""
+    # Nearly all words are plain ones, with a mark behind them or not.
+    if written.isalnum():
+        return written
+    if written[-1] in ".,;:!" and written[:-1].isalnum():
+        return written[:-1]
     if set(written) <= {"-", ":", ";", ","}:
         return ""
     word = written.lstrip(_OPENING)

@@ -5,7 +5,6 @@ of each memory.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
 
@@ -15,6 +14,7 @@ from vestige.cognition.gate.paraphrase import could_restate, limits
 from vestige.cognition.text.analyser import STOP_WORDS, is_alike, overlap, terms
 from vestige.cognition.text.form import Form, features, name_hash, speaker_and_words
 from vestige.cognition.text.likeness import Words
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory, nested
 
 CONTAINED = 0.75

@@ -5,12 +5,12 @@ A learned link fades when nothing uses it, and is pruned when it is weak (synapt
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vestige.core.candidates import Floats
+from vestige.core.lazy_dataclass import dataclass
 
 SEMANTIC, CO_ACCESS, TEMPORAL = "semantic", "co_access", "temporal"
 SHARED_CONCEPTS, COMPLEMENTARY = "shared_concepts", "complementary"

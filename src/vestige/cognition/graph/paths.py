@@ -6,10 +6,10 @@ cost of a hop, so a short path over strong links is found first and no longer pa
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import prod
 
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Edge
 
 HOP_KEEPS = 0.9  # The factor of each hop, beside the link's weight.

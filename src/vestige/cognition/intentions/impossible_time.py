@@ -11,6 +11,7 @@ from datetime import date, datetime
 from vestige.cognition.intentions.parse import READ_CHARS
 from vestige.cognition.time.expressions import MONTH_NUMBERS
 from vestige.core.errors import InvalidInput
+from vestige.core.patterns import lazy_pattern
 
 Groups = Mapping[str, str | None]  # The named groups of a matched phrase.
 
@@ -82,7 +83,7 @@ _YEAR = r"(?:,? (?P<year>[0-9]{4}))?\b"
 _HALF = r"(?P<half>[ap]\.?m\b\.?)"
 _ISO_CLOCK = r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?:Z|[+-][0-9]{2}:[0-9]{2})?"
 _FORMS = tuple(
-    (re.compile(rf"(?<![\w.:-]){pattern}(?![\w-]|:[0-9])", re.IGNORECASE), impossible)
+    (lazy_pattern(rf"(?<![\w.:-]){pattern}(?![\w-]|:[0-9])", re.IGNORECASE), impossible)
     for pattern, impossible in (
         (rf"{_ON}{_NUMBER}{_TH}? (?:of )?{_MONTH}{_YEAR}", _no_day),
         (rf"{_ON}{_MONTH} (?:the )?{_NUMBER}{_TH}?{_YEAR}", _no_day),
@@ -95,11 +96,11 @@ _FORMS = tuple(
         (rf"(?:on )?(?:the )?{_NUMBER}{_TH} (?:day )?of (?:every|each|the) month", _no_day_of_months),
     )
 )
-_BEGINS = re.compile(
+_BEGINS = lazy_pattern(
     r"(?:[\w -]{1,20}: ?)?(?:(?:please )?(?:remind me|don['’]?t (?:let me )?forget|remember|"
     r"make sure))?[ :,]*",
     re.IGNORECASE,
 )
-_ENDS = re.compile(
+_ENDS = lazy_pattern(
     r"(?:,? (?:every|each|on|at|by|before|until|from|starting|utc|gmt)\b.*)?[ ,;:.!?)–-]*", re.IGNORECASE
 )

@@ -6,12 +6,14 @@ pure function from an intention and a situation to the next intention.
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime, time, timedelta
+from dataclasses import field, replace
+from datetime import UTC, datetime, timedelta, tzinfo
 from types import MappingProxyType
 from typing import Literal
 
 from vestige.cognition.intentions import triggers
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.timezone import at_clock, local
 
 # -- Priority
 
@@ -39,12 +41,13 @@ def in_force(priority: Priority, deadline: datetime | None, now: datetime) -> Pr
     return Priority(min(raised, Priority.CRITICAL))
 
 
-def reminder_before(deadline: datetime, set_at: datetime) -> datetime:
-    """When to remind of a deadline: the last morning that is AHEAD of it, or, if none is left, when half of
-    the time has passed."""
+def reminder_before(deadline: datetime, set_at: datetime, zone: tzinfo = UTC) -> datetime:
+    """When to remind of a deadline: the last morning in a zone that is AHEAD of it, or, if none is left, when
+    half of the time has passed."""
     latest = deadline - AHEAD
-    morning = datetime.combine(latest.date(), time(*divmod(triggers.MORNING, 60)), latest.tzinfo)
-    morning = morning if morning <= latest else morning - timedelta(days=1)
+    today = local(latest, zone).date()
+    morning = at_clock(today, triggers.MORNING, zone)
+    morning = morning if morning <= latest else at_clock(today - timedelta(days=1), triggers.MORNING, zone)
     return morning if morning > set_at else set_at + (deadline - set_at) / 2
 
 
@@ -83,9 +86,10 @@ class Firing:
 class Intention:
     """Something to do. `said` is the original sentence, if the trigger was found in it.
 
-    `armed_at` is when the trigger was set, `since` when it was last triggered: earlier events do not trigger
-    it again. `met` are events that happened since. `announced` is the moment that listeners got an event for.
-    `ended` and `closed_at`: it was done or cancelled.
+    `zone` is the zone of the caller that set it: a morning is one there. `armed_at` is when the trigger was
+    set, `since` when it was last triggered: earlier events do not trigger it again. `met` are events that
+    happened since. `announced` is the moment that listeners got an event for. `ended` and `closed_at`: it was
+    done or cancelled.
     """
 
     id: str
@@ -99,6 +103,7 @@ class Intention:
     priority: Priority = Priority.NORMAL
     deadline: datetime | None = None
     snoozed_until: datetime | None = None
+    zone: tzinfo = UTC
     armed_at: datetime
     since: datetime | None = None
     met: Mapping[str, datetime] = field(default_factory=lambda: NOTHING_MET)
@@ -136,7 +141,7 @@ class Intention:
         by_clock = triggers.next_time(self.trigger, self.armed_at - timedelta.resolution)
         if by_clock is not None and by_clock < self.deadline:
             return None
-        return reminder_before(self.deadline, self.armed_at)
+        return reminder_before(self.deadline, self.armed_at, self.zone)
 
     def next_at(self, now: datetime) -> datetime | None:
         """When it is triggered next by the clock; a context or an event may trigger it at any time."""

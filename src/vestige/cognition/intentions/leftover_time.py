@@ -3,6 +3,7 @@
 import re
 
 from vestige.cognition.time.expressions import COUNTS, MONTH_NUMBERS, WEEKDAY_NUMBERS
+from vestige.core.patterns import lazy_pattern
 
 NAMED_CHARS = 60  # The limit of characters of a sentence that are quoted.
 
@@ -33,15 +34,19 @@ _JOINT = (
     r"(?:or|and|of|to|from|until|till|starting|beginning|through|except|but|not|every|each|between|before|"
     r"after|since|for|about|the|than|least|first|second|third|fourth|last|around|approximately|roughly|only)"
 )
-_ENDS = re.compile(rf"(?:^|(?<= ))(?:{_TIME}|{_JOINT})$", re.IGNORECASE)
-_BEGINS = re.compile(
+_ENDS = lazy_pattern(rf"(?:^|(?<= ))(?:{_TIME}|{_JOINT})$", re.IGNORECASE)
+_BEGINS = lazy_pattern(
     rf"(?:(?:on|by|every|each) )?{_TIME}|(?:or|and|until|till|starting|beginning|through|except|but|"
     rf"not)\b|{_ZONE}|{_PART}",
     re.IGNORECASE,
 )
-_LOOKS = re.compile(
+_OVER = (
+    rf"(?:the day before )?yesterday\b(?!['’]s)(?: {_PART})?|last (?:{_UNIT}|{_DAY})|"
+    rf"{_NUMBER} ?{_UNIT} ago\b|on [0-9]{{1,2}}/[0-9]{{1,2}}\b"
+)
+_LOOKS = lazy_pattern(
     r"(?<![\w:./-])(?:(?:on|by|every|each|starting|from|before|until|after) )?"
-    rf"(?:the )?(?:(?:first|second|third|fourth|last) )?{_TIME}",
+    rf"(?:{_OVER}|(?:the )?(?:(?:first|second|third|fourth|last) )?{_TIME})",
     re.IGNORECASE,
 )
 

@@ -8,15 +8,17 @@ does not: it begins with a context and goes on with a task. The caller gets what
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from vestige.cognition.intentions import triggers
 from vestige.cognition.intentions.intention import Priority
 from vestige.cognition.intentions.leftover_time import begins_with_time, ends_in_time, time_like
 from vestige.cognition.intentions.parse_context import context_in
-from vestige.cognition.intentions.parse_time import deadline_in, moment_in, rule_in
-from vestige.cognition.time.expressions import COUNTS
+from vestige.cognition.intentions.parse_time import clock_in, deadline_in, moment_in, rule_in
+from vestige.cognition.time.expressions import COUNTS, WEEKDAY_NUMBERS
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 READ_CHARS = 500  # A longer text is not a sentence.
 CLAUSE_CHARS = 300  # A longer clause is not a condition.
@@ -36,37 +38,42 @@ class Understood:
 
 
 _ASKING = (
-    r"(?:please )?(?:remind me|don['’]?t (?:let me )?forget|remember|make sure)"
-    r"(?: (?:to|that|about)\b| ?[:,])?"
+    r"(?:please )?(?:(?:remind|ping|nudge|notify|alert) me|don['’]?t (?:let me )?forget|remember|make sure|"
+    r"(?:set |add |create )?(?:me )?(?:an? reminder|reminder(?=:)))(?: (?:to|that|about|of|for)\b| ?[:,])?"
 )
-_ASKED = re.compile(rf"{_ASKING} ", re.IGNORECASE)
-_RESOLVED = re.compile(r"i (?:should|must|need to|have to|want to|ought to) ", re.IGNORECASE)
+_ASKED = lazy_pattern(rf"{_ASKING} ", re.IGNORECASE)
+_RESOLVED = lazy_pattern(r"i (?:should|must|need to|have to|want to|ought to) ", re.IGNORECASE)
 # The colon of a clock time joins nothing; after a clock time or `tomorrow` a space is enough.
-_JOINT = re.compile(
-    rf" ?(?:,|:(?!(?<=[0-9]:)[0-9]{{2}})) ?(?:{_ASKING} )?| (?:{_ASKING}|to) |"
+_JOINT = lazy_pattern(
+    rf" ?(?:,|:(?!(?<=[0-9]:)[0-9]{{2}})) ?(?:{_ASKING} )?| (?:{_ASKING}|to(?! (?:{'|'.join(COUNTS)}) )) |"
     r"(?:(?<=[0-9]:[0-9]{2})|(?<=[0-9][ap]m)|(?<= [ap]m)|(?<=noon)|(?<=utc)|(?<=tomorrow)|"
     r"(?<=tonight)|(?<=morning)|(?<=afternoon)|"
     r"(?<=evening)) ",
     re.IGNORECASE,
 )
-_STARTS = re.compile(
-    r"(?<![\w:./-])(?:in|at|on|by|before|until|within|deadline|(?:(?:is|are) )?due|not? later|after|"
+_STARTS = lazy_pattern(
+    r"(?<![\w:./-])(?:in|at|on|over|by|before|until|within|deadline|(?:(?:is|are) )?due|not? later|after|"
+    r"later|eod|(?:the )?end of|day after|weekdays|weekends|"
     r"from|every|each|hourly|daily|weekly|monthly|yearly|"
-    r"annually|today|tonight|tomorrow|this|next|the day|the next|noon|midnight|when|whenever|if|once|"
+    r"annually|today|tonight|tomorrow|this|next|the (?:day|next|[0-9])|noon|midnight|when|whenever|if|once|"
     rf"while|as soon|[0-9]|(?:half|{'|'.join(COUNTS)}) |(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
+    r"(?:mon|tues?|wed|thu(?:rs)?|fri|sat|sun)\b|"
     r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)",
     re.IGNORECASE,
 )
 _WHEN = r"(?:when(?:ever)?|if|once|while|as soon as|(?:the )?next time) "
 _CONDITION = rf"{_WHEN}(?P<clause>.+)"
-_ON_CONDITION = re.compile(_CONDITION, re.IGNORECASE)
-_TIME_ON_CONDITION = re.compile(rf"(?P<time>.+?),? {_CONDITION}", re.IGNORECASE)
-_OWN_ACT = re.compile(rf"{_WHEN}(?:i|we)\b", re.IGNORECASE)
-_FILE_PATTERN = re.compile(r" \S*\*\.\w+(?: files?)?$")
-_SUBJECT = re.compile(
+_ON_CONDITION = lazy_pattern(_CONDITION, re.IGNORECASE)
+_TIME_ON_CONDITION = lazy_pattern(rf"(?P<time>.+?),? {_CONDITION}", re.IGNORECASE)
+_OWN_ACT = lazy_pattern(rf"{_WHEN}(?:i|we)\b", re.IGNORECASE)
+_FILE_PATTERN = lazy_pattern(r" \S*\*\.\w+(?: files?)?$")
+_SUBJECT = lazy_pattern(
     r"(?:it|i|we|you|they|he|she|there|this|that|these|those|the|an?|nothing|everything|my|our|your)\b",
     re.IGNORECASE,
 )
+_TYPED = lazy_pattern(r"\b(?:tmrw|tmr|tomm?orr?ow)\b", re.IGNORECASE)
+"""Ways to type `tomorrow`."""
+_LINK = lazy_pattern(r"^(?:to|about|of|that(?= (?:the|an?|i|we|it|my|our|you|your|there)\b)) ", re.IGNORECASE)
 _EDGE = " \t\n,;:.!-–"
 _WHOLE_DAY = 0
 """The minute at which a day begins if another condition must hold too."""
@@ -75,7 +82,7 @@ _WHOLE_DAY = 0
 def understand(text: str, now: datetime) -> Understood:
     """The meaning of a sentence; without words of time, or with words that are not understood, its trigger is
     manual."""
-    priority, plain = _urgency(" ".join(text.split()))
+    priority, plain = _urgency(_TYPED.sub("tomorrow", " ".join(text.split())))
     if len(plain) > READ_CHARS:
         return Understood(description=text.strip(), trigger=triggers.Manual(), priority=priority)
     asked = _ASKED.match(plain)
@@ -84,7 +91,7 @@ def understand(text: str, now: datetime) -> Understood:
     begged = asked is not None or re.search(_ASKING, body, re.IGNORECASE) is not None
     reader = _Reader(now=now, conditions=begged, contexts=begged or lead is not None)
     read = reader.read(body, whole=begged)
-    description = "" if read is None else _to_do(read.rest) or (plain if read.words == body else "")
+    description = "" if read is None else _task(read, body) or (plain if read.words == body else "")
     if read is not None and description:
         return Understood(
             description=description,
@@ -129,6 +136,8 @@ class _Reader:
         """The words of time at the edges of a sentence, unless more of them would be left."""
         torn = False
         for words, rest, at_end in _splits(body, whole=whole):
+            if at_end and _goes_on_in_the_past(rest, words):
+                return None
             reader = replace(self, contexts=self.contexts or _names_context(words, rest, at_end=at_end))
             timing = None if torn and at_end else reader.when(words)
             if timing is None or (not _to_do(rest) and words != body):
@@ -213,8 +222,44 @@ def _splits(body: str, *, whole: bool) -> Iterator[tuple[str, str, bool]]:
     if _STARTS.match(body):
         for joint in reversed(list(_JOINT.finditer(body))):
             yield body[: joint.start()], body[joint.end() :], False
+        yield from _openings(body)
         if whole:
             yield body, "", True
+
+
+_FINITE = r"(?:is|are|was|were|has|have|had|will|would|must|should|can(?:not)?|may|might|needs?)\b"
+_STATES = lazy_pattern(_FINITE, re.IGNORECASE)
+_STATES_SOON = lazy_pattern(rf"(?:\S{{1,40}} ){{0,2}}{_FINITE}", re.IGNORECASE)
+_LED = lazy_pattern(r"(?:in|at|on|by|before|after|every|each) ", re.IGNORECASE)
+_ADJECTIVE = lazy_pattern(
+    r"hourly|daily|weekly|monthly|yearly|annually|noon|midnight|this|at one|[0-9:]+", re.IGNORECASE
+)
+_IN_CONDITION = lazy_pattern(rf"\b{_WHEN}", re.IGNORECASE)
+_OPENING_WORDS = 10  # The longest time at the beginning of a sentence without a comma.
+
+
+def _openings(body: str) -> Iterator[tuple[str, str, bool]]:
+    """The ways to split a time from the task that follows it directly: `in 2 hours check the oven`. A word
+    that may describe the next one is not split off (`daily backups`), nor a day that a statement is about
+    (`Friday deploys are forbidden`)."""
+    words = body.split(" ")
+    for size in range(min(_OPENING_WORDS, len(words) - 1), 0, -1):
+        time, task = " ".join(words[:size]), " ".join(words[size:])
+        states = _STATES if _LED.match(time) else _STATES_SOON
+        if not (_ADJECTIVE.fullmatch(time) or _IN_CONDITION.search(f"{time} ") or states.match(task)):
+            yield time, task, False
+
+
+_PAST = lazy_pattern(
+    rf"(?:yesterday|last (?:night|week|{'|'.join(WEEKDAY_NUMBERS)}))"
+    r"(?: morning| afternoon| evening| night)?$",
+    re.IGNORECASE,
+)
+
+
+def _goes_on_in_the_past(rest: str, words: str) -> bool:
+    """Whether a clock time belongs to a day that is over: `yesterday at 9`."""
+    return clock_in(words) is not None and _PAST.search(rest.rstrip(_EDGE)) is not None
 
 
 def _names_context(words: str, rest: str, *, at_end: bool) -> bool:
@@ -225,9 +270,14 @@ def _names_context(words: str, rest: str, *, at_end: bool) -> bool:
     return bool(_FILE_PATTERN.search(words)) if at_end else _SUBJECT.match(rest.strip(_EDGE)) is None
 
 
+def _task(read: _Read, body: str) -> str:
+    """What is left without the words of time; all of a statement about them: `tomorrow is a holiday`."""
+    return _to_do(body if body.endswith(read.rest) and _STATES.match(read.rest) else read.rest)
+
+
 def _to_do(words: str) -> str:
     plain = _ASKED.sub("", words.strip(_EDGE), count=1)
-    return re.sub(r"^to ", "", plain, flags=re.IGNORECASE).strip(_EDGE)
+    return _LINK.sub("", plain, count=1).strip(_EDGE)
 
 
 # -- Urgency
@@ -238,7 +288,7 @@ _LABELS = {
     Priority.HIGH: r"urgent(?:ly)?|important|high[ -]priority|a\.?s\.?a\.?p",
 }
 _LABELLED = {
-    priority: re.compile(
+    priority: lazy_pattern(
         rf"^[(\[]?(?:{label})[)\]]? ?[:!,–-] ?| ?[,;–-]? ?[(\[](?:{label})[)\]]|"
         # A run of dashes is tried at its beginning only.
         rf"(?<![ ,;–-])[ ,;–-]++(?:(?:it|this)(?:['’]s| is) )?(?:{label})[.!]*$",

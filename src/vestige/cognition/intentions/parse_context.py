@@ -3,27 +3,28 @@
 import re
 
 from vestige.cognition.intentions.triggers import ContextTrigger
+from vestige.core.patterns import lazy_pattern
 
 _NAME = r"[\w.-]+"
 _KIND = r"(?:codebase|project|repo(?:sitory)?)"
 _CODEBASE = rf"(?:the )?(?:{_KIND} (?P<codebase>{_NAME})|(?P<other>{_NAME}) {_KIND})"
-_WITHIN = re.compile(rf"(?:^| )in(?:side)? {_CODEBASE}$", re.IGNORECASE)
-_WHOLE_CODEBASE = re.compile(_CODEBASE, re.IGNORECASE)
-_DOING = re.compile(
+_WITHIN = lazy_pattern(rf"(?:^| )in(?:side)? {_CODEBASE}$", re.IGNORECASE)
+_WHOLE_CODEBASE = lazy_pattern(_CODEBASE, re.IGNORECASE)
+_DOING = lazy_pattern(
     r"(?:(?:i|we|you)(?: ?['’](?:m|re)| am| are)? )?"
     r"(?:(?:work|working|back) (?:on|in|with|at)|(?:open|edit|touch|chang|refactor|review|modify)(?:e|ing)?|"
     r"(?:look|looking) at|(?:go|going|get|getting|switch|switching|come|coming) (?:back )?(?:in)?to) ",
     re.IGNORECASE,
 )
-_TALKING = re.compile(
+_TALKING = lazy_pattern(
     r"(?:(?:i|we|you)(?: ?['’](?:m|re)| am| are)? )?"
     r"(?:(?:talk|talking|discuss|discussing|ask|asking|think|thinking)(?: about)?|(?:the )?topic is|"
     r"about(?: topic)?) "
     r"(?P<topic>.+)|(?P<upcoming>.+?) (?:comes|come|is brought) up",
     re.IGNORECASE,
 )
-_PRESENT = re.compile(r"(?:(?:i|we|you)(?: ?['’](?:m|re)| am| are)? )?in(?:side)? (?:the )?", re.IGNORECASE)
-_FILE = re.compile(
+_PRESENT = lazy_pattern(r"(?:(?:i|we|you)(?: ?['’](?:m|re)| am| are)? )?in(?:side)? (?:the )?", re.IGNORECASE)
+_FILE = lazy_pattern(
     r"(?:an? |any |the )?(?:files? )?(?P<pattern>\S*(?:[*?/\\]|\.[a-z]\w{0,9}$|"
     r"\.[a-z]\w{0,9}(?= ))\S*)(?: files?)?",
     re.IGNORECASE,

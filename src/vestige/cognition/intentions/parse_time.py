@@ -1,16 +1,17 @@
-"""Times of the future in English: `in 2 hours`, `tomorrow at 9`, `every monday at 10:00`, `by friday`.
+"""Times in English: `in 2 hours`, `tomorrow at 9`, `every monday at 10:00`, `by friday`, `yesterday`.
 
-The user's zone is not known: clock times are UTC unless the phrase has an offset. A day without a clock time
-means nine o'clock, and a time without a date the next one to come.
+`now` has the user's zone, and clock times and days are those of that zone, unless the phrase has an offset or
+names a zone (`at 9:00 Asia/Tokyo`). A day without a clock time means nine o'clock, and a time without a date
+the next one to come. Results are in UTC.
 """
 
 import re
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from vestige.cognition.intentions import recurrence
 from vestige.cognition.intentions.recurrence import DAYS_PER_WEEK
 from vestige.cognition.intentions.triggers import MORNING, Recurring, Time
-from vestige.cognition.time.calendar import Period, days
+from vestige.cognition.time.calendar import WEEKDAYS, Period, days, zone_in
 from vestige.cognition.time.expressions import (
     COUNT,
     COUNTS,
@@ -20,6 +21,9 @@ from vestige.cognition.time.expressions import (
     expressions,
     moved,
 )
+from vestige.core.models import utc
+from vestige.core.patterns import lazy_pattern
+from vestige.core.timezone import at_clock, known_zone
 
 # -- Durations: `in 2 hours and 30 minutes`, `in 1.5h`, `two weeks from now`
 
@@ -27,18 +31,21 @@ MOST_MINUTES = 10 * 366 * 24 * 60  # The longest duration; anything longer is a 
 
 _MINUTES = {"s": 1 / 60, "m": 1.0, "h": 60.0, "d": 24 * 60.0, "w": 7 * 24 * 60.0}
 _AMOUNT = rf"(?:(?P<number>[0-9]{{1,5}}(?:\.[0-9]{{1,3}})?) ?|(?P<word>{'|'.join(COUNTS)}|half an?) )"
-_PART = re.compile(
+_PART = lazy_pattern(
     rf"{_AMOUNT}(?P<unit>(?:s|secs?|seconds?)|(?:m|mins?|minutes?)|(?:h|hrs?|hours?)|days?|weeks?|months?|years?)\b"
     r"(?P<more> and a half\b)?",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(r" ?, ?(?:and )?| and | ", re.IGNORECASE)
-_WHILE = re.compile(r"(?:in|after) (?P<then>.+?)(?: from now)?|(?P<from_now>.+?) from now", re.IGNORECASE)
+_HOURS_AND_MINUTES = lazy_pattern(r"\b([0-9]{1,2})h([0-5][0-9])(?:m|min)?\b", re.IGNORECASE)
+_BETWEEN = lazy_pattern(r" ?, ?(?:and )?| and | ", re.IGNORECASE)
+_WHILE = lazy_pattern(
+    r"(?:in|after) (?P<then>.+?)(?:['’]s? time| from now)?|(?P<from_now>.+?) from now", re.IGNORECASE
+)
 
 
 def later(phrase: str, now: datetime) -> Time | None:
     """The moment of a whole phrase that is a duration from now."""
-    found = _WHILE.fullmatch(phrase)
+    found = _WHILE.fullmatch(_HOURS_AND_MINUTES.sub(r"\1h \2m", phrase))
     parts = _parts(found["then"] or found["from_now"]) if found else []
     if not parts:
         return None
@@ -48,7 +55,7 @@ def later(phrase: str, now: datetime) -> Time | None:
     if any(name[:2] in ("mo", "ye") for _, name in others):
         return None
     minutes = sum(number * _MINUTES[name[0]] for number, name in parts)
-    at = now + timedelta(minutes=minutes)
+    at = utc(now) + timedelta(minutes=minutes)
     if minutes > MOST_MINUTES:
         return Time(at=at)
     return Time(at=at, minutes=int(minutes) if minutes == int(minutes) else minutes)
@@ -57,7 +64,8 @@ def later(phrase: str, now: datetime) -> Time | None:
 def _by_calendar(many: float, unit: str, now: datetime) -> Time | None:
     if many != int(many):
         return None
-    return Time(at=datetime.combine(moved(now.date(), unit.removesuffix("s"), int(many)), now.timetz()))
+    then = moved(now.date(), unit.removesuffix("s"), int(many))
+    return Time(at=utc(datetime.combine(then, now.timetz())))
 
 
 def _parts(phrase: str) -> list[tuple[float, str]]:
@@ -89,14 +97,15 @@ _PARTS_OF_DAY = {"morning": MORNING, "afternoon": 15 * 60, "evening": 18 * 60, "
 NOON_HOUR = 12
 _LATE_FROM = {"afternoon": 1, "evening": 4, "night": 6}
 """The first hour that, with this part of the day, means one after noon."""
-_LATE = re.compile(rf"\b(?:to)?({'|'.join(_LATE_FROM)})\b", re.IGNORECASE)
+_LATE = lazy_pattern(rf"\b(?:to)?({'|'.join(_LATE_FROM)})\b", re.IGNORECASE)
 _SAFE_DAY = 28
 """The last day that every month has."""
 
-_CLOCK = re.compile(
+_CLOCK = lazy_pattern(
     r"(?P<at>(?:at |@ ?)?)"
     r"(?:(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-5][0-9]))? ?(?P<half>[ap]\.?m\b\.?)?|(?P<word>noon|midnight))"
-    r"(?: ?o'?clock)?(?: ?(?P<zone>utc|gmt|z|[+-][0-9]{2}:?[0-9]{2}))?",
+    r"(?: ?o'?clock)?(?: ?(?P<zone>(?:utc|gmt)?[+-][0-9]{2}:?[0-9]{2}|utc|gmt|z"
+    r"|(?-i:[A-Z][a-z]+/[A-Z]\w+(?:/[A-Z]\w+)?)))?",
     re.IGNORECASE,
 )
 
@@ -111,12 +120,13 @@ def moment_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Time | Non
     return time if time is not None and time.at > now else None
 
 
-_END_OF = re.compile(
-    r"^(?:eod|(?:the )?end of (?:the |this |(?P<next>next) )?(?P<unit>day|week|month|year))$", re.IGNORECASE
+_END_OF = lazy_pattern(
+    r"^(?:at )?(?:eod|(?:the )?end of (?:the |this |(?P<next>next) )?(?P<unit>day|week|month|year))$",
+    re.IGNORECASE,
 )
 
 
-_BY = re.compile(
+_BY = lazy_pattern(
     r"(?:by|(?P<before>before)|until|(?P<within>within)|deadline(?: is)?:?|"
     r"(?:(?:is|are) )?due(?: (?:by|on|at|(?P<due_before>before)))?|not? later than|"
     r"at the latest(?: (?:by|on|at))?) (?P<rest>.+?)(?: at the latest)?",
@@ -134,24 +144,55 @@ def _this(found: re.Match[str]) -> str:
 def deadline_in(phrase: str, now: datetime) -> datetime | None:
     """The deadline that a whole phrase names: `by friday`, `before 5 pm`, `no later than 12 May`, `today`."""
     found = _BY.fullmatch(phrase)
-    rest = _END_OF.sub(_this, found["rest"]) if found else phrase
-    if found is None and rest.casefold() not in ("today", "this week", "this month"):
+    said = found["rest"] if found else phrase
+    rest = _END_OF.sub(_this, re.sub(r"^later (?=today$|this )", "", said, flags=re.IGNORECASE))
+    if found is None and rest == said and rest.casefold() not in ("today", "this week", "this month"):
         return None
     if found is not None and found["within"]:
         clocked = moment_in(f"in {rest}", now)
     else:
-        clocked = moment_in(rest, now) if _clock_split(rest)[1] or _iso(rest) else None
+        clocked = moment_in(rest, now) if _clock_split(rest)[1] or _iso(rest, now) else None
     if clocked is not None:
         return clocked.at
     day = _period(rest, now) or _period(f"in {rest}", now)
     is_before = found is not None and bool(found["before"] or found["due_before"]) and rest == found["rest"]
-    end = None if day is None else day.start if is_before else day.end
+    end = None if day is None else utc(day.start if is_before else day.end)
     return end if end is not None and end > now else None
 
 
-def clock_in(phrase: str) -> tuple[int, int] | None:
-    """The minute of the day of a clock time, and the minutes its clock is ahead of UTC."""
-    found = _CLOCK.fullmatch(" ".join(phrase.split()))
+_HOURS = {word: least for word, (least, most) in COUNTS.items() if least == most and word not in ("a", "an")}
+_SHARES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}
+_HOUR_NAME = "|".join(_HOURS)
+_SPELT = lazy_pattern(
+    rf"(?P<at>at |@ ?)?(?:(?P<share>half|(?:a )?quarter|five|ten|twenty) (?P<side>past|to) )?"
+    rf"(?P<hour>{_HOUR_NAME}|[0-9]{{1,2}})(?P<rest>(?: ?[ap]\.?m\b\.?| ?o'?clock)?)",
+    re.IGNORECASE,
+)
+"""A clock time with words: `at half past nine`, `nine pm`; a bare `nine` is a number."""
+
+
+def _spelt_clock(phrase: str) -> str:
+    """A clock time in digits: `at half past nine` is `at 9:30`."""
+    found = _SPELT.fullmatch(phrase)
+    if found is None or not (found["at"] or found["share"] or found["rest"]):
+        return phrase
+    named = found["hour"].casefold()
+    hour = int(named) if named.isdecimal() else _HOURS[named]
+    if not found["share"]:
+        return f"{found['at'] or ''}{hour}{found['rest']}"
+    minutes = _SHARES[found["share"].casefold().removeprefix("a ")]
+    if found["side"].casefold() == "to":
+        hour, minutes = (hour - 1) or 12, 60 - minutes
+    return f"{found['at'] or ''}{hour}:{minutes:02}{found['rest']}"
+
+
+Clock = tuple[int, tzinfo | None]
+"""A minute of the day, and its zone if that is stated."""
+
+
+def clock_in(phrase: str) -> Clock | None:
+    """The minute of the day of a clock time, and the zone that it states."""
+    found = _CLOCK.fullmatch(_spelt_clock(" ".join(phrase.split())))
     if found is None:
         return None
     hour, minute = int(found["hour"] or (12 if found["word"] else 0)), int(found["minute"] or 0)
@@ -161,55 +202,75 @@ def clock_in(phrase: str) -> tuple[int, int] | None:
         if not 1 <= hour <= 12:
             return None
         hour = hour % 12 + (12 if found["half"][0] in "pP" else 0)
-    offset = _offset(found["zone"] or "")
-    return None if hour > 23 or offset is None else (60 * hour + minute, offset)
+    zone = known_zone(found["zone"]) if found["zone"] else None
+    return None if hour > 23 or (found["zone"] and zone is None) else (60 * hour + minute, zone)
 
 
-def _offset(zone: str) -> int | None:
-    if zone[:1] not in ("+", "-"):
-        return 0
-    ahead = 60 * int(zone[1:3]) + int(zone[-2:])
-    return None if ahead >= 24 * 60 or int(zone[-2:]) >= 60 else -ahead if zone[0] == "-" else ahead
-
-
-def _iso(phrase: str) -> datetime | None:
+def _iso(phrase: str, now: datetime) -> datetime | None:
     plain = re.sub(r"^(?:on|at) ", "", phrase.strip(), flags=re.IGNORECASE)
     if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]", plain):
         return None
     try:
         moment = datetime.fromisoformat(plain)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        return utc(moment.replace(tzinfo=now.tzinfo) if moment.tzinfo is None else moment)
     except (ValueError, OverflowError):
         return None
 
 
 def _dated(phrase: str, now: datetime, usual: int) -> Time | None:
     """A day with or without a clock time, or a clock time alone."""
-    moment = _iso(phrase) or _on_day(phrase, now, usual)
+    moment = _iso(phrase, now) or _on_day(phrase, now, usual)
     return None if moment is None else Time(at=moment)
 
 
 def _on_day(phrase: str, now: datetime, usual: int) -> datetime | None:
     rest, clock = _clock_split(phrase)
+    rest = _short_day(rest) if clock or rest[:3].casefold() == "on " else rest
     if not rest:
         return None if clock is None else _next_clock(clock, now)
-    period = _period(rest, now)
+    period = _period(rest, now) or (_days_ahead(rest, now) if clock else None)
     if period is None or (clock is None and rest.casefold() == "today"):
         return None
-    at, offset = _in_part(clock, rest) or (_part_of_day(rest, usual), 0)
-    moment = _on(period.start.date(), at, offset)
-    if moment <= now and _bare_weekday(rest) is not None:
-        return moment + timedelta(days=DAYS_PER_WEEK)
+    at, zone = _in_part(clock, rest) or (_part_of_day(rest, usual), None)
+    day = period.start.date()
+    moment = at_clock(day, at, zone or zone_in(now))
+    if moment <= now and at < NOON_HOUR * 60 and _TODAY_AT.fullmatch(phrase):
+        moment = at_clock(day, at + NOON_HOUR * 60, zone or zone_in(now))
+    step = DAYS_PER_WEEK if _bare_weekday(rest) is not None else 1 if _PART_OF_NEXT_DAY.fullmatch(rest) else 0
+    if moment <= now and step:
+        return at_clock(day + timedelta(days=step), at, zone or zone_in(now))
     if moment <= now and _DAY_OF_MONTH.fullmatch(rest):
         return _on_day(phrase, now + timedelta(days=1), usual)
     return moment
 
 
-def _clock_split(phrase: str) -> tuple[str, tuple[int, int] | None]:
+def _short_day(phrase: str) -> str:
+    """The whole name of a day, where a clock time or `on` says that `sat` is one."""
+    number = _SHORT_DAYS.get(phrase.casefold().removeprefix("on ").rstrip("."))
+    return phrase if number is None else WEEKDAYS[number]
+
+
+def _days_ahead(phrase: str, now: datetime) -> Period | None:
+    """The day of `in two weeks`, where a clock time is stated with it."""
+    found = _WHILE.fullmatch(phrase)
+    parts = _parts(found["then"] or found["from_now"]) if found else []
+    if len(parts) != 1 or parts[0][0] != int(parts[0][0]):
+        return None
+    unit = parts[0][1].removesuffix("s")
+    return (
+        days(moved(now.date(), unit, int(parts[0][0])), zone_in(now))
+        if unit in ("day", "week", "month", "year")
+        else None
+    )
+
+
+def _clock_split(phrase: str) -> tuple[str, Clock | None]:
     """A phrase without the clock time it begins or ends with, and that time. A bare number is a clock time
-    only after `at`."""
+    only after `at` or `tomorrow`."""
     words = phrase.split()
-    for size in range(min(4, len(words)), 0, -1):
+    if len(words) > 1 and words[-2].casefold() in ("tomorrow", "tonight") and words[-1].isdecimal():
+        words[-1:] = ["at", words[-1]]
+    for size in range(min(5, len(words)), 0, -1):
         for part, rest in ((words[-size:], words[:-size]), (words[:size], words[size:])):
             said = " ".join(part)
             clock = clock_in(said)
@@ -218,18 +279,14 @@ def _clock_split(phrase: str) -> tuple[str, tuple[int, int] | None]:
     return phrase, None
 
 
-def _next_clock(clock: tuple[int, int], now: datetime) -> datetime:
-    at, offset = clock
-    today = (now + timedelta(minutes=offset)).date()
-    moment = _on(today, at, offset)
-    return moment if moment > now else moment + timedelta(days=1)
+def _next_clock(clock: Clock, now: datetime) -> datetime:
+    at, zone = clock[0], clock[1] or zone_in(now)
+    today = now.astimezone(zone).date()
+    moment = at_clock(today, at, zone)
+    return moment if moment > now else at_clock(today + timedelta(days=1), at, zone)
 
 
-def _on(day: date, at: int, offset: int) -> datetime:
-    return datetime.combine(day, time(*divmod(at, 60)), UTC) - timedelta(minutes=offset)
-
-
-def _in_part(clock: tuple[int, int] | None, words: str) -> tuple[int, int] | None:
+def _in_part(clock: Clock | None, words: str) -> Clock | None:
     """A clock time in the part of the day beside it: seven in the evening is 19:00."""
     late = _LATE.search(words)
     if clock is None or late is None or not _LATE_FROM[late[1].casefold()] <= clock[0] // 60 < NOON_HOUR:
@@ -242,11 +299,11 @@ def _part_of_day(words: str, usual: int) -> int:
     return next((minute for part, minute in _PARTS_OF_DAY.items() if part in said), usual)
 
 
-_WITHOUT = re.compile(r"^(?:on|in|at) (?:the )?| (?:morning|afternoon|evening|night)$", re.IGNORECASE)
+_WITHOUT = lazy_pattern(r"^(?:on|in|at|over) (?:the )?| (?:morning|afternoon|evening|night)$", re.IGNORECASE)
 """Words around a day that do not change it."""
 
 
-_ASTRAY = re.compile(
+_ASTRAY = lazy_pattern(
     rf"(?:in|at) (?:this|next|{'|'.join(WEEKDAY_NUMBERS)})\b|(?:in|at|on) (?:tomorrow|today|tonight)\b",
     re.IGNORECASE,
 )
@@ -263,12 +320,15 @@ def _period(phrase: str, now: datetime) -> Period | None:
         return None
     weekday = _bare_weekday(phrase)
     if weekday is not None:
-        return days(now.date() + timedelta(days=(weekday - now.weekday()) % DAYS_PER_WEEK))
+        ahead = (weekday - now.weekday()) % DAYS_PER_WEEK
+        return days(now.date() + timedelta(days=ahead), zone_in(now))
+    if _PART_OF_NEXT_DAY.fullmatch(phrase.strip()):
+        return days_of(now)
     numbered = _DAY_OF_MONTH.fullmatch(phrase.strip())
     if numbered is not None:
         return _next_numbered(int(numbered["day"]), now)
     plain = _WITHOUT.sub("", phrase.strip())
-    plain = "today" if plain.casefold() == "this" else plain
+    plain = _STANDS_FOR.get(plain.casefold(), plain)
     found = expressions(plain)
     if len(found) != 1 or (found[0].start, found[0].end) != (0, len(plain)):
         return None
@@ -280,7 +340,14 @@ def _period(phrase: str, now: datetime) -> Period | None:
         return None
 
 
-_DAY_OF_MONTH = re.compile(
+_STANDS_FOR = {"this": "today", "weekend": "this weekend"}
+_TODAY_AT = lazy_pattern(
+    r"today at [0-9]{1,2}(?::[0-9]{2})?|at [0-9]{1,2}(?::[0-9]{2})? today", re.IGNORECASE
+)
+"""A clock time of today without `am`: at noon, `today at 6` is in the evening."""
+_PART_OF_NEXT_DAY = lazy_pattern(r"in the (?:morning|afternoon|evening)|at night", re.IGNORECASE)
+"""A part of a day without a day: the next one to come."""
+_DAY_OF_MONTH = lazy_pattern(
     r"(?:on )?the (?P<day>[0-9]{1,2})(?:st|nd|rd|th)(?: of (?:the|this) month)?", re.IGNORECASE
 )
 
@@ -288,7 +355,69 @@ _DAY_OF_MONTH = re.compile(
 def _next_numbered(number: int, now: datetime) -> Period | None:
     """The next day with this number in its month, today included."""
     nearest = (now.date() + timedelta(days=ahead) for ahead in range(62))
-    return next((days(day) for day in nearest if day.day == number), None)
+    return next((days(day, zone_in(now)) for day in nearest if day.day == number), None)
+
+
+# -- Times that are given as an argument: past or to come
+
+
+def stated_period(phrase: str, now: datetime, *, coming: bool) -> Period | None:
+    """The moment (a period without length) or the days that words name, in UTC: `yesterday`, `2 hours ago`,
+    `last monday at 9`, `tomorrow at 10`. A bare clock time is one of today; of several Mondays the next one
+    is meant if it is `coming`, else the last."""
+    plain = " ".join(phrase.split())
+    if not plain:
+        return None
+    try:
+        moment = _exactly(plain, now)
+        if moment is None:
+            rest, clock = _clock_split(plain)
+            found = days_of(now) if not rest else _period(rest, now) if coming else _last_period(rest, now)
+            if found is None or clock is None:
+                return found and Period(start=utc(found.start), end=utc(found.end))
+            at, zone = _in_part(clock, rest) or clock
+            moment = at_clock(found.start.date(), at, zone or zone_in(now))
+    except (ValueError, OverflowError):
+        return None
+    return Period(start=moment, end=moment)
+
+
+_AGO = re.compile(r"(?P<then>.+) ago", re.IGNORECASE)
+
+
+def _exactly(phrase: str, now: datetime) -> datetime | None:
+    """The moment of `now`, or a duration before or after it."""
+    if phrase.casefold() == "now":
+        return utc(now)
+    ago = _AGO.fullmatch(phrase)
+    if ago is None:
+        found = later(phrase, now)
+        return found.at if found else _iso(phrase, now)
+    parts = _parts(ago["then"])
+    if len(parts) == 1 and parts[0][1][:2] in ("mo", "ye"):
+        (many, unit), day = parts[0], now.date()
+        then = moved(day, unit.removesuffix("s"), -int(many)) if many == int(many) else None
+        return None if then is None else utc(datetime.combine(then, now.timetz()))
+    if not parts or any(unit[:2] in ("mo", "ye") for _, unit in parts):
+        return None
+    return utc(now) - timedelta(minutes=sum(number * _MINUTES[unit[0]] for number, unit in parts))
+
+
+def days_of(now: datetime) -> Period:
+    """Today."""
+    return days(now.date(), zone_in(now))
+
+
+def _last_period(phrase: str, now: datetime) -> Period | None:
+    """The days that a phrase names; of several such days the latest, today included."""
+    weekday = _bare_weekday(phrase)
+    if weekday is not None:
+        return days(now.date() - timedelta(days=(now.weekday() - weekday) % DAYS_PER_WEEK), zone_in(now))
+    plain = _WITHOUT.sub("", phrase.strip())
+    found = expressions(plain)
+    if len(found) != 1 or (found[0].start, found[0].end) != (0, len(plain)):
+        return None
+    return found[0].read(now, now.date())
 
 
 # -- Recurrence rules
@@ -303,7 +432,7 @@ _NUMBER = r"[0-9]{1,2}(?:st|nd|rd|th)?"
 _DATE = rf"(?:the )?(?P<date>{_MONTH}\.? {_NUMBER}|{_NUMBER} (?:of )?{_MONTH})"
 _EVERY = rf"(?:every|each) (?:(?:{COUNT}|(?P<other>other|second)) )?"
 _RULES = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    lazy_pattern(pattern, re.IGNORECASE)
     for pattern in (
         rf"{_EVERY}(?P<unit>min(?:ute)?|h(?:ou)?r)s?|(?P<word>hourly)",
         rf"{_EVERY}(?P<unit>day)s?|(?P<word>daily)|(?:every|each) (?P<part>{'|'.join(_PARTS_OF_DAY)})",
@@ -317,13 +446,15 @@ _RULES = tuple(
         rf"(?:(?:(?:every|each) year|yearly|annually) on|every|each) {_DATE}",
     )
 )
-_UNTIL = re.compile(r" until (?P<until>.+)$", re.IGNORECASE)
-_FROM_NOW = re.compile(r" (?:starting|beginning) (?:today|now)$", re.IGNORECASE)
-_STARTING = re.compile(r" (?:starting|beginning) (?:from )?(?P<start>.+)$", re.IGNORECASE)
+_FIRST_OF = lazy_pattern(r"\bfirst (?:day )?of(?= (?:every|each|the) month)", re.IGNORECASE)
+_UNTIL = lazy_pattern(r" until (?P<until>.+)$", re.IGNORECASE)
+_FROM_NOW = lazy_pattern(r" (?:starting|beginning) (?:today|now)$", re.IGNORECASE)
+_STARTING = lazy_pattern(r" (?:starting|beginning) (?:from )?(?P<start>.+)$", re.IGNORECASE)
 
 
 def rule_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Recurring | None:
     """The rule of a whole phrase; `usual` is the minute of a day without a clock time."""
+    phrase = _FIRST_OF.sub("1st of", phrase)
     ending = _UNTIL.search(phrase)
     until = deadline_in(f"by {ending['until']}", now) if ending else None
     if ending is not None and until is None:
@@ -342,14 +473,16 @@ def rule_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Recurring | 
         if pattern is None or (isinstance(pattern, recurrence.Interval) and clock is not None):
             return None
         clock = _in_part(clock or (_clock_split(opening["start"])[1] if opening else None), rest)
-        at, offset = clock or (_PARTS_OF_DAY.get((found.groupdict().get("part") or "").casefold(), usual), 0)
+        part = (found.groupdict().get("part") or "").casefold()
+        at, zone = clock or (_PARTS_OF_DAY.get(part, usual), None)
+        zone = zone or zone_in(now)
         if isinstance(pattern, recurrence.Interval):
-            at, offset = 0, 0
+            at, zone = 0, UTC
         rule = recurrence.Recurrence(
-            pattern=pattern, start=start.at if start else now, until=until, at=at, offset=offset
+            pattern=pattern, start=start.at if start else utc(now), until=until, at=at, zone=zone
         )
         # A rule that begins at a stated moment may occur at that very moment.
-        begun = recurrence.beginning(rule, start.at - timedelta.resolution if start else now)
+        begun = recurrence.beginning(rule, start.at - timedelta.resolution if start else utc(now))
         return None if begun is None else Recurring(rule=begun)
     return None
 

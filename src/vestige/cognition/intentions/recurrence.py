@@ -1,12 +1,17 @@
 """Recurrence rules: the exact moments at which a recurring intention is triggered.
 
-Clock times have a fixed offset from UTC. There is no daylight saving: 09:00+02:00 is 07:00 UTC all year.
+A clock time is one of a time zone: 09:00 in New York is 14:00 UTC in winter and 13:00 UTC in summer, while
+09:00+02:00, a fixed offset, is 07:00 UTC all year. A time that a change of the clock skips comes an hour
+later (02:30 at 03:30); one that occurs twice comes the first time only.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from itertools import count
+
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.timezone import at_clock
 
 DAYS_PER_WEEK = 7
 LAST = -1
@@ -51,14 +56,14 @@ Pattern = Interval | Daily | Weekly | Monthly
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurrence:
     """A rule. It has no moment before `start`, nor from `until` on; steps of several days, weeks or months
-    are counted from the start (`beginning` sets it). `at` is the clock time in minutes, on a clock `offset`
-    minutes ahead of UTC; an interval does not use it."""
+    are counted from the start (`beginning` sets it). `at` is the clock time in minutes, in `zone`; an
+    interval uses neither."""
 
     pattern: Pattern
     start: datetime
     until: datetime | None = None
     at: int = 0
-    offset: int = 0
+    zone: tzinfo = UTC
 
 
 def beginning(rule: Recurrence, after: datetime) -> Recurrence | None:
@@ -107,12 +112,10 @@ def _next(rule: Recurrence, moment: datetime) -> datetime | None:
     if isinstance(rule.pattern, Interval):
         step = timedelta(minutes=rule.pattern.minutes)
         return rule.start if moment < rule.start else rule.start + ((moment - rule.start) // step + 1) * step
-    ahead = timedelta(minutes=rule.offset)
-    anchor = (rule.start + ahead).date()
-    first = max(anchor, (moment + ahead).date())
-    clock = time(*divmod(rule.at, 60))
+    anchor = rule.start.astimezone(rule.zone).date()
+    first = max(anchor, moment.astimezone(rule.zone).date())
     for day in _days(rule.pattern, anchor, first):
-        found = datetime.combine(day, clock, UTC) - ahead
+        found = at_clock(day, rule.at, rule.zone)
         if found > moment and found >= rule.start:
             return found
     return None

@@ -1,13 +1,14 @@
 """Intentions and their triggers as JSON, and back. A trigger has the fields of the tool's argument."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any, Literal, assert_never
 
 from vestige.cognition.intentions import triggers
 from vestige.cognition.intentions.intention import Firing, Intention, IntentionStatus, Priority
 from vestige.cognition.intentions.recurrence import Daily, Interval, Monthly, Pattern, Recurrence, Weekly
 from vestige.cognition.time.calendar import WEEKDAYS
+from vestige.core.timezone import known_zone, local, zone_name
 
 Form = dict[str, Any]  # A JSON object.
 
@@ -29,6 +30,7 @@ def body_of(intention: Intention) -> Form:
             "deadline": _text(intention.deadline),
             "snoozed_until": _text(intention.snoozed_until),
             "armed_at": _text(intention.armed_at),
+            "timezone": None if intention.zone is UTC else zone_name(intention.zone),
             "since": _text(intention.since),
             "met": {place: _text(at) for place, at in intention.met.items()} or None,
             "firing": None if intention.firing is None else _firing_form(intention.firing),
@@ -56,6 +58,7 @@ def intention_of(
         deadline=_moment(body, "deadline"),
         snoozed_until=_moment(body, "snoozed_until"),
         armed_at=datetime.fromisoformat(body["armed_at"]),
+        zone=_zone(body) or UTC,
         since=_moment(body, "since"),
         met={place: datetime.fromisoformat(at) for place, at in body.get("met", {}).items()},
         firing=None if firing is None else _firing(firing),
@@ -144,17 +147,18 @@ def _rule_form(rule: Recurrence) -> Form:
             own = {"every": "week", "interval": interval, "days": days}
         case Monthly(every=interval, day=day, months=months):
             own = {"every": "month", "interval": interval, "day": day, "months": list(months) or None}
-    return _given({**own, "at": clock_text(rule.at, rule.offset), **bounds})
+    clock = clock_text(rule.at, local(rule.start, rule.zone).utcoffset())
+    return _given({**own, "at": clock, "timezone": _named_zone(rule.zone), **bounds})
 
 
 def _rule(form: Mapping[str, Any]) -> Recurrence:
-    at, offset = clock_of(form["at"]) if "at" in form else (0, 0)
+    at, offset = clock_of(form["at"]) if "at" in form else (0, UTC)
     return Recurrence(
         pattern=_pattern(form),
         start=datetime.fromisoformat(form["start"]),
         until=_moment(form, "until"),
         at=at,
-        offset=offset,
+        zone=_zone(form) or offset,
     )
 
 
@@ -174,17 +178,28 @@ def _pattern(form: Mapping[str, Any]) -> Pattern:
             return Monthly(every=interval, day=form["day"], months=tuple(form.get("months", ())))
 
 
-def clock_text(at: int, offset: int) -> str:
+def clock_text(at: int, offset: timedelta | None) -> str:
     """A clock time with its offset from UTC: `09:00+02:00`."""
-    sign, ahead = ("-", -offset) if offset < 0 else ("+", offset)
+    minutes = round((offset or timedelta()).total_seconds() / 60)
+    sign, ahead = ("-", -minutes) if minutes < 0 else ("+", minutes)
     return f"{at // 60:02}:{at % 60:02}{sign}{ahead // 60:02}:{ahead % 60:02}"
 
 
-def clock_of(text: str) -> tuple[int, int]:
-    """The minute of the day, and the minutes ahead of UTC, of what `clock_text` writes."""
+def clock_of(text: str) -> tuple[int, tzinfo]:
+    """The minute of the day, and the offset from UTC, of what `clock_text` writes."""
     hour, minute, ahead, rest = int(text[:2]), int(text[3:5]), int(text[6:8]), int(text[9:11])
-    offset = 60 * ahead + rest
-    return 60 * hour + minute, -offset if text[5] == "-" else offset
+    offset = timedelta(hours=ahead, minutes=rest)
+    return 60 * hour + minute, timezone(-offset if text[5] == "-" else offset) if offset else UTC
+
+
+def _named_zone(zone: tzinfo) -> str | None:
+    """The name of a zone whose offset changes; None for a fixed offset, which the clock time has."""
+    return zone_name(zone) if zone.utcoffset(None) is None else None
+
+
+def _zone(form: Mapping[str, Any]) -> tzinfo | None:
+    """The zone of a form; None without one, and for a name that this machine does not know."""
+    return known_zone(form["timezone"]) if "timezone" in form else None
 
 
 def _given(form: Form) -> Form:

@@ -5,13 +5,13 @@ only while the caller is in it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Literal, assert_never
 
 from vestige.cognition.intentions.recurrence import Recurrence, next_after, passed
 from vestige.cognition.text.analyser import query_terms, terms
+from vestige.core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Compound:
     parts: tuple["Trigger", ...]
 
 
-MORNING = 9 * 60  # The minute of the day (UTC) for a day without a clock time.
+MORNING = 9 * 60  # The minute of the day for a day without a clock time.
 
 Trigger = Manual | Time | ContextTrigger | EventTrigger | Recurring | Compound
 

@@ -9,7 +9,6 @@ The idea is predictive processing (Friston 2010).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vestige.cognition.prediction.habits import SESSION, Habit, Search
+from vestige.core.lazy_dataclass import dataclass
 
 CO_ACCESS, CONTEXT, TEMPORAL, HABIT = "co_access", "context", "temporal", "habit"
 RELIABILITY: Mapping[str, float] = {CO_ACCESS: 0.8, CONTEXT: 0.7, TEMPORAL: 0.6, HABIT: 0.2}

@@ -5,12 +5,13 @@ Pure functions: a habit and a search in, the next habit out. Predictions are mad
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
 from vestige.cognition.text.analyser import query_words
+from vestige.core.lazy_dataclass import dataclass
 
 SESSION = timedelta(minutes=60)
 """Searches at most this far apart belong to one session. Within it, a memory and a pair count once."""

@@ -7,11 +7,11 @@ dopamine for novelty (Lisman & Grace 2005) and reward (Schultz 1998), noradrenal
 
 import enum
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from vestige.cognition.english.emotion import Affect, flashbulb_factor, is_flashbulb
 from vestige.cognition.fsrs.strength import DEMOTE_STEP
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Strength
 
 WEIGHTS = {"novelty": 0.25, "arousal": 0.30, "reward": 0.25, "attention": 0.20}

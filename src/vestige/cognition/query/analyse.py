@@ -3,13 +3,14 @@
 import enum
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from vestige.cognition.query.literals import SUPPOSING, Literal, Particular, literals, particulars
 from vestige.cognition.text.analyser import QueryWord, query_terms, query_words, terms
 from vestige.cognition.text.form import name_hash
 from vestige.cognition.text.word_lists import sections
 from vestige.cognition.time.calendar import MONTHS
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 # -- Question types (English): the kind of answer a question wants, and its intent
 
@@ -24,7 +25,7 @@ class QuestionKind(enum.StrEnum):
 
 
 # "When did she move?", "How long have they known each other?", "What year was it?"
-_WHEN = re.compile(r"^\s*when\b|\bhow long\b|\bwhat (?:date|day|month|year|time)\b", re.IGNORECASE)
+_WHEN = lazy_pattern(r"^\s*when\b|\bhow long\b|\bwhat (?:date|day|month|year|time)\b", re.IGNORECASE)
 
 _WHICH = (
     r"^\s*(?:what|which|whose|in what|in which|on what|at what|for what|from what|to which|around which)\b"
@@ -32,32 +33,32 @@ _WHICH = (
 _VERB = r"(?:has|have|had|does|do|did|are|is|were|was|might|would|could|can|both|that)\b"
 _NO_PLURAL = r"(?!his\b|this\b|was\b|is\b|has\b|does\b|as\b|its\b|\w+ss\b|\w+us\b|\w+['’]s\b)"
 # "What books has Melanie read?", "In which countries did they meet?", "Which outdoor games does she like?"
-_WHAT_THINGS = re.compile(
+_WHAT_THINGS = lazy_pattern(
     rf"{_WHICH}(?:\s+[\w'’-]+){{0,4}}?\s+{_NO_PLURAL}(?:\w{{2,}}s|people|children|music|food|media)\s+{_VERB}",
     re.IGNORECASE,
 )
 # "Where has Maria made friends?", "What has he tried so far?"; not "How does …" and "How long has …"
-_HAS_DONE = re.compile(
+_HAS_DONE = lazy_pattern(
     r"^\s*(?:what|which|who|where|how(?! (?:long|has|have|did|does|do)\b)|in what|in which)\b"
     r".*?\b(?:has|have)\s+\w",
     re.IGNORECASE,
 )
 # "How many children does she have?"
-_HOW_MANY = re.compile(r"\bhow many\b", re.IGNORECASE)
+_HOW_MANY = lazy_pattern(r"\bhow many\b", re.IGNORECASE)
 # "What do Jon and Gina both like?", "What do they have in common?"
-_IN_COMMON = re.compile(r"\b(?:both|in common|each other|all the)\b", re.IGNORECASE)
+_IN_COMMON = lazy_pattern(r"\b(?:both|in common|each other|all the)\b", re.IGNORECASE)
 _LISTS = (_WHAT_THINGS, _HAS_DONE, _HOW_MANY, _IN_COMMON)
 # "What kind of car does she drive?" wants one answer, however it is put.
-_ONE_KIND = re.compile(r"\b(?:kinds?|types?|sorts?) of\b", re.IGNORECASE)
+_ONE_KIND = lazy_pattern(r"\b(?:kinds?|types?|sorts?) of\b", re.IGNORECASE)
 
 # "Is Oscar her pet?", "Did they get married?"
-_YES_OR_NO = re.compile(
+_YES_OR_NO = lazy_pattern(
     r"^\s*(?:is|are|was|were|do|does|did|has|have|can|could|should|will)\b", re.IGNORECASE
 )
 _JUDGEMENTS = (SUPPOSING, _YES_OR_NO)
 
 # A question that names its time wants what happened then.
-_DATED = re.compile(
+_DATED = lazy_pattern(
     r"\b(?:january|february|march|april|in may|may,? \d{1,2}|june|july|august|september|october|november"
     r"|december|(?:19|20)\d\d)\b",
     re.IGNORECASE,
@@ -89,12 +90,12 @@ class Intent(enum.StrEnum):
 
 # In this order: "Why did it change over time?" asks for the cause of a change.
 _PATTERNS = {
-    Intent(name): re.compile(rf"\b(?:{'|'.join(phrases)})\b", re.IGNORECASE | re.DOTALL)
+    Intent(name): lazy_pattern(rf"\b(?:{'|'.join(phrases)})\b", re.IGNORECASE | re.DOTALL)
     for name, phrases in sections("vestige.cognition.query", "intents").items()
     if phrases
 }
 # "Does Ada eat fish?" wants to be checked, whatever else it says.
-_ASKS_WHETHER = re.compile(
+_ASKS_WHETHER = lazy_pattern(
     r"^\s*(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|should|must)\b.*\?\s*$",
     re.IGNORECASE | re.DOTALL,
 )
@@ -144,7 +145,7 @@ class Asked:
     names: frozenset[int]
 
 
-_QUESTION = re.compile(
+_QUESTION = lazy_pattern(
     r"\?\s*$|^\s*(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|has|have|can|could"
     r"|should|will)\b",
     re.IGNORECASE,
@@ -206,7 +207,7 @@ def _is_whole(text: str, literal: Literal) -> bool:
 
 # -- Names in a query
 
-_NAME = re.compile(r"[^\W\d_][\w.-]*(?:['’](?!s\b)[\w.-]+)*")
+_NAME = lazy_pattern(r"[^\W\d_][\w.-]*(?:['’](?!s\b)[\w.-]+)*")
 
 
 def _names(text: str) -> Iterator[int]:

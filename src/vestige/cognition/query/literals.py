@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 
@@ -16,22 +15,24 @@ from vestige.cognition.english.quantities import quantities
 from vestige.cognition.english.words import FUNCTION_WORDS, Word, all_words_of
 from vestige.cognition.text.analyser import normal, searchable, terms
 from vestige.cognition.text.word_lists import sections, words
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
+from vestige.core.patterns import lazy_pattern
 
 MAX_LITERAL_CHARS = 400
 # An apostrophe is more often no quotation mark.
-_QUOTED = re.compile(
+_QUOTED = lazy_pattern(
     r"\"[^\"\n]+\"|“[^“”\n]+”|„[^„“”\n]+[“”]|«[^«»\n]+»|「[^「」\n]+」|`[^`\n]+`"
     r"|(?<![\w'])'(?![\s'])[^'\n]{2,80}'(?!\w)"
 )
-_SPACED = re.compile(r"\S+")
+_SPACED = lazy_pattern(r"\S+")
 # Ideographs and kana stand beside a name without a space.
-_TOKEN = re.compile(r"[^\s,;|=(){}<>\[\]\"“”„«»「」`\u3000-\u9fff\uac00-\ud7a3]+")
+_TOKEN = lazy_pattern(r"[^\s,;|=(){}<>\[\]\"“”„«»「」`\u3000-\u9fff\uac00-\ud7a3]+")
 _CLOSING = "'’*!?.,;:"
 _OPENING = "'‘*!?,;:"
-_POSSESSIVE = re.compile(r"['’]s$")
-_LINE_NUMBER = re.compile(r"(?::[0-9]+){1,2}$")
-_URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]{0,30}://|www\.)[\w\[].*")
+_POSSESSIVE = lazy_pattern(r"['’]s$")
+_LINE_NUMBER = lazy_pattern(r"(?::[0-9]+){1,2}$")
+_URL = lazy_pattern(r"(?:[A-Za-z][A-Za-z0-9+.-]{0,30}://|www\.)[\w\[].*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +50,13 @@ class Literal:
     quoted: bool = False
 
 
-_SHAPES = tuple(map(re.compile, sections("vestige.cognition.query", "literals")[""]))
+_SHAPES = tuple(map(lazy_pattern, sections("vestige.cognition.query", "literals")[""]))
 # Most words have none of these shapes.
-_PLAIN_WORD = re.compile(r"[^\W\d_][^\W\d_A-Z]*|[0-9]{1,3}")
+_PLAIN_WORD = lazy_pattern(r"[^\W\d_][^\W\d_A-Z]*|[0-9]{1,3}")
 # Ticket #48213, v2.3.1: some write the sign, and some do not.
-_OPTIONAL = re.compile(r"^(?:#(?=[0-9]{4})|v(?=(?:[0-9]+\.){2}))")
+_OPTIONAL = lazy_pattern(r"^(?:#(?=[0-9]{4})|v(?=(?:[0-9]+\.){2}))")
 # YouTube, PostgreSQL, iPhone
-_HUMPED = re.compile(r"(?:[A-Z][a-z0-9]+|[a-z])(?:[A-Z][a-z0-9]*)+")
+_HUMPED = lazy_pattern(r"(?:[A-Z][a-z0-9]+|[a-z])(?:[A-Z][a-z0-9]*)+")
 
 
 def literals(text: str) -> Iterator[Literal]:
@@ -105,7 +106,7 @@ def _judged(text: str, start: int, end: int) -> Iterator[Literal]:
 # -- Whether a memory holds a literal
 
 COMMON = 2_000  # A literal that more than this many of the findable memories may hold finds none by itself.
-_JOINTS = re.compile(r"[-._/\\:@&]+")
+_JOINTS = lazy_pattern(r"[-._/\\:@&]+")
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u02b9", "'"))
 
 
@@ -176,24 +177,24 @@ _VERSIONS = frozenset(("version", "release"))
 _SENTENCE_MARKS = (".", "!", "?", ";", "\n")
 _JOINING = frozenset("of the de la von van der & -".split())
 _NUMBER = r"\d+(?:\.\d+)*"
-_NUMBERED = re.compile(
+_NUMBERED = lazy_pattern(
     rf"(?<![\w+#-])(?P<name>[^\W\d_][\w+#-]{{0,60}})(?:['’]s)?\s+(?P<kind>(?:version|release)\s+)?v?(?P<number>{_NUMBER})(?![\w%]|[-:/.]\d)"
 )
 # PostgreSQL16, v3.0
-_ATTACHED = re.compile(rf"(?<=[A-Za-z]){_NUMBER}")
-_COUNTED = re.compile(r"\s+[a-z]+s\b")
+_ATTACHED = lazy_pattern(rf"(?<=[A-Za-z]){_NUMBER}")
+_COUNTED = lazy_pattern(r"\s+[a-z]+s\b")
 # 13.03.2026, 3/13/2026
-_FIGURED = re.compile(r"(?<![\d./-])(\d{1,2})[./-](\d{1,2})[./-](\d{4})(?!\d)")
-_LETTERS = re.compile(r"[^\W\d_]+")
-_POSSESSIVE_ENDING = re.compile(r"['’]s$")
+_FIGURED = lazy_pattern(r"(?<![\d./-])(\d{1,2})[./-](\d{1,2})[./-](\d{4})(?!\d)")
+_LETTERS = lazy_pattern(r"[^\W\d_]+")
+_POSSESSIVE_ENDING = lazy_pattern(r"['’]s$")
 # "Since 3 March" asks for what came after it; nothing need have happened on that day.
-_OPEN = re.compile(
+_OPEN = lazy_pattern(
     r"\b(?:before|after|since|until|till|by|from|to|and|between|through|as\s+of|than|up)\s+(?:the\s+)?$",
     re.IGNORECASE,
 )
 
 
-SUPPOSING = re.compile(
+SUPPOSING = lazy_pattern(
     r"\b(?:would|might|likely|considered|probably|personality|traits?|attributes?)\b", re.IGNORECASE
 )
 """A hypothetical question: it may name things that no memory mentions."""
@@ -433,3 +434,32 @@ def _bare(parts: list[str]) -> list[str]:
     while len(parts) > 1 and parts[-1] == "0":
         parts = parts[:-1]
     return parts
+
+
+# -- A word inside of a compound
+
+LEAST_PART = 3  # The shortest word that is looked for there.
+
+
+def inside_compound(word: str, text: str) -> bool:
+    """Whether a text has a word as a part of a compound, as people see one: `username` in `getUserName`,
+    `red` in `31mRED`, but not in `rendered`."""
+    if len(word) < LEAST_PART or not word.isalnum():
+        return False
+    plain, sought = text.lower(), word.lower()
+    if len(plain) != len(text):  # a few letters grow in lower case
+        return False
+    at = plain.find(sought)
+    while at >= 0:
+        end = at + len(sought)
+        if _hump(text[max(0, at - 1) : at], text[at]) and _hump(text[end - 1], text[end : end + 1]):
+            return True
+        at = plain.find(sought, at + 1)
+    return False
+
+
+def _hump(before: str, after: str) -> bool:
+    """Whether one word ends and another begins between two characters."""
+    if not (before.isalpha() and after.isalpha()):
+        return True
+    return before.islower() and after.isupper()

@@ -5,11 +5,15 @@ the cost grows with the number of postings, not with the size of the store.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vestige.cognition.native.kernel import Kernel, kernel
+from vestige.core.lazy_dataclass import dataclass
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -44,8 +48,8 @@ class Collection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postings:
-    """Which term occurs how often in which row, one entry per term and row; terms are numbered, and `weights`
-    says how often each is in the query."""
+    """Which term occurs how often in which row, one entry per term and row, in the order of terms; terms are
+    numbered, and `weights` says how often each is in the query."""
 
     terms: Integers
     rows: Integers
@@ -108,25 +112,48 @@ def affordable(common: Iterable[Frequency], budget: int | None) -> list[str]:
 
 def score(postings: Postings, collection: Collection, also: Integers) -> Scores:
     """The scores of every row that has a term, or a neighbour that has one, and of the rows in `also`."""
-    near = _with_neighbours(postings, collection)
-    rows = _distinct(np.concatenate((near.rows, also)), len(collection.lengths))
-    slots = np.zeros(len(collection.lengths), dtype=np.int64)
-    slots[rows] = np.arange(len(rows))
-    own_lengths = collection.lengths[rows].astype(np.float64)
-    alone, windows = (replace(some, rows=slots[some.rows]) for some in (postings, near))
+    native = kernel()
+    if native is None:
+        return _score(postings, collection, also)
+    return _score_by_kernel(native, postings, collection, also)
+
+
+def _score_by_kernel(native: Kernel, postings: Postings, collection: Collection, also: Integers) -> Scores:
+    before, after, threads = collection.before, collection.after, collection.threads
+    entries = (postings.terms, postings.rows, postings.counts)
+    rows, slots = native.rows(postings.rows, before, after, also)
+    held = native.windows(entries, before, after, slots, len(rows))
+    memories, windows, spoken_in = _memories(collection), _windows(collection), _threads(collection)
+    own, window = native.norms(
+        rows, collection.lengths, before, after, k1=K1, b=B, averages=(memories.average, windows.average)
+    )
+    spoken = native.threads(entries, threads, len(collection.thread_lengths))
+    thread = native.scores(
+        spoken, _factors(postings, spoken[0], spoken_in), _norms(collection.thread_lengths, spoken_in)
+    )
     return Scores(
         rows=rows,
-        own=_level(alone, own_lengths, collection.memories, collection.total),
-        window=_level(
-            windows,
-            own_lengths
-            + _length_at(collection, collection.before[rows])
-            + _length_at(collection, collection.after[rows]),
-            collection.memories,
-            collection.window_total,
-        ),
+        own=native.scores(entries, _factors(postings, postings.terms, memories), own, slots),
+        window=native.scores(held, _factors(postings, held[0], windows), window),
+        thread=np.append(thread, 0.0)[threads[rows]],  # -1, outside any thread, is the last
+        held=held[:2],
+    )
+
+
+def _score(postings: Postings, collection: Collection, also: Integers) -> Scores:
+    near = _with_neighbours(postings, collection)
+    rows = _distinct(np.concatenate((near.rows, also)), len(collection.lengths))
+    slots = np.empty(len(collection.lengths), dtype=np.int64)
+    slots[rows] = np.arange(len(rows))
+    own, window = _lengths(collection, rows)
+    held = _added_up(replace(near, rows=slots[near.rows]), len(rows))
+    alone = (postings.terms, slots[postings.rows], postings.counts)
+    return Scores(
+        rows=rows,
+        own=_level(alone, *_worth(postings, postings.terms, own, _memories(collection))),
+        window=_level(held, *_worth(postings, held[0], window, _windows(collection))),
         thread=_thread_scores(postings, collection, rows),
-        held=_added_up(windows, len(rows))[:2],
+        held=held[:2],
     )
 
 
@@ -143,21 +170,63 @@ def _thread_scores(postings: Postings, collection: Collection, rows: Integers) -
         counts=postings.counts[inside],
         weights=postings.weights,
     )
-    lengths = collection.thread_lengths[met].astype(np.float64)
-    scores = _level(entries, lengths, collection.thread_count, collection.thread_total)
+    spoken = _added_up(entries, len(met))
+    lengths = collection.thread_lengths[met]
+    scores = _level(spoken, *_worth(postings, spoken[0], lengths, _threads(collection)))
     return np.where(there >= 0, np.append(scores, 0.0)[np.where(there >= 0, slots[there], len(met))], 0.0)
 
 
-def _level(entries: Postings, lengths: Floats, documents: int, total: int) -> Floats:
-    """BM25 of the documents of these lengths. Entries that repeat a term and a document add up."""
-    if not len(entries.rows):
-        return np.zeros(len(lengths))
-    terms, rows, counts = _added_up(entries, len(lengths))
-    found = np.bincount(terms, minlength=len(entries.weights))
-    idf = np.maximum(LEAST_IDF, np.log((documents - found + 0.5) / (found + 0.5)))
-    norms = K1 * (1 - B + B * lengths / (total / documents))
-    gains = (entries.weights * idf * (K1 + 1))[terms] * counts / (counts + norms[rows])
-    scores: Floats = np.bincount(rows, weights=gains, minlength=len(lengths)).astype(np.float64)
+class _Level(NamedTuple):
+    """What is scored: the number of documents, and of their terms in total."""
+
+    documents: int
+    total: int
+
+    @property
+    def average(self) -> float:
+        return self.total / self.documents if self.total else 1.0
+
+
+def _memories(collection: Collection) -> _Level:
+    return _Level(collection.memories, collection.total)
+
+
+def _windows(collection: Collection) -> _Level:
+    return _Level(collection.memories, collection.window_total)
+
+
+def _threads(collection: Collection) -> _Level:
+    return _Level(collection.thread_count, collection.thread_total)
+
+
+def _lengths(collection: Collection, rows: Integers) -> tuple[Integers, Integers]:
+    """The number of terms of each row, and of its window."""
+    own = collection.lengths[rows]
+    before, after = collection.before[rows], collection.after[rows]
+    return own, own + _length_at(collection, before) + _length_at(collection, after)
+
+
+def _worth(postings: Postings, terms: Integers, lengths: Integers, level: _Level) -> tuple[Floats, Floats]:
+    return _factors(postings, terms, level), _norms(lengths, level)
+
+
+def _factors(postings: Postings, terms: Integers, level: _Level) -> Floats:
+    """The factor of each term; `terms` has one entry for each document with it."""
+    found = np.bincount(terms, minlength=len(postings.weights))
+    idf = np.maximum(LEAST_IDF, np.log((level.documents - found + 0.5) / (found + 0.5)))
+    return postings.weights * idf * (K1 + 1)
+
+
+def _norms(lengths: Integers, level: _Level) -> Floats:
+    """The norm of documents of these lengths."""
+    return K1 * (1 - B + B * lengths.astype(np.float64) / level.average)
+
+
+def _level(entries: tuple[Integers, Integers, Integers | Floats], factors: Floats, norms: Floats) -> Floats:
+    """The sum of what the entries of each document are worth."""
+    terms, rows, counts = entries
+    gains = factors[terms] * counts / (counts + norms[rows])
+    scores: Floats = np.bincount(rows, weights=gains, minlength=len(norms)).astype(np.float64, copy=False)
     return scores
 
 

@@ -1,9 +1,9 @@
 """Deduplication of ranked hits: duplicates are folded into the best one, and the top few are diversified."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from vestige.cognition.text.analyser import overlap
+from vestige.core.lazy_dataclass import dataclass
 
 TOP_FEW = 5
 ALIKE = 0.8

@@ -6,7 +6,7 @@ own statistics, so that it and indexed candidates are on one scale.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from vestige.cognition.ranking.bm25 import K1, LEAST_IDF, B, idf, is_prefix
 from vestige.cognition.ranking.maxsim import Matched
 from vestige.cognition.text.analyser import memory_terms
 from vestige.core.candidates import CandidatePool, Floats, Integers, TermStatistics
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
 
 

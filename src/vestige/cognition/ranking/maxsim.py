@@ -4,20 +4,22 @@ The idea is ColBERT's MaxSim (Khattab & Zaharia 2020), here over the token state
 model, weighted by how rare the query's words are. A memory's tokens are kept as sign bits, the query's stay
 real numbers: for unit vectors q, t of D dimensions, sqrt(π/2)/sqrt(D) · Σ q·sign(t) estimates their cosine. A
 match inside a question counts a little less for its own memory, and fully for the memory that follows,
-because that is where the answer is. Numbers: docs/concepts/search.md.
+because that is where the answer is. Numbers: docs/concepts/search.md. Where there is a compiled library
+(`cognition.native`), it computes the same with fewer instructions (ADR 0040).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vestige.cognition.native.kernel import Kernel, kernel
 from vestige.cognition.ranking.bm25 import LEAST, idf
 from vestige.cognition.text.analyser import QueryWord
 from vestige.core.candidates import OFFSETS, Floats, Integers, Sketch
+from vestige.core.lazy_dataclass import dataclass
 
 States = NDArray[np.float32]
 
@@ -25,6 +27,9 @@ REACH: Mapping[int, float] = {-1: 0.85, 1: 0.8, -2: 0.8, 2: 0.7}
 """The weight of a counterpart in a neighbour, by the neighbour's position."""
 ASKED = 0.85  # The weight of a counterpart inside a question …
 ANSWERED = 1.0  # … and in the question just before.
+
+_BY_COLUMN = np.array([REACH.get(offset, 0.0) for offset in OFFSETS], dtype=np.float32)
+_ANSWERS_BY_COLUMN = np.array([ANSWERED if offset == -1 else 0.0 for offset in OFFSETS], dtype=np.float32)
 
 STOP_SHARE = 0.25
 """The weight of a stop word, as a share of that of an unknown one: who, when and where find answers …"""
@@ -50,22 +55,13 @@ class Matched:
 def match(states: States, weights: Sequence[Floats], sketch: Sketch) -> list[Matched]:
     """The MaxSim of every candidate of a sketch, for each of several weightings; each adds up to 1."""
     heaviest = _heaviest(np.max(weights, axis=0))
-    said, asked = _best(states[heaviest], sketch)
-    own = _of(said, sketch.around[:, 0])
-    context = own.copy()
-    for column, offset in enumerate(OFFSETS[1:], start=1):
-        there = sketch.around[:, column]
-        np.maximum(context, REACH[offset] * _of(said, there), out=context)
-        if offset == -1:
-            np.maximum(context, ANSWERED * _of(asked, there), out=context)
-    missing = sketch.around[:, 0] < 0
-    return [
-        Matched(
-            own=np.where(missing, np.nan, own @ (one[heaviest] / one[heaviest].sum())),
-            context=np.where(missing, np.nan, context @ (one[heaviest] / one[heaviest].sum())),
-        )
-        for one in weights
-    ]
+    shares = np.array([one[heaviest] / one[heaviest].sum() for one in weights])
+    native = kernel()
+    if native is None:
+        own, context = _with_neighbours(*_best(states[heaviest], sketch), sketch.around, shares)
+    else:
+        own, context = _by_kernel(native, states[heaviest], sketch, shares)
+    return [Matched(own=one, context=other) for one, other in zip(own, context, strict=True)]
 
 
 def weigh(
@@ -102,15 +98,53 @@ def _heaviest(weights: Floats) -> Integers:
     return np.sort(kept if len(kept) else order)
 
 
+def _by_kernel(native: Kernel, states: States, sketch: Sketch, shares: Floats) -> tuple[Floats, Floats]:
+    said, asked = native.best(
+        states,
+        sketch.bits,
+        sketch.asked,
+        sketch.starts,
+        sketch.lengths,
+        scale=_scale(states.shape[1]),
+        worth=ASKED,
+    )
+    return native.context(
+        said, asked, sketch.around, reach=_BY_COLUMN, answers=_ANSWERS_BY_COLUMN, weights=shares
+    )
+
+
+def _with_neighbours(said: States, asked: States, around: Integers, shares: Floats) -> tuple[Floats, Floats]:
+    """The similarity of each candidate alone and with its neighbours, by weighting."""
+    own = _of(said, around[:, 0])
+    context = own.copy()
+    for column, offset in enumerate(OFFSETS[1:], start=1):
+        there = around[:, column]
+        np.maximum(context, REACH[offset] * _of(said, there), out=context)
+        if offset == -1:
+            np.maximum(context, ANSWERED * _of(asked, there), out=context)
+    missing = around[:, 0] < 0
+    return (
+        np.array([np.where(missing, np.nan, own @ share) for share in shares]),
+        np.array([np.where(missing, np.nan, context @ share) for share in shares]),
+    )
+
+
 def _best(states: States, sketch: Sketch) -> tuple[States, States]:
     """For every owner and query token the best counterpart: anywhere, and in questions (at least 0)."""
     similar = _similarities(states, sketch)
-    inside = np.where(sketch.asked[:, np.newaxis], similar, np.float32(0))
-    similar[sketch.asked] *= np.float32(ASKED)
-    return (
-        np.maximum.reduceat(similar, sketch.starts, axis=0),
-        np.maximum.reduceat(inside, sketch.starts, axis=0),
-    )
+    questions = np.flatnonzero(sketch.asked)
+    within = similar[questions]
+    similar[questions] *= np.float32(ASKED)
+    inside = np.zeros((len(sketch.starts), len(states)), dtype=np.float32)
+    if len(questions):
+        owners = np.searchsorted(sketch.starts, questions, side="right") - 1
+        firsts = np.flatnonzero(np.diff(owners, prepend=-1))
+        best, asking = np.maximum.reduceat(within, firsts, axis=0), owners[firsts]
+        # The other tokens count as 0.
+        some = np.diff(firsts, append=len(owners)) < sketch.lengths[asking]
+        best[some] = np.maximum(best[some], 0)
+        inside[asking] = best
+    return np.maximum.reduceat(similar, sketch.starts, axis=0), inside
 
 
 def _similarities(states: States, sketch: Sketch) -> States:
@@ -129,8 +163,12 @@ def _similarities(states: States, sketch: Sketch) -> States:
     # Bits are 0 and 1 where signs are -1 and 1: Σ q·sign = 2 Σ q·bit − Σ q.
     found *= 2
     found -= states.sum(axis=1)
-    found *= np.float32(sqrt(pi / 2) / sqrt(dimension))
+    found *= np.float32(_scale(dimension))
     return found
+
+
+def _scale(dimension: int) -> float:
+    return sqrt(pi / 2) / sqrt(dimension)
 
 
 @lru_cache(maxsize=1)

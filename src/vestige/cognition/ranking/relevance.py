@@ -6,10 +6,8 @@ and code (docs/concepts/search.md). If a candidate lacks a signal (no vectors ye
 states), the next best weights are used, never a guess.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache
-from math import exp, log
 
 import numpy as np
 
@@ -17,6 +15,7 @@ from vestige.cognition.query.analyse import Asked, QuestionKind
 from vestige.cognition.ranking.maxsim import Matched
 from vestige.cognition.text.form import Form
 from vestige.core.candidates import CandidatePool, Flags, Floats
+from vestige.core.lazy_dataclass import dataclass
 
 SIGNALS = (
     "context",  # MaxSim with the neighbours' words
@@ -195,145 +194,3 @@ def share_of_best(scores: Floats) -> Floats:
     if best <= 0:
         return np.zeros_like(scores)
     return np.asarray(np.maximum(scores, 0.0) / best)
-
-
-# -- Confidence of an answer: the chance that the store holds what was asked for
-
-FEW = 5  # The number of hits among which the best share of the query is looked for.
-LITERAL = 0.95  # The least confidence in a hit that holds all literals …
-NO_LITERAL = 0.5
-NO_ID = 0.2
-NOTHING_CONCRETE = 0.02
-"""… and the share left if no hit holds any: half, because a memory may paraphrase a quoted title; less than a
-precise search accepts if it is an id, because another id is another thing; almost nothing if the query is
-only that. If some literals are held, the confidence lies between in proportion."""
-WORTH_A_LOOK = 0.05  # A little more than any but a precise search needs.
-
-SIZE_WEIGHT = -0.35
-LARGE = log(500)
-"""From this size of the store on, its size does not matter."""
-
-# The constant, then the weights of the best context, the share covered and the best cosine.
-SURE_WITH_TOKENS = (-9.72, 14.10, 3.16, 6.79)
-# A note may answer in other words; a conversation mostly shares some with the question.
-NOTED = (-5.5, 0.0, 2.0, 16.0)
-SURE_WITH_VECTORS = (-7.07, 0.0, 6.06, 14.12)
-SURE_WITH_WORDS = (-1.70, 0.0, 8.35, 0.0)
-
-
-def confidence(asked: Asked, pool: CandidatePool, matched: Matched | None, best: Sequence[int]) -> float:
-    """The chance that the answer is among the best candidates, given best first; 0 without candidates."""
-    if not best:
-        return 0.0
-    context = _highest(matched.context) if matched is not None else None
-    cosine = _highest(pool.cosine)
-    covered = float(pool.covered[list(best[:FEW])].max())
-    if cosine is None:
-        weights = SURE_WITH_WORDS
-    elif pool.traits.form[best[0]] == Form.NOTE:
-        weights = NOTED
-    else:
-        weights = SURE_WITH_VECTORS if context is None else SURE_WITH_TOKENS
-    size = SIZE_WEIGHT * min(log(max(1, pool.memories)), LARGE)
-    constant, by_context, by_cover, by_cosine = weights
-    level = constant + size + by_context * (context or 0) + by_cover * covered + by_cosine * (cosine or 0)
-    return _literally(asked, pool, best[0], _logistic(level))
-
-
-def _literally(asked: Asked, pool: CandidatePool, first: int, sure: float) -> float:
-    """The confidence, raised by the literals that the best hit holds."""
-    if not asked.literals:
-        return sure
-    here = float(pool.literals[first]) / len(asked.literals)
-    return max(without_literals(asked, pool, sure), LITERAL * here)
-
-
-def without_literals(asked: Asked, pool: CandidatePool, sure: float) -> float:
-    """The confidence, lowered by the literals that no hit holds."""
-    if not asked.literals:
-        return sure
-    most = float(pool.literals.max()) / len(asked.literals)
-    if asked.concrete and not most:
-        return min(sure, NOTHING_CONCRETE)
-    least = NO_ID if asked.identifying else NO_LITERAL
-    return sure * (least + (1 - least) * most)
-
-
-def lowered_confidence(sure: float, asked: Asked, missing: Collection[str]) -> float:
-    """The confidence if no memory mentions something the query names: the hits are then about something else.
-    A search that accepts anything near still returns them."""
-    if not any(one.text in missing for one in asked.particulars):
-        return sure
-    return max(sure * NO_ID, min(sure, WORTH_A_LOOK))
-
-
-def _highest(values: Floats) -> float | None:
-    there = values[~np.isnan(values)]
-    return float(there.max()) if len(there) else None
-
-
-# -- The chance of a hit to answer: calibrated on notebooks and talks (docs/concepts/abstention.md)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HitEvidence:
-    """What is known of a hit as an answer.
-
-    `odds` are the log odds of the pair model, None if it has not read the hit. `share` is its relevance as a
-    share of the best. `cosine` and `context` (MaxSim) are 0 without a model. `lacks`: the query names
-    something that the hit does not mention. `holds_all`: it has every term of the query.
-    """
-
-    form: int
-    odds: float | None
-    share: float
-    cosine: float
-    context: float
-    lacks: bool
-    holds_all: bool
-
-
-HOLDS_ALL = 0.9  # The chance of a hit that has every term of the query.
-ALMOST_ALL = 0.999  # The share of the query in such a hit, up to rounding.
-
-# The constant, then the weights of the log odds, of the share, and of what the hit lacks.
-_READ = (-11.65, 0.45, 11.39, -1.19)
-# The constant, then the weights of the cosine, of the share, and of what the hit lacks.
-_NOTE_MATCHED = (-13.61, 4.25, 11.34, -1.5)
-# The constant, then the weights of the context, of the share, and of what the hit lacks.
-_TALK_MATCHED = (-14.43, 4.71, 11.33, -1.51)
-# Of the whole answer: the constant, then the weights of the best log odds and of what that hit lacks.
-_ANSWER_READ = (0.23, 0.44, -1.59)
-
-
-def holds_all(asked: Asked, pool: CandidatePool, at: int) -> bool:
-    """Whether a candidate has every term of the query, or is what the query names and nothing else."""
-    named = asked.concrete and int(pool.literals[at]) == len(asked.literals)
-    return named or (len(asked.terms) > 1 and float(pool.covered[at]) > ALMOST_ALL)
-
-
-def chance_to_answer(hit: HitEvidence) -> float:
-    """The chance that a hit answers the query."""
-    if hit.odds is not None:
-        weights, signal = _READ, hit.odds
-    elif hit.form == Form.NOTE:
-        weights, signal = _NOTE_MATCHED, hit.cosine
-    else:
-        weights, signal = _TALK_MATCHED, hit.context
-    constant, by_signal, by_share, by_lack = weights
-    chance = _logistic(constant + by_signal * signal + by_share * hit.share + by_lack * hit.lacks)
-    return max(chance, HOLDS_ALL) if hit.holds_all else chance
-
-
-def confidence_when_read(hits: Sequence[HitEvidence]) -> float | None:
-    """The chance that one of the hits answers the query; None if the pair model has read none of them."""
-    constant, by_odds, by_lack = _ANSWER_READ
-    read = [hit for hit in hits if hit.odds is not None]
-    if not read:
-        return None
-    sure = _logistic(max(constant + by_odds * (hit.odds or 0) + by_lack * hit.lacks for hit in read))
-    return max(sure, HOLDS_ALL) if any(hit.holds_all for hit in hits) else sure
-
-
-def _logistic(level: float) -> float:
-    return 1 / (1 + exp(-level))

@@ -6,7 +6,6 @@ Each stage records its effect in `steps`, which `explain` shows.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from math import nan
@@ -20,6 +19,7 @@ from vestige.cognition.text.analyser import terms
 from vestige.cognition.text.form import Form, features
 from vestige.cognition.time.calendar import WEEKDAYS
 from vestige.core.candidates import CandidatePool, Floats, Integers, Labels, Traits
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ROOT_SCOPE, SHARED_SCOPE, Memory, Record, covers, nested
 
 IN_TIME = 0.1  # The gain of a memory that happened in the time asked for.

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from vestige.cognition.secrets import values
 from vestige.cognition.secrets.entropy import classes, irregular
 from vestige.cognition.text.word_lists import pattern, sections, words
+from vestige.core.patterns import lazy_pattern
 
 Found = tuple[str, int, int, str]  # (kind, start, end, reason)
 
@@ -23,16 +24,16 @@ _KINDS = {
     "login": "token",
     "secret": "secret",
 }
-_WORD = re.compile("|".join(f"(?P<{group}>{'|'.join(_LISTS[group])})" for group in _KINDS))
+_WORD = lazy_pattern("|".join(f"(?P<{group}>{'|'.join(_LISTS[group])})" for group in _KINDS))
 _WHICH_KEY = tuple(" ".join(_LISTS["which_key"]).split())
 """Words one of which must come before `key`: other keys give no access."""
 _OTHER_KEY = words(_LISTS["other_key"])
 """Words before `key` after which even a random string is not a secret."""
-_LAST_WORD = re.compile(r"(?<![a-z0-9])[a-z0-9]++$")
-_API = re.compile(r"\s(?:d['’]\s?|de\s)?(?:la\s|l['’])?api", re.IGNORECASE)
+_LAST_WORD = lazy_pattern(r"(?<![a-z0-9])[a-z0-9]++$")
+_API = lazy_pattern(r"\s(?:d['’]\s?|de\s)?(?:la\s|l['’])?api", re.IGNORECASE)
 _NO_SECRET = tuple(" ".join(_LISTS["no_secret"]).split())
 """Words before a name that then does not name a secret."""
-_COMPOUND = re.compile(
+_COMPOUND = lazy_pattern(
     r"(?:^|[^a-z])(?:pg|db|my|sql|wifi|user|admin|root|mail|smtp|ftp|ssh|key|store|new|old|bind|require)$",
     re.I,
 )
@@ -60,19 +61,19 @@ _FORM = r"""(?P<tail>[A-Za-z0-9_äöüß-]{0,30})
     (?:\\?"(?P<double>(?:[^"\\\n]|\\[^"'\n]){1,4096})\\?"
       |\\?'(?P<single>(?:[^'\\\n]|\\[^"'\n]){1,4096})\\?'|`(?P<tick>[^`\n]{1,4096})`
       |[“„«]\s?(?P<curly>[^”“»\n]{1,256}?)\s?[”“»]|(?P<plain>[^\s"'`<>]{1,4096}))"""
-_AFTER = re.compile(_FORM.replace("PHRASE", _PHRASE), re.IGNORECASE | re.VERBOSE)
-_NEXT = re.compile(_FORM.replace("PHRASE", ""), re.IGNORECASE | re.VERBOSE)
-_GIVES = re.compile(
+_AFTER = lazy_pattern(_FORM.replace("PHRASE", _PHRASE), re.IGNORECASE | re.VERBOSE)
+_NEXT = lazy_pattern(_FORM.replace("PHRASE", ""), re.IGNORECASE | re.VERBOSE)
+_GIVES = lazy_pattern(
     r".{0,100}?(?:[:=>：→—–是は为為(,]|\s(?:is|was|are|be|ist|war|lautet|(?:c['’])?est|es|era|è|é|jest|är|je|er|value|to)\s)"
 )
 """Without any of these a value can only come right after the name: the longer form is not tried."""
 _QUOTED = ("double", "single", "tick", "curly")
-_CUT = re.compile(r";|&(?=\w{1,30}=)|,(?=[\w-]{1,30}[=:]|$)|\\[nr\"']|\|\||です|[。，、；]")
-_ENDS = re.compile(r"[\"'`]?[.,;!)]{0,3}(?:\s{0,4}(?:$|\n)|(?<=[.,;!)])\s)|[。，、；]|です")
+_CUT = lazy_pattern(r";|&(?=\w{1,30}=)|,(?=[\w-]{1,30}[=:]|$)|\\[nr\"']|\|\||です|[。，、；]")
+_ENDS = lazy_pattern(r"[\"'`]?[.,;!)]{0,3}(?:\s{0,4}(?:$|\n)|(?<=[.,;!)])\s)|[。，、；]|です")
 """What follows a word at the end of a sentence or clause."""
-_ALONE = re.compile(r"(?:^|\n)[\w.-]{0,60}$")
-_TEST = re.compile(r"[Tt]est(?:[A-Z_/]|s/)")
-_FLAG = re.compile(r"(?<!\w)--?(?:[a-z]+-){0,3}$", re.IGNORECASE)
+_ALONE = lazy_pattern(r"(?:^|\n)[\w.-]{0,60}$")
+_TEST = lazy_pattern(r"[Tt]est(?:[A-Z_/]|s/)")
+_FLAG = lazy_pattern(r"(?<!\w)--?(?:[a-z]+-){0,3}$", re.IGNORECASE)
 
 
 def assignments(text: str) -> Iterator[Found]:

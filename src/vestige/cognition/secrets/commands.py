@@ -4,14 +4,15 @@ import re
 from base64 import b64decode
 from binascii import Error
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from vestige.cognition.secrets import values
 from vestige.cognition.secrets.assignments import Found
 from vestige.cognition.secrets.entropy import looks_random
 from vestige.cognition.text.word_lists import sections
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
-_ARGUMENT = re.compile(r"[a-z_]{1,20}=")  # The next argument of a call.
+_ARGUMENT = lazy_pattern(r"[a-z_]{1,20}=")  # The next argument of a call.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ def _place(line: str) -> PasswordPlace:
         pattern = pattern.replace(name, part)
     return PasswordPlace(
         hints=tuple(hints.split()),
-        pattern=re.compile(pattern, re.IGNORECASE | re.MULTILINE),
+        pattern=lazy_pattern(pattern, re.IGNORECASE | re.MULTILINE),
         strong=kind == "strong",
         mixed=kind == "mixed",
         certain=kind == "certain",
@@ -63,15 +64,15 @@ def _place(line: str) -> PasswordPlace:
 
 
 _PLACES = tuple(map(_place, sections("vestige.cognition.secrets", "password_places")[""]))
-_QUERY = re.compile(
+_QUERY = lazy_pattern(
     r"[?&](?:code|otp|auth|key|k|t|hash|invite|magic|ticket|sso|sid|jwt|sig|signature|secret|api_?key|token|pin"
     r"|access_token|id_token|private_token|auth_?token|invitation|reset|verify|confirmation|session)="
     r"(?P<secret>[\w.~%+/-]{4,2048})=*",
     re.IGNORECASE,
 )
-_ONCE = re.compile(r"[?&](?:otp|pin)=\d{4,8}$", re.IGNORECASE)
-_HASH = re.compile(r"[0-9a-f-]+$")
-_OPTION = re.compile(r"\s-[a-zA-Z]\s(?P<secret>[A-Za-z0-9_.=+/-]{24,400})(?!\S)")
+_ONCE = lazy_pattern(r"[?&](?:otp|pin)=\d{4,8}$", re.IGNORECASE)
+_HASH = lazy_pattern(r"[0-9a-f-]+$")
+_OPTION = lazy_pattern(r"\s-[a-zA-Z]\s(?P<secret>[A-Za-z0-9_.=+/-]{24,400})(?!\S)")
 
 
 def commands(text: str) -> Iterator[Found]:
@@ -102,41 +103,62 @@ def options(text: str) -> Iterator[Found]:
             yield "key", *found.span("secret"), "is given to a command"
 
 
-_SECRET_KIND = re.compile(r"^[ \t]{0,8}kind:[ \t]{1,4}[\"']?Secret\b", re.MULTILINE)
-_DATA = re.compile(r"^[ \t]{0,8}data:[ \t]{0,4}\n(?P<lines>(?:[ \t]{1,12}[^\s#][^\n]*+\n?)++)", re.MULTILINE)
-_BASE64 = r"(?:[A-Za-z0-9+/]{8,4096}={0,2})"
-_ENTRY = re.compile(rf"[\w.-]{{1,80}}:[ \t]{{1,4}}[\"']?(?P<secret>{_BASE64})[\"']?[ \t]*+$", re.MULTILINE)
+_SECRET_KIND = lazy_pattern(
+    r"^[ \t]{0,8}kind:[ \t]{1,4}[\"']?Secret\b|\"kind\"\s{0,4}:\s{0,4}\"Secret\"", re.MULTILINE
+)
+_DATA = lazy_pattern(
+    r"^[ \t]{0,8}data:[ \t]{0,4}\n(?P<lines>(?:[ \t]{1,12}[^\s#][^\n]*+\n?)++)", re.MULTILINE
+)
+_JSON_DATA = lazy_pattern(r"\"data\"\s{0,4}:\s{0,4}\{(?P<lines>[^{}]*+)\}")
+_BASE64 = r"[A-Za-z0-9+/]{8,}+={0,2}+"
+_ENTRY = lazy_pattern(
+    r"(?<![\w.-])[\w.-]{1,80}:[ \t]{1,4}(?:[|>][+-]?[ \t]{0,4}\n[ \t]{1,16})?[\"']?"
+    rf"(?P<secret>{_BASE64}(?:\n[ \t]{{1,16}}[A-Za-z0-9+/]++={{0,2}}+$)*+)[\"']?[ \t]*+$",
+    re.MULTILINE,
+)
+_JSON_ENTRY = lazy_pattern(rf"\"\s{{0,4}}:\s{{0,4}}\"(?P<secret>{_BASE64})\"")
 
 
 def manifests(text: str) -> Iterator[Found]:
     """The encoded values of a Kubernetes Secret, whose names may say nothing."""
-    if not _SECRET_KIND.search(text):
+    if "Secret" not in text or not _SECRET_KIND.search(text):
         return
-    for data in _DATA.finditer(text):
-        for entry in _ENTRY.finditer(text, *data.span("lines")):
-            decoded = _decoded(entry["secret"])
-            if decoded is not None and not values.is_placeholder(decoded):
-                yield "Kubernetes secret", *entry.span("secret"), "is the data of a Secret"
+    for data, entry in ((_DATA, _ENTRY), (_JSON_DATA, _JSON_ENTRY)):
+        for lines in data.finditer(text):
+            for found in entry.finditer(text, *lines.span("lines")):
+                if _is_data(found["secret"]):
+                    yield "Kubernetes secret", *found.span("secret"), "is the data of a Secret"
+
+
+def _is_data(encoded: str) -> bool:
+    """Whether this is the base64 of bytes or of a text that stands for nothing else."""
+    raw = _raw("".join(encoded.split()))
+    if raw is None:
+        return False
+    try:
+        return not values.is_placeholder(raw.decode("utf-8"))
+    except UnicodeDecodeError:
+        return not values.is_placeholder(encoded)  # a word such as `changeme` is base64 too
 
 
 # -- URLs and headers
 
 HEADER_HINTS = ("bearer", "basic", "auth", "cookie", "authorization")
-_URL = re.compile(r"://(?:(?!://)[^\s\"'<>`])+")
-_PORT = re.compile(r"\d{1,5}(?:[/?#]|$)")
-_BEARER = re.compile(r"\bbearer\s{1,4}\\?[\"']?(?P<secret>[A-Za-z0-9._~+/=|:-]{12,4096})", re.IGNORECASE)
-_BASIC = re.compile(
+_URL = lazy_pattern(r"://(?:(?!://)[^\s\"'<>`])+")
+_PORT = lazy_pattern(r"\d{1,5}(?:[/?#]|$)")
+_BEARER = lazy_pattern(r"\bbearer\s{1,4}\\?[\"']?(?P<secret>[A-Za-z0-9._~+/=|:-]{12,4096})", re.IGNORECASE)
+_BASIC = lazy_pattern(
     r"\b(?:basic\s{1,4}|auth\\?[\"']\s?:\s?)\\?[\"']?(?P<secret>[A-Za-z0-9+/]{8,512}={0,2})", re.IGNORECASE
 )
-_SCHEME = re.compile(
+_SCHEME = lazy_pattern(
     r"\bauthorization\\?[\"']?\s?[:=]\s{0,2}\\?[\"']?[A-Za-z][\w-]{1,20}\s{1,2}"
     r"(?P<secret>[\w.~+/=-]{16,1024})",
     re.IGNORECASE,
 )
-_COOKIE = re.compile(
+_COOKIE = lazy_pattern(
     r"\bcookies?2?\b[^\n:={(]{0,40}[:=]\s?\\?[\"']?(?P<pairs>[^\n\"']{8,4096})", re.IGNORECASE
 )
-_PAIR = re.compile(r"[\w.$!%-]{1,64}=(?P<secret>[^;\s\\]{12,2048})")
+_PAIR = lazy_pattern(r"[\w.$!%-]{1,64}=(?P<secret>[^;\s\\]{12,2048})")
 
 
 def addresses(text: str) -> Iterator[Found]:
@@ -183,7 +205,15 @@ def _is_basic(encoded: str) -> bool:
 
 def _decoded(encoded: str) -> str | None:
     """The decoded text; None if it is not the base64 of a text."""
+    raw = _raw(encoded)
     try:
-        return b64decode(encoded + "=" * (-len(encoded) % 4), validate=True).decode("utf-8")
-    except (Error, UnicodeDecodeError):
+        return None if raw is None else raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _raw(encoded: str) -> bytes | None:
+    try:
+        return b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+    except Error:
         return None

@@ -1,19 +1,20 @@
 """Randomness of strings: whether a string looks machine-made and unguessable."""
 
-import re
 from collections import Counter
 from math import log2
+
+from vestige.core.patterns import lazy_pattern
 
 LEAST = 16  # The least number of characters for a string to be called random by itself.
 WORDY = 0.55
 """The share of readable words from which a string is a name. Random base62 has about .15, lower case with
 digits .3, an identifier of several words .8 and more."""
 STEPS = 6  # The number of neighbours in a row (abcdef, 654321) that makes a sequence.
-_RUN = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}")
-_VOWEL = re.compile(r"[aeiouyAEIOUY]")
-_CLUSTER = re.compile(r"[^aeiouyAEIOUY]{4}")
-_CAMEL = re.compile(r"[A-Za-z][a-z]+(?:[A-Z][a-z]+)+")
-_REPEATED = re.compile(r"(.)\1{4,}")
+_RUN = lazy_pattern(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}")
+_VOWEL = lazy_pattern(r"[aeiouyAEIOUY]")
+_CLUSTER = lazy_pattern(r"[^aeiouyAEIOUY]{4}")
+_CAMEL = lazy_pattern(r"[A-Za-z][a-z]+(?:[A-Z][a-z]+)+")
+_REPEATED = lazy_pattern(r"(.)\1{4,}")
 
 
 def entropy(text: str) -> float:

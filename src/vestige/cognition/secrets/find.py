@@ -13,7 +13,6 @@ import unicodedata
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from vestige.cognition.secrets.assignments import NAME_HINTS, Found, assignments
 from vestige.cognition.secrets.commands import (
@@ -34,10 +33,12 @@ from vestige.cognition.secrets.values import (
     is_placeholder,
 )
 from vestige.cognition.text.word_lists import pattern, sections
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 SHOWN = 4  # The number of characters shown at either end of a long random secret, to identify it.
 LONG = 20
-_HARMLESS = re.compile(
+_HARMLESS = lazy_pattern(
     r"data:[\w/+.-]{1,60};base64,[A-Za-z0-9+/=]+"
     r"|-----BEGIN (?:CERTIFICATE|[A-Z0-9 ]{0,20}PUBLIC KEY)[^-]{0,40}-----[A-Za-z0-9+/=\s\\]*"
     r"|\b(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-\w{1,20}|sk-ssh-\S{1,30}) AAAA[A-Za-z0-9+/=]+"
@@ -105,16 +106,16 @@ _MARKS = "\u0300-\u036f\u20d0-\u20f0"
 """Marks drawn over or under the character before them."""
 _TAGS = "\U000e0000-\U000e007f"
 """An invisible copy of ASCII, which programs can read."""
-_HIDDEN = re.compile(f"[{_INVISIBLE}{_TAGS}]+")
-_HIDDEN_OR_MARKS = re.compile(f"[{_INVISIBLE}{_MARKS}]+")
+_HIDDEN = lazy_pattern(f"[{_INVISIBLE}{_TAGS}]+")
+_HIDDEN_OR_MARKS = lazy_pattern(f"[{_INVISIBLE}{_MARKS}]+")
 _LOOKALIKES = {
     ord(one): plain
     for plain, *others in map(str.split, sections("vestige.cognition.secrets", "lookalikes")[""])
     for one in others
 }
 _LOOKALIKES |= {0xE0000 + code: chr(code) for code in range(0x20, 0x7F)}
-_UNBROKEN = re.compile(r"\S+")
-_SOME_LATIN = re.compile(f"[A-Za-z0-9{_TAGS}]")
+_UNBROKEN = lazy_pattern(r"\S+")
+_SOME_LATIN = lazy_pattern(f"[A-Za-z0-9{_TAGS}]")
 
 
 def _undisguised(text: str) -> Iterator[tuple[str, Sequence[int]]]:
@@ -167,7 +168,7 @@ _SEED = pattern(_LISTS["seed"])
 _WORDS = pattern(_LISTS["seed_words"], re.NOFLAG)
 _PROSE = frozenset("the and for with are was were but from has its our their which not into his her".split())
 _CODE = r"[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{3,12}){0,4}"
-_CODES = re.compile(
+_CODES = lazy_pattern(
     r"\b(?:recovery|backup|rescue|2fa|mfa|scratch|emergency)[ _-]?codes?\b"
     r"(?:[^\n:=]{0,40}?(?:[:=\n]|\bare\b|\bis\b)|(?=\s[a-z]{0,8}[\d-]))\s{0,4}"
     rf"(?P<secret>{_CODE}(?:[\s,;/|]{{1,4}}{_CODE}){{0,30}})",
@@ -180,17 +181,17 @@ _LICENCE = pattern(_LISTS["licence_key"])
 _CARD_WORDS = pattern(_LISTS["card_codes"])
 _PASSPHRASE = pattern(_LISTS["passphrase"], re.MULTILINE)
 _APP_PASSWORD = pattern(_LISTS["app_password"])
-_TOKEN = re.compile(r"(?<![\w+/=.~-])[A-Za-z0-9+/_=.~-]{20,512}")
+_TOKEN = lazy_pattern(r"(?<![\w+/=.~-])[A-Za-z0-9+/_=.~-]{20,512}")
 _IS_PHRASE = pattern(_LISTS["secret_words"])
 _SAYS_CLEARLY = pattern(_LISTS["clear_secret_words"])
 """Words required beside lower-case letters and digits, which could be a hash."""
-_LOWER = re.compile(r"[a-z0-9]{24,}$|[A-Z0-9]{24,}$")
+_LOWER = lazy_pattern(r"[a-z0-9]{24,}$|[A-Z0-9]{24,}$")
 _UNSAYS = pattern(_LISTS["other_words"])
-_NAME = re.compile(r"[0-9a-fA-F-]+$|[\w-]+(?:\.[\w-]+)+$|[./~]|.*/.*/.*/|https?")
+_NAME = lazy_pattern(r"[0-9a-fA-F-]+$|[\w-]+(?:\.[\w-]+)+$|[./~]|.*/.*/.*/|https?")
 _TELLS = pattern(_LISTS["password_words"])
 _TELLS_CLEARLY = pattern(_LISTS["clear_password_words"])
-_MADE_UP = re.compile(r"[a-z]\d{2,4}$|[a-z]\d[a-z]")
-_PIECE = re.compile(r"(?<![^\s\"'`(:])[^\s\"'`<>(),;]{8,64}(?![^\s\"'`),;.])")
+_MADE_UP = lazy_pattern(r"[a-z]\d{2,4}$|[a-z]\d[a-z]")
+_PIECE = lazy_pattern(r"(?<![^\s\"'`(:])[^\s\"'`<>(),;]{8,64}(?![^\s\"'`),;.])")
 PHRASE_NEAR = 100
 BEFORE = 80
 """The largest distance of the word before a random string."""
@@ -288,20 +289,21 @@ def random_beside_words(text: str) -> Iterator[Found]:
 
 # -- Private keys: whole, cut, or flattened to one line
 
-MOST = 16_000  # The longest key; the end of a block is not looked for beyond it.
+NEAR_END = 16_000
+"""How far from its first line the last line of a key is looked for. A longer body must lead up to it."""
 LEAST_BODY = 24
-_BEGIN = re.compile(r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
-_END = re.compile(r"-{4,5} ?END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
-_BODY = re.compile(r"(?:[A-Za-z0-9+/=]|\\+[nr]|[\s|>\"',])+")
-_HEADERS = re.compile(
+_BEGIN = lazy_pattern(r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_END = lazy_pattern(r"-{4,5} ?END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_BODY = lazy_pattern(r"(?:[A-Za-z0-9+/=]|\\+[nr]|[\s|>\"',])+")
+_HEADERS = lazy_pattern(
     r"(?:(?:\s|\\+[nr])*(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset):[^\n\\]{0,200})+"
 )
-_OPENSSH = re.compile(r"b3BlbnNzaC1rZXktdjE(?:[A-Za-z0-9+/=]|\\+[nr]|\s(?=\S)){40,}")
-_PUTTY = re.compile(r"PuTTY-User-Key-File-\d")
-_MAC = re.compile(r"Private-(?:MAC|Hash): ?[0-9a-fA-F]{20,128}")
-_LINES = re.compile(r"Private-Lines: ?\d+(?:\s|\\+[nr])+[A-Za-z0-9+/=\s\\]+")
-_JWK = re.compile(r"\\?\"d\\?\"\s{0,4}:\s{0,4}\\?\"([\w-]{20,1000})\\?\"")
-_NOISE = re.compile(r"(?<!\\)\\+[nr]|[\s|>\"',=]")
+_OPENSSH = lazy_pattern(r"b3BlbnNzaC1rZXktdjE(?:[A-Za-z0-9+/=]|\\+[nr]|\s(?=\S)){40,}")
+_PUTTY = lazy_pattern(r"PuTTY-User-Key-File-\d")
+_MAC = lazy_pattern(r"Private-(?:MAC|Hash): ?[0-9a-fA-F]{20,128}")
+_LINES = lazy_pattern(r"Private-Lines: ?\d+(?:\s|\\+[nr])+[A-Za-z0-9+/=\s\\]+")
+_JWK = lazy_pattern(r"\\?\"d\\?\"\s{0,4}:\s{0,4}\\?\"([\w-]{20,}+)\\?\"")
+_NOISE = lazy_pattern(r"(?<!\\)\\+[nr]|[\s|>\"',=]")
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\\ \t\r\n\"',")
 
 Span = tuple[int, int]
@@ -321,14 +323,16 @@ def private_keys(text: str) -> Iterator[Span]:
 
 
 def _whole(text: str) -> Iterator[Span]:
-    """Keys with their first line, with or without the last."""
+    """Keys with their first line, with or without the last. Each is looked for up to the next one, so that
+    the text is read once."""
     for begin in _BEGIN.finditer(text):
-        following = _BEGIN.search(text, begin.end(), begin.end() + MOST)
-        limit = following.start() if following else min(len(text), begin.end() + MOST)
-        end = _END.search(text, begin.end(), limit)
+        following = _BEGIN.search(text, begin.end())
+        limit = following.start() if following else len(text)
         headers = _HEADERS.match(text, begin.end(), limit)
         body = _BODY.match(text, headers.end() if headers else begin.end(), limit)
         if body is not None and _is_body(body.group()):
+            near = min(limit, max(begin.end() + NEAR_END, body.end() + 100))
+            end = _END.search(text, begin.end(), near)
             yield begin.start(), end.end() if end else body.end()
 
 
@@ -336,8 +340,7 @@ def _tails(text: str) -> Iterator[Span]:
     """Keys of which only the end is present."""
     for end in _END.finditer(text):
         start = end.start()
-        lowest = max(0, start - MOST)
-        while start > lowest and text[start - 1] in _BASE64:
+        while start > 0 and text[start - 1] in _BASE64:
             start -= 1
         body = text[start : end.start()]
         if _is_body(body):
@@ -346,7 +349,8 @@ def _tails(text: str) -> Iterator[Span]:
 
 def _putty(text: str) -> Iterator[Span]:
     for begin in _PUTTY.finditer(text):
-        lines = _LINES.search(text, begin.end(), begin.end() + MOST)
+        following = _PUTTY.search(text, begin.end())
+        lines = _LINES.search(text, begin.end(), following.start() if following else len(text))
         if lines is not None and _is_body(lines.group().partition("\n")[2] or lines.group()[20:]):
             mac = _MAC.search(text, lines.end() - 16, lines.end() + 200)
             yield begin.start(), mac.end() if mac else lines.end()
@@ -366,7 +370,7 @@ _TEST_NUMBERS = frozenset(
     "378282246310005 371449635398431 378734493671000 30569309025904 38520000023237 6011000990139424".split()
 )
 """Published test numbers that have more different digits."""
-_CARD = re.compile(
+_CARD = lazy_pattern(
     r"(?<![\w.-])[2-6]\d{3}(?:([ -]?)\d{4}\1\d{4}\1\d{4}|[ -]?\d{6}[ -]?\d{4,5})(?![\w-]|\.\d)"
 )
 _SAYS = pattern(_LISTS["card_words"])
@@ -399,7 +403,6 @@ DETECTORS: tuple[tuple[Callable[[str], Iterator[Found]], tuple[str, ...]], ...] 
     (queries, ("?", "&")),
     (headers, HEADER_HINTS),
     (options, (" -",)),
-    (manifests, ("kind:",)),
     (commands, ("",)),  # each place has its own
     (assignments, NAME_HINTS),
     (seed_phrases, SEED_HINTS),
@@ -415,6 +418,7 @@ DETECTORS: tuple[tuple[Callable[[str], Iterator[Found]], tuple[str, ...]], ...] 
 def _candidates(text: str) -> Iterator[Found]:
     for start, end in private_keys(text):
         yield "private key", start, end, "is a block of a private key"
+    yield from manifests(text)  # its value may be longer than a piece
     # A long text is searched in pieces: a search holds the interpreter lock to its end. What begins in a
     # piece is looked for with the words before it and to its end.
     for at in range(0, max(1, len(text)), PIECE_CHARS):

@@ -5,9 +5,10 @@ end where a key cannot go on, so that no text takes more than linear time.
 """
 
 import re
-from dataclasses import dataclass
 
 from vestige.cognition.text.word_lists import sections
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 DISTINCTIVE_CHARS = 4  # A prefix of this many characters does not occur by chance.
 _END = r"(?![A-Za-z0-9])"
@@ -32,7 +33,7 @@ def _prefixed(line: str) -> Shape:
     kind, hint, rest = (part.strip() for part in line.split(" | "))
     # The look behind comes second, so that the fixed text is what is searched for.
     begin = f"{re.escape(hint)}(?<![A-Za-z0-9]{re.escape(hint)})"
-    pattern = re.compile(f"{begin}(?P<drawn>{rest}){_END}", re.ASCII)
+    pattern = lazy_pattern(f"{begin}(?P<drawn>{rest}){_END}", re.ASCII)
     return Shape(kind=kind, hint=hint, pattern=pattern, distinctive=len(hint) >= DISTINCTIVE_CHARS)
 
 
@@ -41,7 +42,7 @@ def _shaped(line: str) -> Shape:
     return Shape(
         kind=kind,
         hint="" if hint == "-" else hint,
-        pattern=re.compile(pattern, re.ASCII),
+        pattern=lazy_pattern(pattern, re.ASCII),
         distinctive=flag == "distinctive",
     )
 

@@ -4,45 +4,46 @@ import re
 
 from vestige.cognition.secrets.entropy import WORDY, classes, irregular, looks_random, wordiness
 from vestige.cognition.text.word_lists import pattern, sections, words
+from vestige.core.patterns import lazy_pattern
 
 LOOKED_AT = 100  # The number of characters checked for a placeholder, which is short.
 _LISTS = sections("vestige.cognition.secrets", "values")
 LONG_LETTERS = 20  # The least number of letters for a word that nobody can read.
-_CONSONANTS = re.compile(r"[^aeiouyAEIOUY]{4}")
+_CONSONANTS = lazy_pattern(r"[^aeiouyAEIOUY]{4}")
 LONG_MIXTURE = 16
-_DIGITS = re.compile(r"\d+")
+_DIGITS = lazy_pattern(r"\d+")
 _STATES = words(_LISTS["states"])
 """Words that describe a password without giving it."""
 _REMARKS = words(_LISTS["remarks"])
 """Function words: a phrase with one of them is a sentence about a password."""
 _STATE_ENDS = pattern(_LISTS["state_endings"], re.NOFLAG)
-_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_IDEOGRAPH = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts without spaces: a sentence would look like one word."""
 _TECHNICAL = pattern(_LISTS["technical"])  # Technical terms that end with a number.
-_LEET = re.compile(r"\d\D|\d\d$|^\D{6,}\d$")
-_ODD = re.compile(r"[!@#$%^&*?+~][^\s]|[^\s][!#$%^&*?]$")
+_LEET = lazy_pattern(r"\d\D|\d\d$|^\D{6,}\d$")
+_ODD = lazy_pattern(r"[!@#$%^&*?+~][^\s]|[^\s][!#$%^&*?]$")
 _PLACEHOLDER = pattern(_LISTS["placeholder"], re.NOFLAG)
 _REFERENCE = pattern(_LISTS["reference"])
 """The beginnings of values that only reference a secret."""
-_CALL = re.compile(r"[A-Za-z_][\w.:>-]*[(\[]|[A-Za-z_]+(?:\.[A-Za-z_]+)+$|[A-Za-z_]\w*->")
+_CALL = lazy_pattern(r"[A-Za-z_][\w.:>-]*[(\[]|[A-Za-z_]+(?:\.[A-Za-z_]+)+$|[A-Za-z_]\w*->")
 _TYPES = words(_LISTS["types"])
 """Words in the place of a secret that are not one: types, states, methods, well-known defaults."""
-_MEASURE = re.compile(
+_MEASURE = lazy_pattern(
     r"v?\d+\.\d[\w.+~-]*$|v?\d[\d.,:/x-]*\+?[- ]?(?:[a-z%]{0,12}|[A-Z]{1,3})$"
     r"|[A-Z]{2,6}-?\d{1,5}$|[a-z]{1,3}\d{1,4}$"
 )
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
-_GROUPS = re.compile(r"[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7}$")
-_PHRASE = re.compile(r"[a-zA-Z]{3,12}(?:[ -][a-zA-Z]{3,12}){3,9}$")
-_INNER = re.compile(r"[A-Za-z][&!?%#$*+^~][A-Za-z]")
-_RULES = re.compile(r"\w+(?::[\w,]+)?(?:\|\w+(?::[\w,]+)?)+$")
-_ADDRESS = re.compile(
+_UUID = lazy_pattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
+_GROUPS = lazy_pattern(r"[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7}$")
+_PHRASE = lazy_pattern(r"[a-zA-Z]{3,12}(?:[ -][a-zA-Z]{3,12}){3,9}$")
+_INNER = lazy_pattern(r"[A-Za-z][&!?%#$*+^~][A-Za-z]")
+_RULES = lazy_pattern(r"\w+(?::[\w,]+)?(?:\|\w+(?::[\w,]+)?)+$")
+_ADDRESS = lazy_pattern(
     r"[/\\|=<>{}()\[\]]|@[^\s.@]*\.|:\d|\+\+|\w&\w+=|%[0-9A-F]{2}|\*\*|&&|\$\w|[#@]\d+$|~\d|^[@#&]|\^\d|\d[+*]\d"
 )
-_REMARK = re.compile(
+_REMARK = lazy_pattern(
     r"\b(?:characters?|chars|digits?|letters?|long|days?|at|be|is|to|of|in|by)\b|[{}%<>=]", re.I
 )
-_SYMBOL = re.compile(r"[^\w\s]")
+_SYMBOL = lazy_pattern(r"[^\w\s]")
 
 
 def is_placeholder(value: str) -> bool:

@@ -8,14 +8,15 @@ needs a new ANALYSER_VERSION and a rebuilt index.
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate
 
 from vestige.cognition.text.word_lists import sections, words
 from vestige.cognition.time.calendar import date_words
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
+from vestige.core.patterns import lazy_pattern
 
 ANALYSER_VERSION = 2  # Raised whenever `memory_terms` gives other terms for a memory than before.
 
@@ -35,26 +36,26 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u312f\u31a0-\u31bf\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff"
 )
-_SPACELESS = re.compile(f"[{_UNSPACED}]+")
+_SPACELESS = lazy_pattern(f"[{_UNSPACED}]+")
 _LANGUAGE_NAME = r"(?<![A-Za-z0-9_])[A-Za-z](?:\+\+|#)(?![A-Za-z0-9_])"
 # Whatever is no ASCII sign and no spaceless script; `_plain` has made space of the other signs.
 _LETTERS = rf"[^\x00-/:-@\[-`{{-\x7f{_UNSPACED}]+"
 _PART = f"(?:{_LANGUAGE_NAME}|{_LETTERS})"
 # A run of a spaceless script, or words held together by joints: don't, snake_case, kebab-case, 3.11,
 # 10:30, a/path.py, AT&T, 1,000.
-_CHUNK = re.compile(
+_CHUNK = lazy_pattern(
     rf"[{_UNSPACED}]+|{_PART}(?:(?:[-._/\\:@&']{{1,3}}|(?<=[0-9]),(?=[0-9]{{3}}(?![0-9]))){_PART})*"
 )
-_WORD = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]+")
+_WORD = lazy_pattern(r"[A-Za-z0-9\x80-\U0010ffff]+")
 # After a word it asks for everything that begins so; `*this*` and `a*b` do not.
-_STAR = re.compile(r"[-._/\\:@&']{0,3}\*(?![A-Za-z0-9*\x80-\U0010ffff])")
+_STAR = lazy_pattern(r"[-._/\\:@&']{0,3}\*(?![A-Za-z0-9*\x80-\U0010ffff])")
 # What holds a chunk together, from the outside in: segments of a path, words of a name, halves of a word.
-_LEVELS = (re.compile(r"[/\\@]+"), re.compile(r"[-._:&]+"), re.compile(r"[',]+"))
-_JOINTS = re.compile(r"((?<=\d)[-._/\\:@&]+(?=\d))|[-._/\\:@&',]+")
-_ENDING = re.compile(r"'(?:s|ll|re|ve|d|m|(t))(?![A-Za-z0-9\x80-\U0010ffff])", re.IGNORECASE)
-_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^A-Za-z]+")
-_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
-_LETTERS_AND_DIGITS = re.compile(r"([^\W\d_]+)(\d+)|(\d+)([^\W\d_]+)")
+_LEVELS = (lazy_pattern(r"[/\\@]+"), lazy_pattern(r"[-._:&]+"), lazy_pattern(r"[',]+"))
+_JOINTS = lazy_pattern(r"((?<=\d)[-._/\\:@&]+(?=\d))|[-._/\\:@&',]+")
+_ENDING = lazy_pattern(r"'(?:s|ll|re|ve|d|m|(t))(?![A-Za-z0-9\x80-\U0010ffff])", re.IGNORECASE)
+_HUMP = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^A-Za-z]+")
+_PLURAL_ACRONYM = lazy_pattern(r"[A-Z]{2,}s")
+_LETTERS_AND_DIGITS = lazy_pattern(r"([^\W\d_]+)(\d+)|(\d+)([^\W\d_]+)")
 
 # Letters that Unicode does not take apart into a base and a mark, though readers do.
 _PLAIN_LETTERS = {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ħ": "h", "Ħ": "H", "ı": "i"}
@@ -301,7 +302,7 @@ def _joined(chunk: str) -> str:
 # -- Fingerprints of texts
 
 # Everything but exponents, indices and fractions, which must not melt into the number beside them.
-_COMPATIBLE = re.compile("[^\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209f\u2150-\u215f\u2189]+")
+_COMPATIBLE = lazy_pattern("[^\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209f\u2150-\u215f\u2189]+")
 _QUOTES = dict(zip("\"'“„‘«»「『`", "\"'”“’»«」』`", strict=True))
 
 

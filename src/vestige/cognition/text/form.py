@@ -9,7 +9,7 @@ import enum
 import math
 import re
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from collections.abc import Iterable
 from hashlib import blake2b
 
 import numpy as np
@@ -17,21 +17,23 @@ from numpy.typing import NDArray
 
 from vestige.cognition.gate.change_words import announces
 from vestige.cognition.text.analyser import normal, terms
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
+from vestige.core.patterns import lazy_pattern
 
 SEARCHED_CHARS, LONGEST_FOUND = 50_000, 200
 SHORT_WORDS = 48
 """Up to this length (about 64 word pieces) a text is a turn, if it is in a thread or has a speaker."""
 
-_SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}):\s")
-_FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|[Mm]y|[Ww]e|[Ww]e've|[Ww]e're)\b")
+_SPEAKER = lazy_pattern(r"\s*([^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}):\s")
+_FIRST_PERSON = lazy_pattern(r"\b(?:I|I'm|I've|I'd|I'll|[Mm]y|[Ww]e|[Ww]e've|[Ww]e're)\b")
 _HEADINGS = frozenset(
     "note notes decision todo fact facts rule rules tip tips warning bug fix error issue idea plan goal "
     "question answer summary context example preference reminder lesson pattern update fyi ps nb".split()
 )
-_IN_PERSON = re.compile(r"\b(?:I|[Yy]ou|[Ww]e|[Mm]y|[Yy]our|[Oo]ur)\b")
-_SENTENCE = re.compile(r"[^.!?]+(?:[.!?]+[\"”')]*|$)\s*")
-_TIMED = re.compile(
+_IN_PERSON = lazy_pattern(r"\b(?:I|[Yy]ou|[Ww]e|[Mm]y|[Yy]our|[Oo]ur)\b")
+_SENTENCE = lazy_pattern(r"[^.!?]+(?:[.!?]+[\"”')]*|$)\s*")
+_TIMED = lazy_pattern(
     r"\b(?:yesterday|today|tonight|tomorrow|ago|since|recently|weekend|\d{4}|\w+day"
     r"|(?:last|next|this) (?:night|morning|week|weekend|month|year|summer|winter|spring|fall|autumn)"
     r"|january|february|march|april|june|july|august|september|october|november|december)\b",
@@ -143,13 +145,13 @@ _REACTIONS = (
     "of course|sounds (?:good|great)|no (?:worries|problem|doubt|way)|good (?:luck|job|night|morning)|"
     "well done|way to go|keep it up|take care|glad to \\w+"
 )
-_OPENING = re.compile(
+_OPENING = lazy_pattern(
     rf"\s*+(?:(?:{_CALLS})\b|(?:thanks|thank you|cheers)\b(?! to\b)|(?:{_REACTIONS})\s*[,!.])", re.IGNORECASE
 )
-_SPOKEN_BY = re.compile(r"^\s*[^\W\d_][\w.'’-]*:\s+")
-_NAME_BEFORE = re.compile(r"\s*[^\W\d_][\w.'’-]*(?: [A-Z][\w.'’-]*)?:\s")
-_QUESTION = re.compile(r"\?[\"”')\]]*(?:\s|$)")
-_EXCLAMATION = re.compile(r"[^.?!:;]*+!(?:\s|$)")
+_SPOKEN_BY = lazy_pattern(r"^\s*[^\W\d_][\w.'’-]*:\s+")
+_NAME_BEFORE = lazy_pattern(r"\s*[^\W\d_][\w.'’-]*(?: [A-Z][\w.'’-]*)?:\s")
+_QUESTION = lazy_pattern(r"\?[\"”')\]]*(?:\s|$)")
+_EXCLAMATION = lazy_pattern(r"[^.?!:;]*+!(?:\s|$)")
 
 
 def is_spoken(text: str, said: str) -> bool:
@@ -167,7 +169,7 @@ def is_talk(text: str) -> bool:
 # -- Statements about the user: preferences, habits and facts that hold in every project
 
 USER_CHARS = 300  # A longer text says more than one thing.
-_LEAD = re.compile(
+_LEAD = lazy_pattern(
     r"(?:(?:please |also |and |but |no, |actually,? |by the way,? |btw,? |correction: |update: |note: |fyi:? "
     r"|preferences?: |user preference: |(?:remember|note) that |i changed my mind[:,;.]? )\s*)*",
     re.IGNORECASE,
@@ -221,13 +223,13 @@ _HOW = (
     "|personally|much|no longer|do not|don't|does not|doesn't|can't|cannot|tends? to) )*"
 )
 _SOME = r"(?:[\w-]+ ){0,3}"
-_LIFE_OF_USER = re.compile(
+_LIFE_OF_USER = lazy_pattern(
     rf"My (?:{_OWN})\b|I {_HOW}(?:{_LIFE})\b|I(?:'m| am| was| have been|'ve been) {_STATE}"
     rf"|I (?:have|'ve got|have got) {_SOME}(?:{_FAMILY}|allergy|degree|PhD)\b"
     r"|(?:call|address) me (?!when|if|back|at|on|tomorrow|today)\w+",
     re.IGNORECASE,
 )
-_WAY_OF_USER = re.compile(
+_WAY_OF_USER = lazy_pattern(
     rf"I {_HOW}(?:{_TASTE})\b(?! (?:how|what|where|to see)\b)|I can't stand\b"
     # "I'd rather walk", but not "I'd prefer to merge it"
     r"|I(?:'d| would) (?:rather|prefer)\b(?! (?:to|you|we|not)\b)"
@@ -244,7 +246,7 @@ _WAY_OF_USER = re.compile(
     r"|(?:always )?(?:answer|reply to|talk to) me in\b",
     re.IGNORECASE,
 )
-_PARTICULAR = re.compile(
+_PARTICULAR = lazy_pattern(
     r"`|https?:|\w[/\\][\w-]+(?:[/\\]|\.\w)|[~.]/\w|\b[a-z]\w*_\w+|\b[A-Z][A-Z\d]*_[A-Z]|\b[a-z]{3,}[A-Z][a-z]"
     r"|\w\(\)|\d\.\d|#\d|\b[A-Z]{2,}-\d|\b[a-z_][\w-]{0,60}\.(?:py|jsx?|tsx?|go|rs|java|rb|php|cc?|cpp|h|toml|ya?ml"
     r"|json|md|txt|sql|sh|css|html|lock|cfg|ini)\b"
@@ -252,7 +254,7 @@ _PARTICULAR = re.compile(
     r"|production|pipeline|migrations?|endpoint|schema|(?<!each )(?<!every )(?<!any )project)\b"
 )
 """What belongs to one project: code, paths, versions, issues, and the team."""
-_POINTING = re.compile(
+_POINTING = lazy_pattern(
     r"\b(?:this|these|those|here|today|tonight|tomorrow|yesterday|currently|right now|(?:next|last) week"
     r"|it(?! (?:when|if)\b)|the (?!user\b|(?:morning|afternoon|evening|night|weekend)s?\b|command\b"
     r"|terminal\b|keyboard\b|mouse\b|piano\b|guitar\b|violin\b|Netherlands\b|USA?\b|UK\b|city\b|country(?:side)?\b|sea\b"
@@ -260,7 +262,8 @@ _POINTING = re.compile(
     re.IGNORECASE,
 )
 """One thing at hand, where a preference or a habit is about a kind of thing."""
-_ERRAND = re.compile(
+_AT_HAND = lazy_pattern(r"\b(?:this|these|those|here|today|currently|right now)\b", re.IGNORECASE)
+_ERRAND = lazy_pattern(
     rf"\b(?:my|the user's|user's) (?:{_OWN})\b|\b(?:dentist|groceries|birthday|haircut|laundry|passport"
     r"|vacation|mom|mum|dad|grandma|grandpa|dinner|tax return|doctor's appointment)\b",
     re.IGNORECASE,
@@ -282,6 +285,22 @@ def about_user(text: str) -> str | None:
     return found[0] if found and not _POINTING.search(said, found.end()) else None
 
 
+USER_LABELS = frozenset(
+    "preference identity habit profile personal about-me user-preference user-profile user-identity".split()
+)
+"""Node types and tags of what is about the user, in the singular."""
+
+
+def user_label(labels: Iterable[str], text: str) -> str | None:
+    """The label that says that a text is about the user, or None; also None if the text points to a project,
+    a file or one thing at hand ("prefer tabs in this repository")."""
+    said = text.replace("’", "'")
+    if len(said) > USER_CHARS or _PARTICULAR.search(said) or _AT_HAND.search(said):
+        return None
+    plain = {one: re.sub(r"[\s_]+", "-", one.strip().casefold()) for one in labels}
+    return next((one for one, word in plain.items() if {word, word.removesuffix("s")} & USER_LABELS), None)
+
+
 def is_errand(text: str) -> bool:
     """Whether something to do is the user's own affair: "call my mother", "book the dentist"."""
     said = text.replace("’", "'")
@@ -290,8 +309,8 @@ def is_errand(text: str) -> bool:
 
 # -- Questions to a speaker: "What did Caroline paint?" becomes "What did you paint?"
 
-_NAMED = re.compile(r"[^\W\d_][\w-]*(['’]s\b|['’](?!\w))?")
-_POSSESSIVE = re.compile(r"\b(?:his|her|their)\b", re.IGNORECASE)
+_NAMED = lazy_pattern(r"[^\W\d_][\w-]*(['’]s\b|['’](?!\w))?")
+_POSSESSIVE = lazy_pattern(r"\b(?:his|her|their)\b", re.IGNORECASE)
 
 
 def in_second_person(text: str, speakers: frozenset[int]) -> str:
@@ -323,10 +342,10 @@ _FURTHER = np.array([0.0, 0.12, 0.4, 1.0, 1.0])
 _UNBROKEN_CHARS = 20
 _UNBROKEN_COST = 0.65
 
-_UNBROKEN = re.compile(rf"[A-Za-z0-9]{{{_UNBROKEN_CHARS},}}")
-_PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
-_SENTENCE_END = re.compile(r"[.!?][\"')\]]*\s+|[。！？…]|\n")
-_WORD = re.compile(r"\s+")
+_UNBROKEN = lazy_pattern(rf"[A-Za-z0-9]{{{_UNBROKEN_CHARS},}}")
+_PARAGRAPH = lazy_pattern(r"\n[^\S\n]*\n\s*")
+_SENTENCE_END = lazy_pattern(r"[.!?][\"')\]]*\s+|[。！？…]|\n")
+_WORD = lazy_pattern(r"\s+")
 
 
 def estimate_tokens(text: str) -> int:

@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from vestige.cognition.text.analyser import STOP_WORDS, terms
 from vestige.cognition.text.form import speaker_and_words
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
 
 READ_CHARS = 2_000  # Only the beginning of a longer text is read.

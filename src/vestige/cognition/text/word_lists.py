@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterable
 from importlib.resources import files
 
-_SECTION = re.compile(r"\[(\w+)\]")
+from vestige.core.patterns import lazy_pattern
+
+_SECTION = lazy_pattern(r"\[(\w+)\]")
 
 
 def sections(package: str, name: str) -> dict[str, list[str]]:
@@ -31,4 +33,4 @@ def words(lines: Iterable[str]) -> frozenset[str]:
 
 def pattern(lines: Iterable[str], flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
     """The regular expression that some entries make, one after the other."""
-    return re.compile("".join(lines), flags)
+    return lazy_pattern("".join(lines), flags)

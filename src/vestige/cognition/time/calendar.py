@@ -1,12 +1,16 @@
-"""The calendar: days, weeks from Monday on, months, quarters, years and seasons as periods of UTC time.
+"""The calendar: days, weeks from Monday on, months, quarters, years and seasons as periods in a time zone.
+
+Arithmetic on the ends of a period is by the calendar: a day of 23 or 25 hours is one day. Convert them to UTC
+before they are stored or compared to the hour.
 
 Every function raises ValueError or OverflowError for dates that the calendar does not have (31 June, the year
 0).
 """
 
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Self
+
+from vestige.core.lazy_dataclass import dataclass
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -37,7 +41,7 @@ class Period:
         first, last = self.start, self.end
         count = 12 * (last.year - first.year) + last.month - first.month
         if count and count % 3 == 0 and first.day == last.day == 1:
-            return months(first.year, first.month, at * count // 3, count // 3)
+            return months(first.year, first.month, zone_in(first), at * count // 3, count // 3)
         size = timedelta(days=(last - first).days // 3)
         if (last - first).days < 7:
             return self
@@ -49,49 +53,57 @@ def date_words(moment: datetime) -> str:
     return f"{WEEKDAYS[moment.weekday()]} {moment.day} {MONTHS[moment.month - 1]} {moment.year}"
 
 
-def days(first: date, count: int = 1) -> Period:
+def zone_in(moment: datetime) -> tzinfo:
+    """The zone of a moment."""
+    return moment.tzinfo or UTC
+
+
+def days(first: date, zone: tzinfo, count: int = 1) -> Period:
     """A number of whole days."""
-    start = datetime.combine(first, time(), UTC)
+    start = datetime.combine(first, time(), zone)
     return Period(start=start, end=start + timedelta(days=count))
 
 
-def week(of: date, later: int = 0) -> Period:
+def week(of: date, zone: tzinfo, later: int = 0) -> Period:
     """The week of a day, or one N weeks later."""
-    return days(of + timedelta(days=7 * later - of.weekday()), 7)
+    return days(of + timedelta(days=7 * later - of.weekday()), zone, 7)
 
 
-def weekend(of: date, later: int = 0) -> Period:
+def weekend(of: date, zone: tzinfo, later: int = 0) -> Period:
     """Saturday and Sunday of the week of a day, or of one N weeks later."""
-    return days(of + timedelta(days=7 * later - of.weekday() + 5), 2)
+    return days(of + timedelta(days=7 * later - of.weekday() + 5), zone, 2)
 
 
-def months(year: int, month: int, later: int = 0, count: int = 1) -> Period:
+def months(year: int, month: int, zone: tzinfo, later: int = 0, count: int = 1) -> Period:
     """A month, or one N months later, and those that follow it up to the count."""
-    return Period(start=_first_of(year, month + later), end=_first_of(year, month + later + count))
+    return Period(
+        start=_first_of(year, month + later, zone), end=_first_of(year, month + later + count, zone)
+    )
 
 
-def quarter(of: date, later: int = 0) -> Period:
+def quarter(of: date, zone: tzinfo, later: int = 0) -> Period:
     """The quarter of a day, or one N quarters later."""
-    return months(of.year, (of.month - 1) // 3 * 3 + 1, 3 * later, 3)
+    return months(of.year, (of.month - 1) // 3 * 3 + 1, zone, 3 * later, 3)
 
 
-def year(number: int) -> Period:
-    return months(number, 1, count=12)
+def year(number: int, zone: tzinfo) -> Period:
+    return months(number, 1, zone, count=12)
 
 
-def season(name: str, starting_in: int) -> Period:
+def season(name: str, starting_in: int, zone: tzinfo) -> Period:
     """A season by the year it starts in: the winter of 2025 ends in 2026."""
-    return months(starting_in, SEASONS[name], count=3)
+    return months(starting_in, SEASONS[name], zone, count=3)
 
 
 def period_in_words(start: datetime, end: datetime) -> str:
-    """A period for people: `March 2026`, `2023`, `the time before 1 June 2026`."""
-    last = end - timedelta(microseconds=1)
+    """A period in its zone, for people: `March 2026`, `2023`, `the time before 1 June 2026`."""
+    last, zone = end - timedelta(microseconds=1), zone_in(end)
     if start == EARLIEST:
         return f"the time before {_day(end)}"
-    if (start, end) == (_first_of(start.year, 1), _first_of(start.year + 1, 1)):
+    if (start, end) == (_first_of(start.year, 1, zone), _first_of(start.year + 1, 1, zone)):
         return str(start.year)
-    if (start, end) == (_first_of(start.year, start.month), _first_of(start.year, start.month + 1)):
+    month = start.year, start.month
+    if (start, end) == (_first_of(*month, zone), _first_of(start.year, start.month + 1, zone)):
         return f"{MONTHS[start.month - 1]} {start.year}"
     return _day(start) if start.date() == last.date() else f"{_day(start)} to {_day(last)}"
 
@@ -100,6 +112,6 @@ def _day(moment: datetime) -> str:
     return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
 
 
-def _first_of(year: int, month: int) -> datetime:
+def _first_of(year: int, month: int, zone: tzinfo) -> datetime:
     """The start of a month; months before 1 and after 12 lie in other years."""
-    return datetime(year + (month - 1) // 12, (month - 1) % 12 + 1, 1, tzinfo=UTC)
+    return datetime(year + (month - 1) // 12, (month - 1) % 12 + 1, 1, tzinfo=zone)

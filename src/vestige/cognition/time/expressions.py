@@ -8,12 +8,13 @@ import enum
 import re
 from calendar import isleap
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 
 from vestige.cognition.time import calendar
-from vestige.cognition.time.calendar import MONTHS, SEASONS, WEEKDAYS, Period
+from vestige.cognition.time.calendar import MONTHS, SEASONS, WEEKDAYS, Period, zone_in
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 # -- Readers: the period of a matched expression
 
@@ -33,20 +34,20 @@ WEEKDAY_NUMBERS = {name.casefold(): number for number, name in enumerate(WEEKDAY
 
 def today(match: re.Match[str], now: datetime, latest: date) -> Period:
     """Today, or a part of it."""
-    return calendar.days(now.date())
+    return calendar.days(now.date(), zone_in(now))
 
 
 def near_day(match: re.Match[str], now: datetime, latest: date) -> Period:
     """Yesterday, tomorrow, or the day beyond."""
     far = 2 if match["far"] else 1
     return calendar.days(
-        now.date() + timedelta(days=-far if match["near"].casefold() == "yesterday" else far)
+        now.date() + timedelta(days=-far if match["near"].casefold() == "yesterday" else far), zone_in(now)
     )
 
 
 def last_night(match: re.Match[str], now: datetime, latest: date) -> Period:
     """From noon to noon."""
-    noon = calendar.days(now.date()).start + timedelta(hours=12)
+    noon = calendar.days(now.date(), zone_in(now)).start + timedelta(hours=12)
     return Period(start=noon - timedelta(days=1), end=noon)
 
 
@@ -56,70 +57,72 @@ def ago(match: re.Match[str], now: datetime, latest: date) -> Period:
     unit = match["unit"].casefold()
     if unit in ("minute", "hour"):
         # Minutes are not meant to the minute.
-        size = timedelta(**{f"{unit}s": 1})
-        return Period(start=now - 1.5 * most * size, end=now - 0.5 * least * size)
-    return _shifted(now.date(), unit, -most).to(_shifted(now.date(), unit, -least))
+        size, exact = timedelta(**{f"{unit}s": 1}), now.astimezone(UTC)
+        return Period(start=exact - 1.5 * most * size, end=exact - 0.5 * least * size)
+    return _shifted(now, unit, -most).to(_shifted(now, unit, -least))
 
 
 def rolling(match: re.Match[str], now: datetime, latest: date) -> Period:
     """The last three weeks: as many days, up to and including today. The next three begin today."""
     most = counted(match)[1] if match["count"] else 1
-    today, unit = now.date(), match["unit"].casefold()
+    today, unit, zone = now.date(), match["unit"].casefold(), zone_in(now)
     if unit in ("minute", "hour"):
         if match["which"].casefold() == "next":
             raise ValueError("a future span of hours is not a search period")
-        return Period(start=now - most * timedelta(**{f"{unit}s": 1}), end=calendar.days(today).end)
+        begun = now.astimezone(UTC) - most * timedelta(**{f"{unit}s": 1})
+        return Period(start=begun, end=calendar.days(today, zone).end)
     if match["which"].casefold() == "next":
-        return Period(start=calendar.days(today).start, end=calendar.days(moved(today, unit, most)).end)
-    return Period(start=calendar.days(moved(today, unit, -most)).start, end=calendar.days(today).end)
+        last = calendar.days(moved(today, unit, most), zone)
+        return Period(start=calendar.days(today, zone).start, end=last.end)
+    first = calendar.days(moved(today, unit, -most), zone)
+    return Period(start=first.start, end=calendar.days(today, zone).end)
 
 
 def calendar_period(match: re.Match[str], now: datetime, latest: date) -> Period:
     """The last, this or the next week, weekend, month, quarter or year."""
-    return _shifted(now.date(), match["unit"].casefold(), _step(match) or 0)
+    return _shifted(now, match["unit"].casefold(), _step(match) or 0)
 
 
 def weekday(match: re.Match[str], now: datetime, latest: date) -> Period:
     """Last Monday is before today, next Monday after it, this one in this week; since Monday may be today."""
-    today = now.date()
+    today, zone = now.date(), zone_in(now)
     ahead = (WEEKDAY_NUMBERS[match["weekday"].casefold()] - today.weekday()) % 7
     step = _step(match)
     if step == 0:
-        return calendar.days(
-            calendar.week(today).start.date() + timedelta(days=(today.weekday() + ahead) % 7)
-        )
+        monday = today - timedelta(days=today.weekday())
+        return calendar.days(monday + timedelta(days=(today.weekday() + ahead) % 7), zone)
     if step == 1:
-        return calendar.days(today + timedelta(days=ahead or 7))
+        return calendar.days(today + timedelta(days=ahead or 7), zone)
     back = ahead - 7 if ahead or step else 0
-    return calendar.days(today + timedelta(days=back))
+    return calendar.days(today + timedelta(days=back), zone)
 
 
 def named_season(match: re.Match[str], now: datetime, latest: date) -> Period:
     """A season by its year, or the last, this or the next one: over, at hand, to come."""
-    name = match["season"].casefold()
+    name, zone = match["season"].casefold(), zone_in(now)
     if match["year"]:
-        return calendar.season(name, int(match["year"]))
-    step, near = _step(match), [calendar.season(name, now.year + years) for years in (-1, 0, 1)]
+        return calendar.season(name, int(match["year"]), zone)
+    step, near = _step(match), [calendar.season(name, now.year + years, zone) for years in (-1, 0, 1)]
     if step == 1:
         return next(one for one in near if one.start > now)
     if step == 0:
         return next(one for one in near if one.end > now or one.start.year == now.year)
-    return [one for one in [calendar.season(name, now.year - 2), *near] if one.end <= now][-1]
+    return [one for one in [calendar.season(name, now.year - 2, zone), *near] if one.end <= now][-1]
 
 
 def month(match: re.Match[str], now: datetime, latest: date) -> Period:
     """A month by its year, as last, this or next, or the latest that has begun."""
-    number = MONTH_NUMBERS[match["month"].casefold()]
+    number, zone = MONTH_NUMBERS[match["month"].casefold()], zone_in(now)
     if match["year"]:
-        return calendar.months(int(match["year"]), number)
+        return calendar.months(int(match["year"]), number, zone)
     step = _step(match)
     if step == 0:
-        return calendar.months(now.year, number)
+        return calendar.months(now.year, number, zone)
     if step == 1:
-        return calendar.months(now.year + (number <= now.month), number)
+        return calendar.months(now.year + (number <= now.month), number, zone)
     if step == -1:
-        return calendar.months(now.year - (number >= now.month), number)
-    return calendar.months(latest.year - (number > latest.month), number)
+        return calendar.months(now.year - (number >= now.month), number, zone)
+    return calendar.months(latest.year - (number > latest.month), number, zone)
 
 
 def day(match: re.Match[str], now: datetime, latest: date) -> Period:
@@ -129,16 +132,17 @@ def day(match: re.Match[str], now: datetime, latest: date) -> Period:
     if first > last:
         raise ValueError(f"{first} to {last} is no range of days")
     if match["year"]:
-        return calendar.days(date(int(match["year"]), month, first), last - first + 1)
+        return calendar.days(date(int(match["year"]), month, first), zone_in(now), last - first + 1)
     # This year and the eight before it hold a leap year, also round the end of a century.
     years = range(latest.year, latest.year - 9, -1)
     starts = (date(year, month, first) for year in years if (month, first) != (2, 29) or isleap(year))
-    return calendar.days(next(start for start in starts if start <= latest), last - first + 1)
+    start = next(start for start in starts if start <= latest)
+    return calendar.days(start, zone_in(now), last - first + 1)
 
 
 def iso_day(match: re.Match[str], now: datetime, latest: date) -> Period:
     """2026-03-01."""
-    return calendar.days(date(int(match["year"]), int(match["number"]), int(match["day"])))
+    return calendar.days(date(int(match["year"]), int(match["number"]), int(match["day"])), zone_in(now))
 
 
 def quarter(match: re.Match[str], now: datetime, latest: date) -> Period:
@@ -146,12 +150,12 @@ def quarter(match: re.Match[str], now: datetime, latest: date) -> Period:
     first = 3 * int(match["quarter"] or match["other"]) - 2
     year = match["year"] or match["early"]
     if year:
-        return calendar.months(int(year), first, count=3)
-    return calendar.months(latest.year - (first > latest.month), first, count=3)
+        return calendar.months(int(year), first, zone_in(now), count=3)
+    return calendar.months(latest.year - (first > latest.month), first, zone_in(now), count=3)
 
 
 def year(match: re.Match[str], now: datetime, latest: date) -> Period:
-    return calendar.year(int(match["year"]))
+    return calendar.year(int(match["year"]), zone_in(now))
 
 
 # -- Steps of days, weeks, months and years
@@ -170,28 +174,30 @@ def counted(match: re.Match[str]) -> tuple[int, int]:
     return (int(written), int(written)) if written.isdecimal() else COUNTS[written]
 
 
-def _shifted(today: date, unit: str, steps: int) -> Period:
+def _shifted(now: datetime, unit: str, steps: int) -> Period:
     """The calendar's day, week, weekend, month, quarter or year N steps from today's."""
+    today, zone = now.date(), zone_in(now)
     match unit:
         case "day":
-            return calendar.days(today + timedelta(days=steps))
+            return calendar.days(today + timedelta(days=steps), zone)
         case "week":
-            return calendar.week(today, steps)
+            return calendar.week(today, zone, steps)
         case "weekend":
-            return calendar.weekend(today, steps)
+            return calendar.weekend(today, zone, steps)
         case "month":
-            return calendar.months(today.year, today.month, steps)
+            return calendar.months(today.year, today.month, zone, steps)
         case "quarter":
-            return calendar.quarter(today, steps)
+            return calendar.quarter(today, zone, steps)
         case _:
-            return calendar.year(today.year + steps)
+            return calendar.year(today.year + steps, zone)
 
 
 def moved(today: date, unit: str, steps: int) -> date:
     """The same day N days, weeks, months, quarters or years on; the last day of a shorter month."""
     if unit in ("day", "week"):
         return today + timedelta(days=steps * (7 if unit == "week" else 1))
-    month = calendar.months(today.year, today.month, steps * {"month": 1, "quarter": 3, "year": 12}[unit])
+    ahead = steps * {"month": 1, "quarter": 3, "year": 12}[unit]
+    month = calendar.months(today.year, today.month, UTC, ahead)
     return min(month.start.date() + timedelta(days=today.day - 1), month.end.date() - timedelta(days=1))
 
 
@@ -214,8 +220,8 @@ class Expression:
     """The characters `start`..`end` of a text, which name a period.
 
     `loose` ones do so only if another leads to them, as in `between March and May`. `read` takes now and the
-    latest day on which a time without a year may begin; it raises ValueError or OverflowError when the
-    calendar has no such time.
+    latest day on which a time without a year may begin, and gives a period in the zone of now; it raises
+    ValueError or OverflowError when the calendar has no such time.
     """
 
     start: int
@@ -272,17 +278,17 @@ _VERBS = frozenset({"may", "march"})
 _NAMES = frozenset({"jan", "april", "may", "june", "august"})
 _INTRODUCE = frozenset("in on during since before after by until till from between through".split())
 _NEAR_CHARS = 40
-_PREVIOUS = re.compile(
+_PREVIOUS = lazy_pattern(
     r"(?<![A-Za-z])([A-Za-z]++)\s++(?:(?:the|early|mid|late|year)[\s-]++){0,4}$", re.IGNORECASE
 )
-_CLAUSE_END = re.compile(r"\s*(?:[?.!,;:)\n]|$)")
+_CLAUSE_END = lazy_pattern(r"\s*(?:[?.!,;:)\n]|$)")
 # `in 2000 rows` counts; `in 2023 was` does not.
-_COUNTED = re.compile(
+_COUNTED = lazy_pattern(
     r"\s+(?!(?:was|is|has|does|his|this|as|us|across|vs|ours|yours|hers|its|always|perhaps)\b)"
     r"(?:[a-z]{2,}s|people|ms|kb|mb|gb|km|px|percent)\b"
 )
 _VERSIONED = frozenset({"version", "revision", "protocol", "spec", "api", "mcp"})
-_IS_VERSION = re.compile(rf"\s+(?:{'|'.join(sorted(_VERSIONED))})\b", re.IGNORECASE)
+_IS_VERSION = lazy_pattern(rf"\s+(?:{'|'.join(sorted(_VERSIONED))})\b", re.IGNORECASE)
 
 
 def _always(match: re.Match[str]) -> bool:
@@ -351,7 +357,7 @@ class _Form:
 
 
 def _form(pattern: str, read: Reader, firm: Callable[[re.Match[str]], bool] = _always) -> _Form:
-    return _Form(pattern=re.compile(rf"{_APART}{pattern}", re.IGNORECASE), read=read, firm=firm)
+    return _Form(pattern=lazy_pattern(rf"{_APART}{pattern}", re.IGNORECASE), read=read, firm=firm)
 
 
 # Not inside a word, a path or a number; `mid-January` is a time.

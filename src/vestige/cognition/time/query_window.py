@@ -2,8 +2,8 @@
 
 English. Ambiguous words (`may`, `next to`, `the last of us`, `in 10 minutes`) are ignored: a missed window
 costs little, because memories are found by their date words too, while a wrong one hides the answer. Without
-a year the latest such time that has begun is meant. The user's zone is not known, so parts of a day are the
-whole day.
+a year the latest such time that has begun is meant. Days are those of the zone of `now`; parts of a day are
+the whole day.
 
 A question about a time that is over ("Who was the CTO in March?", "before Omar", "originally") asks for what
 was valid then; `TimeAsked.past` says which time it means.
@@ -12,7 +12,6 @@ was valid then; `TimeAsked.past` says which time it means.
 import enum
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
 from math import inf
@@ -20,11 +19,13 @@ from typing import Literal
 
 from vestige.cognition.text.analyser import query_terms, terms
 from vestige.cognition.time import calendar
-from vestige.cognition.time.calendar import EARLIEST, LATEST, SEASONS, Period
+from vestige.cognition.time.calendar import EARLIEST, LATEST, SEASONS, Period, zone_in
 from vestige.cognition.time.expressions import COUNT, Basis, Expression, counted, expressions, moved
 from vestige.cognition.time.validity import in_past_tense, mentioned_validity
 from vestige.core.candidates import Floats
-from vestige.core.models import Memory
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.models import Memory, utc
+from vestige.core.patterns import lazy_pattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,14 +92,14 @@ class TimeAsked:
 NO_TIME = TimeAsked()
 
 
-_LATEST = re.compile(
+_LATEST = lazy_pattern(
     r"\b(?:latest|newest|most recent(?:ly)?|current(?:ly)?|nowadays|these days|right now|as of now)\b",
     re.IGNORECASE,
 )
 
 
 def time_asked(text: str, now: datetime) -> TimeAsked:
-    """The time that a query asks about; `now` is in UTC."""
+    """The time that a query asks about, in UTC. Its days are those of the zone of `now`."""
     window, latest = _window(text, now) or _season(text, now), bool(_LATEST.search(text))
     past = None if latest else _past(text, window, now)
     return TimeAsked(window=window, anchor=None if window else _anchor(text), latest=latest, past=past)
@@ -107,13 +108,15 @@ def time_asked(text: str, now: datetime) -> TimeAsked:
 # -- Windows of time in a query
 
 _NEAR_CHARS = 40
-_RELATION = re.compile(
+_RELATION = lazy_pattern(
     rf"\b(?:(?:{COUNT}|the)\s+(?P<unit>day|week|month|year|\w{{2,6}}day)s?\s+(?=before|after))?"
     r"\b(?P<relation>since|before|prior\s+to|after|until|till|by|up\s+to|through|between|from)\s+"
     r"(?:(?:the|early|mid|late|year)[\s-]+)*$",
     re.IGNORECASE,
 )
-_LINK = re.compile(r"\s*(and|to|until|till|through|[-–])\s*(?:(?:the|early|mid|late)[\s-]+)?", re.IGNORECASE)
+_LINK = lazy_pattern(
+    r"\s*(and|to|until|till|through|[-–])\s*(?:(?:the|early|mid|late)[\s-]+)?", re.IGNORECASE
+)
 _POSSESSIVE = ("'s", "’s")
 _ANCHORING = frozenset({"since", "before", "prior", "after", "until", "till"})
 
@@ -128,7 +131,11 @@ def _window(text: str, now: datetime) -> Window | None:
         if period.start < period.end:
             named = phrase.one.read(now, now.date()).start if period.start == EARLIEST else period.start
             return Window(
-                start=period.start, end=period.end, named=named, span=phrase.span, basis=phrase.basis
+                start=utc(period.start),
+                end=utc(period.end),
+                named=utc(named),
+                span=phrase.span,
+                basis=phrase.basis,
             )
     return None
 
@@ -199,14 +206,18 @@ def _cut(period: Period, unit: str, count: int) -> Period:
     if unit not in ("day", "month", "year"):
         unit = "week"
     if period.start == EARLIEST:
-        return Period(start=calendar.days(moved(period.end.date(), unit, -count)).start, end=period.end)
-    return Period(start=period.start, end=calendar.days(moved(period.start.date(), unit, count)).end)
+        return Period(
+            start=calendar.days(moved(period.end.date(), unit, -count), zone_in(period.end)).start,
+            end=period.end,
+        )
+    last = calendar.days(moved(period.start.date(), unit, count), zone_in(period.start))
+    return Period(start=period.start, end=last.end)
 
 
 def _bounded(relation: str, period: Period, now: datetime) -> Period:
     match relation:
         case "since":
-            today = calendar.days(now.date())
+            today = calendar.days(now.date(), zone_in(now))
             return Period(start=period.start, end=today.end if period.start < today.end else LATEST)
         case "before" | "prior":
             return Period(start=EARLIEST, end=period.start)
@@ -220,14 +231,14 @@ def _bounded(relation: str, period: Period, now: datetime) -> Period:
 
 # -- Anchors
 
-_BEFORE_OR_AFTER = re.compile(r"\b(before|prior\s+to|until|till|after|since)\s+", re.IGNORECASE)
+_BEFORE_OR_AFTER = lazy_pattern(r"\b(before|prior\s+to|until|till|after|since)\s+", re.IGNORECASE)
 # `look after the dog`, `named after the river`, `take after our father`
-_NOT_OF_TIME = re.compile(
+_NOT_OF_TIME = lazy_pattern(
     r"\b(?:look|looks|looked|looking|named|take|takes|took|taking|go|goes|going|went|ask|asked)\s+$",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[^\s.]+(?:\.+[^\s.]+)*")
-_EVENT = re.compile(r"[^\s?!,;:()\"]+(?:[ \t]+[^\s?!,;:()\"]+){0,9}")
+_WORD = lazy_pattern(r"[^\s.]+(?:\.+[^\s.]+)*")
+_EVENT = lazy_pattern(r"[^\s?!,;:()\"]+(?:[ \t]+[^\s?!,;:()\"]+){0,9}")
 _DETERMINERS = frozenset("the our my his her their your its this that a an version".split())
 _NO_EVENTS = frozenset(
     "all long hours effects fact beginning end start while bit moment few couple same something anything "
@@ -279,32 +290,32 @@ def _is_event(words: Sequence[re.Match[str]]) -> bool:
 
 # -- The past: what was valid then
 
-_PRESENT = re.compile(
+_PRESENT = lazy_pattern(
     r"\b(?:is|are|am|do|does|will|shall|should|must|can|may|has|have)(?:n['’]t)?\b|"
     r"\b(?:who|what|where|when|how|which|it|that)['’]s\b|['’](?:re|ll|ve)\b",
     re.IGNORECASE,
 )
-_PAST = re.compile(r"\b(?:was|were|did|had)(?:n['’]t)?\b", re.IGNORECASE)
+_PAST = lazy_pattern(r"\b(?:was|were|did|had)(?:n['’]t)?\b", re.IGNORECASE)
 # `The tool used to deploy` is in use; `we used to deploy` is over.
-_FORMER = re.compile(
+_FORMER = lazy_pattern(
     r"\b(?:formerly|former|ex-[a-z]+|previously|back\s+then|in\s+those\s+days|in\s+the\s+old\s+days|"
     r"in\s+the\s+past(?=\s*(?:[?.!,]|$))|did\b.{1,60}?\buse\s+to|"
     r"(?:i|we|you|they|he|she|it|there|who|what|which\s+\w+)\s+used\s+to)\b|"
     r"\b(?-i:[A-Z])\w+\s+used\s+to\b",
     re.IGNORECASE,
 )
-_FIRST = re.compile(
+_FIRST = lazy_pattern(
     r"\b(?:originally|initially|at\s+first|in\s+the\s+beginning|original|initial)\b", re.IGNORECASE
 )
-_MAYBE_FORMER = re.compile(
+_MAYBE_FORMER = lazy_pattern(
     r"\b(?:previous|earlier|when\b.{1,40}?\bstill|at\s+th(?:e|at)\s+time|before\s+(?:that|then)|before(?=\s*+(?:[?.!]\s*+)?$))",
     re.IGNORECASE,
 )
-_BEFORE = re.compile(
+_BEFORE = lazy_pattern(
     r"\b(?:before|prior\s+to|until|till)\s+(?!(?:wh\w+|how|that|then|now|recently)\b)(?P<what>[^?!,;:()]+)",
     re.IGNORECASE,
 )
-_IN_SEASON = re.compile(rf"\b(?i:in|during)\s+(?:the\s+)?(?P<season>{'|'.join(SEASONS)})\b")
+_IN_SEASON = lazy_pattern(rf"\b(?i:in|during)\s+(?:the\s+)?(?P<season>{'|'.join(SEASONS)})\b")
 
 
 def _past(text: str, window: Window | None, now: datetime) -> PastAsked | None:
@@ -342,13 +353,12 @@ def _season(text: str, now: datetime) -> Window | None:
     if said is None or not _in_past_tense(text):
         return None
     try:
-        seasons = [calendar.season(said["season"], now.year - years) for years in (0, 1)]
+        seasons = [calendar.season(said["season"], now.year - years, zone_in(now)) for years in (0, 1)]
     except (ValueError, OverflowError):
         return None
     begun = next(one for one in seasons if one.start <= now)
-    return Window(
-        start=begun.start, end=begun.end, named=begun.start, span=said.span(), basis=Basis.GUESSED_YEAR
-    )
+    start, end = utc(begun.start), utc(begun.end)
+    return Window(start=start, end=end, named=start, span=said.span(), basis=Basis.GUESSED_YEAR)
 
 
 # -- Memories that were valid at a past time

@@ -8,7 +8,7 @@ year it names.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import zip_longest
 from typing import Literal
@@ -17,7 +17,9 @@ from vestige.cognition.english.words import ARTICLES, BE, OWNERS, PAST_EVENTS, P
 from vestige.cognition.text.word_lists import pattern, sections, words
 from vestige.cognition.time.calendar import Period
 from vestige.cognition.time.expressions import WEEKDAY_NUMBERS, Basis, Expression, expressions
-from vestige.core.models import Memory
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.models import Memory, utc
+from vestige.core.patterns import lazy_pattern
 
 # -- Assertions
 
@@ -148,7 +150,8 @@ class StatedValidity:
 
 
 def stated_validity(text: str, said_at: datetime) -> StatedValidity | None:
-    """The window a text states, as understood when it was said, or None."""
+    """The window a text states, in UTC, as understood when it was said, or None. Its days are those of the
+    zone of `said_at`."""
     if len(text) > MAX_CHARS or not _HINT.search(text) or _MACHINE.search(text):
         return None
     plain = _ASIDE.sub(lambda aside: "x" * len(aside[0]), text)
@@ -168,7 +171,7 @@ def stated_validity(text: str, said_at: datetime) -> StatedValidity | None:
     if end is not None and (end <= said_at or (start is not None and start >= end)):
         return None
     words = " … ".join(text[phrase.start : phrase.end].rstrip(".") for phrase in phrases)
-    return StatedValidity(valid_from=start, valid_until=end, words=words)
+    return StatedValidity(valid_from=start and utc(start), valid_until=end and utc(end), words=words)
 
 
 def mentioned_validity(text: str, said_at: datetime) -> tuple[datetime | None, datetime | None]:
@@ -188,16 +191,27 @@ def reworded(memory: Memory, content: str) -> Memory:
     """The memory with another text. A window from its old words is removed."""
     said = stated_validity(memory.content, memory.occurred_at or memory.created_at)
     kept = said.by(memory.created_at) if said else None
-    if kept is None or (kept.valid_from, kept.valid_until) != (memory.valid_from, memory.valid_until):
+    same = kept is not None and (
+        _is_near(kept.valid_from, memory.valid_from) and _is_near(kept.valid_until, memory.valid_until)
+    )
+    if not same:
         return replace(memory, content=content)
     return replace(memory, content=content, valid_from=None, valid_until=None)
 
 
+def _is_near(said: datetime | None, stored: datetime | None) -> bool:
+    """Whether the two are the same end of a window: the words were read in another zone, maybe."""
+    if said is None or stored is None:
+        return said is stored
+    return abs(said - stored) <= _A_DAY
+
+
 # -- Times in a phrase
 
+_A_DAY = timedelta(days=1)
 _A_YEAR = timedelta(days=365)
 _SIX_DAYS = timedelta(days=6)
-_COUNTED = re.compile(r"\s+[a-z]+s\b")
+_COUNTED = lazy_pattern(r"\s+[a-z]+s\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,18 +273,18 @@ def _is_meant(text: str, one: Expression) -> bool:
 
 # -- Phrases that limit a validity
 
-_HINT = re.compile(
+_HINT = lazy_pattern(
     r"\b(?:since|as of|as from|from|between|starting|beginning|effective|until|till?|through|thru|"
     r"for the (?:next|rest|remainder))\b",
     re.IGNORECASE,
 )
 # Code, markup, log lines, several lines.
-_MACHINE = re.compile(
+_MACHINE = lazy_pattern(
     r"[{}<>=|\\]|;\s*$|\(\)|::|\b(?:ERROR|WARN|WARNING|INFO|DEBUG|TRACE|FATAL)\b|"
     r"^\s*(?:[\[$>#*]|//|--|\d{4}-\d\d-\d\d[T ]\d\d:)|\S\s*\n\s*\S"
 )
 # What others say, code and addresses in a sentence, and what is said by the way.
-_ASIDE = re.compile(
+_ASIDE = lazy_pattern(
     r"`[^`]*`|\"[^\"]*\"|“[^“”]*”|«[^«»]*»|(?<!\w)'[^']*'(?!\w)|‘[^‘’]*’(?!\w)|\([^()]*\)|(?<!\w)\w++://\S+"
 )
 
@@ -278,7 +292,7 @@ _PART = (
     r"(?:(?:the\s+)?(?:very\s+)?(?P<edge>start|beginning|middle|end)\s+of\s+|(?P<part>early|mid|late)[\s-]+)?"
 )
 _PARTS = {"early": 0, "start": 0, "beginning": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
-_LEAD = re.compile(
+_LEAD = lazy_pattern(
     r"\b(?:(?P<until>(?:up\s+)?(?:until|till?)|through|thru|up\s+to\s+and\s+including)|"
     r"(?P<since>since)|(?P<starting>(?:(?:effective|starting|beginning)(?:\s+(?:from|on|in|as\s+of))?|"
     r"as\s+of|as\s+from|with\s+effect\s+from))|"
@@ -286,20 +300,20 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 # `For the next two weeks`: the time says itself that it begins now.
-_FOR = re.compile(r"\bfor\s+$", re.IGNORECASE)
-_NEXT = re.compile(r"(?:the\s+)?next\s+\S+\s", re.IGNORECASE)
+_FOR = lazy_pattern(r"\bfor\s+$", re.IGNORECASE)
+_NEXT = lazy_pattern(r"(?:the\s+)?next\s+\S+\s", re.IGNORECASE)
 _NEAR_CHARS = 40
-_LINK = re.compile(rf"\s*(?:and|to|until|till?|through|thru|[-–])\s*{_PART}", re.IGNORECASE)
-_ONWARDS = re.compile(r"\s+(?:on(?:wards?)?|forwards?)\b(?!\s+(?:the|a|my|our)\b)", re.IGNORECASE)
-_END_OF_UNIT = re.compile(
+_LINK = lazy_pattern(rf"\s*(?:and|to|until|till?|through|thru|[-–])\s*{_PART}", re.IGNORECASE)
+_ONWARDS = lazy_pattern(r"\s+(?:on(?:wards?)?|forwards?)\b(?!\s+(?:the|a|my|our)\b)", re.IGNORECASE)
+_END_OF_UNIT = lazy_pattern(
     r"\b(?:(?:until|till?|through|thru)\s+(?:the\s+)?end\s+of\s+the|"
     r"for\s+the\s+(?:rest|remainder)\s+of\s+th(?:e|is))\s+"
     r"(?P<unit>week|month|quarter|year)\b(?!\s+of)",
     re.IGNORECASE,
 )
 # `from 10 to 20 May` is one expression.
-_DAYS = re.compile(r"(?<![\d-])\d{1,2}(?:st|[nr]d|th)?\s*(?:-|–|to|and)\s*\d{1,2}(?![\d-])", re.IGNORECASE)
-_VALID = re.compile(r"\b(?:valid|available|binding|in\s+(?:effect|force)|appl(?:y|ies))\s+$", re.IGNORECASE)
+_DAYS = lazy_pattern(r"(?<![\d-])\d{1,2}(?:st|[nr]d|th)?\s*(?:-|–|to|and)\s*\d{1,2}(?![\d-])", re.IGNORECASE)
+_VALID = lazy_pattern(r"\b(?:valid|available|binding|in\s+(?:effect|force)|appl(?:y|ies))\s+$", re.IGNORECASE)
 
 Kind = Literal["until", "since", "starting", "range", "planned"]
 _KINDS: tuple[Kind, ...] = ("until", "since", "starting", "range")
@@ -403,14 +417,14 @@ def _leads(before: str) -> bool:
 
 # `Three weeks until Friday`, `we have until Friday`, `not until Friday`, `at least until Friday`; and `the
 # fair is from 5 to 9 May` is a date, which stays true.
-_NO_END = re.compile(
+_NO_END = lazy_pattern(
     r"\b(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?|left|is|are|be|have|has|not|least|or)\s+$|"
     r"n['’]t\s+$",
     re.IGNORECASE,
 )
 # What may follow a time at the end. `Until Friday's release` and `until March break` name events, and what
 # comes after `and` or `then` is not over with the rest.
-_TAIL = re.compile(
+_TAIL = lazy_pattern(
     r"\s*(?:[.!,:–—-]\s*)?"
     r"(?:(?:at|in|on|for|with|due|because of|noon|midnight|morning|afternoon|evening|night|inclusive|only)\b"
     r"(?:(?!\b(?:and|but|then|after|when|while|so|which|who|or|instead|because(?! of))\b).)*)?",

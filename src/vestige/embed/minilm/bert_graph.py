@@ -7,11 +7,13 @@ themselves. The pair graph (`pair_graph.py`) has the same encoder under another 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from vestige.core.lazy_dataclass import dataclass
 
 Weights = Mapping[str, NDArray[np.float32]]
 

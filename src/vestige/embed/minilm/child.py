@@ -16,9 +16,10 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakSet
+
+from vestige.core.lazy_dataclass import dataclass
 
 DISK_FULL = 28
 """The exit status with which a child reports a full disk."""

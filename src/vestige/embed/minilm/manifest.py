@@ -12,12 +12,13 @@ change.
 import hashlib
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import orjson
 
 from vestige.core.errors import ModelDamaged
+from vestige.core.lazy_dataclass import dataclass
 from vestige.embed.protocol import Signature
 
 FORMAT = 1

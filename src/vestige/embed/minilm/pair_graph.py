@@ -12,7 +12,6 @@ them. The rank is free, and several deltas may be concatenated along it.
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
@@ -21,6 +20,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto
 
 from vestige.core.errors import EmbedderError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.embed.minilm.bert_graph import BertConfig, BertGraph, Weights
 from vestige.embed.onnx import ANSWERS, RELATIONS
 

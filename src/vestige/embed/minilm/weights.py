@@ -10,12 +10,12 @@ import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
 from vestige.core.errors import EmbedderError, ModelUnavailable
+from vestige.core.lazy_dataclass import dataclass
 from vestige.embed.minilm.child import run_module
 
 WEIGHTS = "model.safetensors"

@@ -7,13 +7,13 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
 from vestige.core.errors import InvalidInput, StoreBusy, StoreError, StoreFull, VestigeError
 from vestige.core.events import BackupCompleted
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.engine.care import snapshot
 from vestige.engine.care.filenames import (
@@ -38,9 +38,8 @@ NOTE_SECONDS = 0.5
 """How long recording a backup waits for other writers: the copy is good without the record."""
 RETRY = timedelta(hours=1)
 """How long after a failure the next scheduled backup waits."""
-NEGLECTED = timedelta(days=7)
-WORTH_A_BACKUP = 100
-"""A store with more memories and no backup for this long causes a warning."""
+WORTH_A_BACKUP, NEGLECTED = 10, timedelta(days=7)
+"""A store with this number of memories and no backup for this long causes a warning."""
 
 _ROTATED = re.compile(r"vestige-auto-(?P<number>\d{6,12})-(?P<at>\d{8}-\d{6})\.db", re.ASCII)
 
@@ -237,12 +236,13 @@ def last_backup(call: Call) -> LastBackup | None:
 
 
 def backup_warning(call: Call, memories: int) -> str | None:
-    """A warning for a caller who may back up a store with many memories and no recent backup; else None."""
-    if call.access != EVERYTHING:
+    """What a caller who may back up a store with some memories and no recent backup should do; else None. A
+    store in memory has nothing to copy."""
+    if call.access != EVERYTHING or call.engine.settings.place is None:
         return None
     last = last_backup(call)
     age = call.engine.now() - last.at if last else None
-    if memories <= WORTH_A_BACKUP or (age is not None and age < NEGLECTED):
+    if memories < WORTH_A_BACKUP or (age is not None and age <= NEGLECTED):
         return None
     since = f"The last backup is {age.days} days old" if age is not None else "There is no backup"
     return f"{since}: run `vestige backup`, or schedule backups with the setting backup.every_hours."

@@ -6,13 +6,14 @@ the versions are read once, and the derived data is compared with what follows f
 
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from vestige import __version__
 from vestige.cognition.fsrs.strength import fold
 from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput, StoreError, VestigeError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING, Edge, Strength
 from vestige.embed.background import EmbedderState
 from vestige.engine.care.backup import backup_warning
@@ -342,10 +343,15 @@ def _settings(visit: Examination) -> Iterator[Trouble]:
         yield Trouble(check="settings", message=message, severity="warning")
 
 
+WORTH_A_WARNING = 100
+"""A smaller store without a backup is advised to make one, and is no problem."""
+
+
 def _backup(visit: Examination) -> Iterator[Trouble]:
     engine = visit.call.engine
-    warning = backup_warning(visit.call, engine.store.stats(access=EVERYTHING, now=engine.now()).memories)
-    if warning is not None:
+    memories = engine.store.stats(access=EVERYTHING, now=engine.now()).memories
+    warning = backup_warning(visit.call, memories)
+    if warning is not None and memories > WORTH_A_WARNING:
         yield Trouble(check="backup", message=warning, severity="warning")
 
 

@@ -1,12 +1,12 @@
 """Health of the store: counts, states, embedding coverage, warnings and advice."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
-import numpy as np
-
-from vestige.cognition.fsrs.strength import state
+from vestige.cognition.fsrs.strength import states_of
 from vestige.cognition.fsrs.trend import SNAPSHOTS
+from vestige.core.documents import PENDING, WAITING
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import MemoryState, StoreStats
 from vestige.core.pair_model import PairModelState
 from vestige.embed.background import EmbedderState, EmbedderStatus
@@ -23,16 +23,22 @@ ASK = "Ask the operator of the server; its log says more."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
-    """The state of the store and the model, with warnings and advice."""
+class StoreCondition:
+    """The state of the store and the model, with warnings and advice, without the strength of memories."""
 
     status: str
     stats: StoreStats
-    average_retention: float
-    states: dict[MemoryState, int]
     embedder: EmbedderStatus
     warnings: tuple[str, ...]
     advice: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health(StoreCondition):
+    """The same with the strength of memories."""
+
+    average_retention: float
+    states: dict[MemoryState, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,15 +62,28 @@ class HealthFinding:
 def health(call: Call) -> Health:
     """The health of everything that this call has access to."""
     engine = call.engine
+    levels = engine.store.levels(access=call.access, now=engine.now())
+    average = float(levels.retentions.mean()) if levels.retentions.size else 0.0
+    found = condition(call, fading=average < LOW_RETENTION)
+    return Health(
+        status=found.status,
+        stats=found.stats,
+        average_retention=average,
+        states=states_of(levels.accessibilities),
+        embedder=found.embedder,
+        warnings=found.warnings,
+        advice=found.advice,
+    )
+
+
+def condition(call: Call, *, fading: bool = False) -> StoreCondition:
+    """The condition of everything that this call has access to; `fading`: most of it is."""
+    engine = call.engine
     # The model is loaded on first use: use it, so that the report matches what a search would get.
     embedder_or_none(engine)
     engine.reranker()
     embedder = model_status(call)
     stats = engine.store.stats(access=call.access, now=engine.now())
-    average = float(np.mean(stats.retentions)) if stats.retentions else 0.0
-    states = dict.fromkeys(MemoryState, 0)
-    for value in stats.accessibilities:
-        states[state(value)] += 1
     foreign = _model_finding(engine.store.signature(), embedder.signature)
     broken = _write_finding(engine.store.write_failure)
     findings = [
@@ -72,17 +91,16 @@ def health(call: Call) -> Health:
         foreign or _embedding_finding(stats, embedder),
         _relation_finding(embedder),
         _reranker_finding(call, engine.reranker.status()),
-        *_retention_findings(stats, average),
+        _fading_finding(stats) if fading else HealthFinding(),
+        _due_finding(stats),
         HealthFinding(advice=backup_warning(call, stats.memories)),
     ]
     warnings = tuple(found.warning for found in findings if found.warning)
     # An empty store is healthy, unless it cannot be written or its model differs from the configured one.
     degraded = bool(warnings) if stats.memories else bool(foreign or broken)
-    return Health(
+    return StoreCondition(
         status="degraded" if degraded else "healthy" if stats.memories else "empty",
         stats=stats,
-        average_retention=average,
-        states=states,
         embedder=embedder,
         warnings=warnings,
         advice=tuple(found.advice for found in findings if found.advice),
@@ -96,6 +114,11 @@ def snapshots(call: Call) -> list[RetentionSnapshot]:
     scope, names = run_scope(call), ("retention", "recall", "memories")
     rows = [row for row in run_records(call, SNAPSHOT) if row.scope == scope][:SNAPSHOTS]
     return [RetentionSnapshot(at=row.at, **{name: row.body[name] for name in names}) for row in rows]
+
+
+def waiting_texts(call: Call) -> int:
+    """How many texts wait in the review inbox."""
+    return call.engine.store.count_documents(PENDING, access=call.access, terms=[WAITING])
 
 
 def model_status(call: Call) -> EmbedderStatus:
@@ -170,10 +193,14 @@ def _reranker_finding(call: Call, reranker: EmbedderStatus) -> HealthFinding:
     )
 
 
-def _retention_findings(stats: StoreStats, average: float) -> list[HealthFinding]:
-    advice = []
-    if stats.memories and average < LOW_RETENTION:
-        advice.append("Most memories are fading; review the due ones, or let them fade.")
-    if stats.due > MANY_DUE:
-        advice.append(f"{stats.due} memories are due for review (`vestige memory list --order due`).")
-    return [HealthFinding(advice=one) for one in advice]
+def _fading_finding(stats: StoreStats) -> HealthFinding:
+    advice = "Most memories are fading; review the due ones, or let them fade."
+    return HealthFinding(advice=advice if stats.memories else None)
+
+
+def _due_finding(stats: StoreStats) -> HealthFinding:
+    if stats.due <= MANY_DUE:
+        return HealthFinding()
+    return HealthFinding(
+        advice=f"{stats.due} memories are due for review (`vestige memory list --order due`)."
+    )

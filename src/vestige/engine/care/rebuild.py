@@ -1,8 +1,7 @@
 """Rebuilding derived data: strengths from the log, lexical rows and vectors from the text."""
 
-from dataclasses import dataclass
-
 from vestige.cognition.fsrs.strength import fold
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING, Strength
 from vestige.engine.care.health import why_no_model
 from vestige.engine.care.reembed import no_model_error, switch_model

@@ -6,14 +6,15 @@ drop       the former vectors are removed, and with them the way back
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from vestige.core.errors import InvalidInput, ModelMismatch, ModelUnavailable, StoreBusy
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.embed.background import EmbedderState, EmbedderStatus
 from vestige.embed.protocol import Embedder, Signature
 from vestige.engine.care.health import why_no_model
 from vestige.engine.context import Call
+from vestige.engine.domains.catalogue import refresh_centres
 from vestige.engine.embedding import embed_memories, embed_missing, embedder_or_none, spans_of
 from vestige.store.contract.answers import ProfileState, ProfileStatus
 from vestige.store.contract.changes import Embedded
@@ -120,6 +121,7 @@ def _switch_model(
             if store.unembedded(signature, limit=1, tokens=tokens):
                 done += embed_missing(call, bring(), coming=True)
             if store.adopt(signature):
+                refresh_centres(call)  # they are of the former vectors
                 return done
     raise StoreBusy(
         "Memories are written faster than they can be embedded, so the model was not changed.",

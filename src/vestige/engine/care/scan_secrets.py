@@ -7,13 +7,14 @@ which wins on every machine.
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
 from vestige.cognition.graph.kinds import MERGES, SUPERSEDES
 from vestige.core.documents import Document
 from vestige.core.errors import NotFound
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ANYTHING, EVERYTHING, Edge, Memory
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for

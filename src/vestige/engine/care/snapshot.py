@@ -14,7 +14,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
@@ -22,13 +22,14 @@ from typing import BinaryIO
 import orjson
 
 from vestige.core.errors import InvalidInput, StoreCorrupt, StoreError, StoreFull
+from vestige.core.lazy_dataclass import dataclass
 from vestige.settings.settings import DATABASE_NAME
 
 FORMAT = "vestige.snapshot.v1"
 MANIFEST = "manifest.json"
 ENDINGS = (".tar.gz", ".tgz")
-OTHERS = frozenset({"backups", "processes"})
-"""Folders that are not part of a snapshot: other backups, and files of running processes."""
+OTHERS = frozenset({"agent", "backups", "processes"})
+"""Folders that are not part of a snapshot: state of hooks, other backups, and files of running processes."""
 
 GZIP = b"\x1f\x8b"
 BLOCK = tarfile.BLOCKSIZE

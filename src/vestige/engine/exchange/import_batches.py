@@ -1,13 +1,15 @@
 """Import of foreign records in batches: each batch is a transaction, and every record is accounted for."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound, SecretFound
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import LogEvent
 from vestige.engine.context import Call
+from vestige.engine.ingest import secrets
 from vestige.exchange.importers.records import (
     BroughtEdge,
     BroughtInsight,
@@ -113,6 +115,7 @@ REFUSALS = (InvalidInput, Conflict, Forbidden, NotFound)
 """Errors about one record. Others, such as a full disk, end the import; the next run continues it."""
 
 REDACTED = "secrets in it were redacted"
+SHORT_CHARS, MOST_CLEAN = 500, 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +140,20 @@ class Intake:
         self.store, self.access = call.engine.store, call.access
         self.memories: set[str] = set()
         """Memories of the file that exist here now, or would after a dry run."""
+        self._clean: set[tuple[str, str]] = set()
+        """Short values of fields without a secret: they repeat in the records of a file."""
+
+    def screen(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields that hold secrets, redacted, as `screen_fields` does."""
+        shown = {name: repr(value) for name, value in fields.items()}
+        unknown = {name: value for name, value in fields.items() if (name, shown[name]) not in self._clean}
+        clean = secrets.screen_fields(self.call, unknown)
+        if len(self._clean) > MOST_CLEAN:
+            self._clean.clear()
+        self._clean |= {
+            (name, shown[name]) for name in unknown.keys() - clean.keys() if len(shown[name]) <= SHORT_CHARS
+        }
+        return clean
 
     def take(self, kind: str, batch: Sequence[Record], decide: Callable[[Record], Decided]) -> None:
         """Import the records of a batch that are new and valid. A decision may raise SecretFound."""

@@ -6,7 +6,7 @@ from the content, and what was deleted, cut or dropped here since does not come 
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby, islice
 from pathlib import Path
@@ -15,23 +15,27 @@ from typing import TypeVar
 from vestige.cognition.fsrs.formulas import W20
 from vestige.cognition.intentions.serialise import body_of
 from vestige.cognition.text.analyser import text_hash
-from vestige.core.documents import Document
+from vestige.core.documents import PENDING, Document
 from vestige.core.errors import EmbedderError, Forbidden, InvalidInput, ModelMismatch
 from vestige.core.events import EventScope, StoreMerged
-from vestige.core.models import ANYTHING, EVERYTHING, Filter, covers
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.models import ANYTHING, EVERYTHING, Filter, Memory, covers
 from vestige.engine.care.scan_secrets import texts_of
 from vestige.engine.context import Call
 from vestige.engine.embedding import backfill, embedder_or_none
 from vestige.engine.exchange.import_batches import REDACTED, AcceptedRecord, Decided, ImportOutcome, Intake
 from vestige.engine.ingest import secrets
+from vestige.engine.ingest.inbox import document_of, flags_in, pending_import
 from vestige.engine.intentions import KIND, MOST, intentions
 from vestige.engine.memory.link import FADED, LINKS
 from vestige.engine.revise import find_document, put_document
 from vestige.engine.sleep.insights import INSIGHT
-from vestige.exchange.importers import reference as foreign
-from vestige.exchange.importers.memories import KEPT, MEMORY
+from vestige.exchange.importers.memories import KEPT
 from vestige.exchange.importers.recognition import ImportFormat, reading
 from vestige.exchange.importers.records import (
+    CONNECTION,
+    INTENTION,
+    MEMORY,
     Brought,
     BroughtEdge,
     BroughtInsight,
@@ -41,12 +45,12 @@ from vestige.exchange.importers.records import (
     Target,
     UnreadRecords,
 )
-from vestige.exchange.importers.reference import CONNECTION
 from vestige.store.contract.changes import DROPPED, UNLINKED, Add, Carry, Change, Link, Put
 
 # -- Intentions and insights
 
 GONE = "it was dropped here"
+HELD = "it may give orders to an agent: it waits in the review inbox"
 
 
 class DocumentImport:
@@ -66,7 +70,7 @@ class DocumentImport:
 
     def take_intentions(self, batch: Sequence[BroughtIntention]) -> None:
         there = self._there(KIND, [one.intention.id for one in batch])
-        self._intake.take(foreign.INTENTION, batch, lambda one: self._intention(one, there))
+        self._intake.take(INTENTION, batch, lambda one: self._intention(one, there))
 
     def _intention(self, one: BroughtIntention, there: set[str]) -> Decided:
         intention = one.intention
@@ -105,7 +109,7 @@ class DocumentImport:
         found = intake.store.get_many(sources, access=intake.access)
         texts = dict.fromkeys(intake.memories if intake.dry_run else (), "")
         texts |= {record.memory.id: text_hash(record.memory) for record in found}
-        intake.take(foreign.INSIGHT, batch, lambda one: self._insight(one, there, texts))
+        intake.take(INSIGHT, batch, lambda one: self._insight(one, there, texts))
 
     def _insight(self, one: BroughtInsight, there: set[str], texts: Mapping[str, str]) -> Decided:
         if one.id in there:
@@ -151,16 +155,23 @@ class ForeignImport:
 def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dry_run: bool) -> ForeignImport:
     """Import every record of a file that can be imported; with `dry_run`, only report what would happen.
     After a cancellation, between batches, the next run continues with the rest."""
-    target = _target(call, scope)
+    target = import_target(call, scope)
     with _reading(path, form, target) as found:
-        outcome = _import_records(call, found, target, dry_run=dry_run)
+        return import_reading(call, found, target, name=path.name, dry_run=dry_run)
+
+
+def import_reading(
+    call: Call, found: Reading, target: Target, *, name: str, dry_run: bool = False
+) -> ForeignImport:
+    """Import records that are read from anywhere; `name` says where from."""
+    outcome = _import_records(call, found, target, dry_run=dry_run)
     memories = outcome.tallies.get(MEMORY)
     if dry_run or memories is None or memories.left == memories.read:
         return ForeignImport(outcome=outcome)
     if memories.imported:
-        now, here, added = call.engine.now(), (EventScope(scope=scope),), memories.imported
+        now, here, added = call.engine.now(), (EventScope(scope=target.scope),), memories.imported
         call.engine.events.emit(
-            StoreMerged(timestamp=now, scopes=here, source=path.name, added=added, changed=0, ended=0)
+            StoreMerged(timestamp=now, scopes=here, source=name, added=added, changed=0, ended=0)
         )
     return _embed(call, outcome)
 
@@ -187,7 +198,7 @@ def _reading(path: Path, form: ImportFormat, target: Target) -> Iterator[Reading
         raise InvalidInput(f"{path} cannot be read: {exc.strerror}.", details={"argument": "path"}) from exc
 
 
-def _target(call: Call, scope: str) -> Target:
+def import_target(call: Call, scope: str) -> Target:
     """The scope for foreign records. Raises Forbidden if the caller may not write there."""
     access = call.access
     if access.domains is not None or not any(covers(one, scope) for one in access.scopes or ("/",)):
@@ -199,7 +210,7 @@ def _target(call: Call, scope: str) -> Target:
 def _import_records(call: Call, found: Reading, target: Target, *, dry_run: bool) -> ImportOutcome:
     intake = Intake(call, target, dry_run=dry_run)
     links, documents = LinkImport(intake), DocumentImport(intake)
-    done = 0
+    done, began = 0, call.engine.monotonic()
     for batch in _batches(found.records):
         call.check()
         match batch[0]:
@@ -215,8 +226,13 @@ def _import_records(call: Call, found: Reading, target: Target, *, dry_run: bool
             case BroughtInsight():
                 documents.take_insights(_only(BroughtInsight, batch))
         done += len(batch)
-        call.progress(done, max(done, found.total or done), f"{done:,} records read")
+        call.progress(done, max(done, found.total or done), _progress(done, call.engine.monotonic() - began))
     return intake.account.outcome()
+
+
+def _progress(done: int, seconds: float) -> str:
+    rate = f", {done / seconds:,.0f} a second" if seconds > 0 else ""
+    return f"{done:,} records read{rate}"
 
 
 def _batches(records: Iterator[Brought]) -> Iterator[list[Brought]]:
@@ -243,12 +259,26 @@ def _memory(intake: Intake, one: BroughtMemory) -> Decided:
         return None
     if intake.store.tombstone(memory_id, access=intake.access) is not None:
         return "it was deleted here"
-    clean = secrets.screen_fields(intake.call, texts_of(one.memory))
-    changes: tuple[Change, ...] = (Add(memory=replace(one.memory, **clean)),)
+    clean = intake.screen(texts_of(one.memory))
+    memory = replace(one.memory, **clean)
+    flags = flags_in(texts_of(memory), memory.origin)
+    if flags and intake.call.engine.settings.review.policy_of(memory.scope) != "off":
+        return _held(intake, memory, flags)
+    changes: tuple[Change, ...] = (Add(memory=memory),)
     if one.strength is not None:
         changes += (Carry(memory_id=memory_id, strength=one.strength, at=intake.target.now),)
     intake.memories.add(memory_id)
     return AcceptedRecord(changes=changes, notes=(REDACTED,) if clean else ())
+
+
+def _held(intake: Intake, memory: Memory, flags: tuple[str, ...]) -> Decided:
+    """Let a memory wait in the review inbox, unless it does already or was decided about."""
+    if find_document(intake.call, PENDING, memory.id) is not None:
+        return None
+    if any(event.payload == {"kind": PENDING, "id": memory.id} for event in intake.logged(DROPPED)):
+        return GONE
+    put = Put(document=document_of(pending_import(memory, flags, intake.target.now)))
+    return AcceptedRecord(changes=(put,), notes=(HELD,))
 
 
 class LinkImport:

@@ -8,13 +8,14 @@ import logging
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime
 from io import BufferedReader
 from pathlib import Path
 
 from vestige.core.errors import EmbedderError, Forbidden, InvalidInput
 from vestige.core.events import StoreMerged
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING
 from vestige.embed.protocol import Signature
 from vestige.engine.context import Call

@@ -6,9 +6,9 @@ records are listed, for their owner to redact on every machine (`engine.care.sca
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from vestige.core.documents import Document
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING, Memory
 from vestige.engine.care.scan_secrets import secrets_in
 from vestige.engine.context import Call

@@ -14,7 +14,6 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from hashlib import blake2b, file_digest
@@ -22,6 +21,7 @@ from pathlib import Path
 
 from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput, StoreError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING, MAX_LABEL_CHARS
 from vestige.engine.care.filenames import absolute
 from vestige.engine.context import Call

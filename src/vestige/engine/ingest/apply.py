@@ -9,7 +9,9 @@ from vestige.cognition.fsrs.strength import encode
 from vestige.cognition.gate.decide import Create, Decision, Merge, Reinforce, Supersede, Update
 from vestige.cognition.graph.kinds import CONTRADICTS, SEMANTIC, SUPERSEDES
 from vestige.cognition.time.validity import reworded
+from vestige.core.events import MemoryClassified, scopes_of
 from vestige.core.models import MAX_TAGS, Edge, Evidence, Memory, Record
+from vestige.core.origin import lowest
 from vestige.engine.embedding import vectors_for
 from vestige.engine.ingest.batch import Draft, IngestBatch, identity, source_position
 from vestige.engine.revise import (
@@ -61,12 +63,20 @@ def apply(batch: IngestBatch, index: int, draft: Draft, decision: Decision) -> s
 
 def _add(batch: IngestBatch, index: int, memory: Memory) -> None:
     made = batch.vectors[index] if batch.vectors else None
-    batch.changes.append(Add(memory=memory, embedded=made))
+    named = bool(memory.domains)
+    memory = batch.classifier.classified(memory, None if batch.wholes is None else batch.wholes[index])
+    batch.changes += [Add(memory=memory, embedded=made), *batch.classifier.by_hand(memory, named)]
     batch.known[memory.id] = Record(memory=memory, strength=encode(batch.now), embedded=made is not None)
     _note(batch, memory)
     if memory.thread is None:
         batch.fresh.append((memory.id, index))
     batch.events.append(created_event(memory, batch.now))
+    if memory.domains and not named:
+        batch.events.append(
+            MemoryClassified(
+                timestamp=batch.now, scopes=scopes_of(memory), id=memory.id, domains=memory.domains
+            )
+        )
 
 
 def _note(batch: IngestBatch, memory: Memory) -> None:
@@ -113,7 +123,8 @@ def _updated(known: Memory, draft: Draft) -> Memory:
     given: dict[str, Any] = {name: getattr(stated, name) for name in REPLACED if name in fresh}
     # The other wordings belong to the old text.
     new = reworded(known, stated.content)
-    return replace(new, phrasings=(), **_labels(known, stated), **given)
+    origin = lowest((known.origin, stated.origin))
+    return replace(new, phrasings=(), origin=origin, **_labels(known, stated), **given)
 
 
 def _reinforced(known: Memory, draft: Draft, *, identical: bool) -> Memory:
@@ -127,6 +138,7 @@ def _reinforced(known: Memory, draft: Draft, *, identical: bool) -> Memory:
     if draft.expires and known.node_type == stated.node_type:
         given["valid_until"] = _renewed(known, stated)
     wordings = known.phrasings if identical else (*known.phrasings, stated.content)
+    given |= {} if identical else {"origin": lowest((known.origin, stated.origin))}
     metadata = {**stated.metadata, **known.metadata}
     return replace(known, phrasings=wordings, metadata=metadata, **_labels(known, stated), **given)
 

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import field
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,17 @@ from numpy.typing import NDArray
 from vestige.cognition.gate.decide import Decision
 from vestige.cognition.prediction.importance import Judgement
 from vestige.cognition.text.analyser import fingerprint
-from vestige.cognition.text.form import about_user
+from vestige.cognition.text.form import about_user, user_label
 from vestige.cognition.time.calendar import LATEST
 from vestige.cognition.time.validity import StatedValidity, stated_validity
 from vestige.core.errors import Forbidden, InvalidInput
 from vestige.core.events import Event
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import PROJECTS_SCOPE, ROOT_SCOPE, Memory, Record, covers
+from vestige.core.origin import lowest
+from vestige.core.timezone import local
 from vestige.engine.context import Call, in_writable_domain, may_write_to, user_scope
+from vestige.engine.domains.classify import Classifier
 from vestige.engine.embedding import vectors_for
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.changes import Change, Embedded
@@ -31,7 +35,8 @@ position, and for a text that is not valid now its validity."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewText:
-    """One text to remember, as the caller gave it. `given` names the fields that were set."""
+    """One text to remember, as the caller gave it. `given` names the fields that were set. With `hold`, the
+    reason, it waits for a review."""
 
     content: str
     tags: tuple[str, ...] = ()
@@ -50,6 +55,8 @@ class NewText:
     domains: tuple[str, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
     force_create: bool = False
+    origin: str | None = None
+    hold: str | None = None
     given: frozenset[str] = frozenset()
 
     @property
@@ -106,6 +113,17 @@ class Ingested:
     begins_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldText:
+    """A draft that waits in the review inbox, and why."""
+
+    pending_id: str
+    scope: str
+    scope_reason: str
+    reason: str
+    flags: tuple[str, ...] = ()
+
+
 @dataclass(slots=True, kw_only=True)
 class IngestBatch:
     """A batch while it is decided item by item; each item sees what the earlier ones became."""
@@ -116,6 +134,7 @@ class IngestBatch:
     """Of every draft; empty without a model."""
     wholes: NDArray[np.float32] | None
     """One vector for each draft; None without a model."""
+    classifier: Classifier
     known: dict[str, Record] = field(default_factory=dict)
     identical: dict[Identity, str] = field(default_factory=dict)
     places: dict[tuple[str, str, int], str] = field(default_factory=dict)
@@ -126,8 +145,10 @@ class IngestBatch:
     fresh: list[tuple[str, int]] = field(default_factory=list)
     """The memories that this batch adds, with the index of their draft, if they can have rivals."""
     changes: list[Change] = field(default_factory=list)
+    held: list[Change] = field(default_factory=list)
+    """The changes that put texts into the inbox."""
     events: list[Event] = field(default_factory=list)
-    results: list[Ingested] = field(default_factory=list)
+    results: list[Ingested | HeldText] = field(default_factory=list)
 
 
 def draft_all(call: Call, texts: Sequence[NewText]) -> list[Draft]:
@@ -140,7 +161,7 @@ def _draft(call: Call, text: NewText, index: int, now: datetime) -> Draft:
     scope, why = _scope(call, text)
     if not may_write_to(call, scope):
         raise Forbidden(f"This caller may not write to the scope {scope}.", details={"scope": scope})
-    stated = _stated_validity(text, now)
+    stated = _stated_validity(text, local(now, call.zone), call.zone)
     kept = stated.by(now) if stated else None
     start, end = (kept.valid_from, kept.valid_until) if kept else (text.valid_from, text.valid_until)
     expiry = None if end else _expiry(call, text, max(now, start or now))
@@ -152,6 +173,7 @@ def _draft(call: Call, text: NewText, index: int, now: datetime) -> Draft:
             scope=scope,
             valid_from=start,
             valid_until=end or expiry,
+            origin=origin_of(call, text),
             **{name: getattr(text, name) for name in _COPIED},
         )
     except InvalidInput as exc:
@@ -167,35 +189,48 @@ def _draft(call: Call, text: NewText, index: int, now: datetime) -> Draft:
     )
 
 
+def origin_of(call: Call, text: NewText) -> str:
+    """The origin of a text: what the caller says, but never above the caller's own."""
+    return lowest((call.origin.value, text.origin or call.origin.value)) or call.origin.value
+
+
 def _scope(call: Call, text: NewText) -> tuple[str, str]:
     """The scope of a text, and why: the given one, that of the user, or the caller's."""
     if text.scope:
         return text.scope, "as given"
-    shared, words = user_scope(call), _user_words(call, text)
-    if shared is not None and words is not None:
-        return shared, f"about the user: “{words}”"
+    shared, reason = user_scope(call), _about_user(call, text)
+    if shared is not None and reason is not None:
+        return shared, f"about the user: {reason}"
     if call.scope == ROOT_SCOPE:
         return call.scope, "no project"
     return call.scope, "the current project" if covers(PROJECTS_SCOPE, call.scope) else "the default scope"
 
 
-def _user_words(call: Call, text: NewText) -> str | None:
-    """The words by which a text is about the user; None for what another person, a conversation or a document
-    says, for notes on code, and for a text that names the project."""
+def _about_user(call: Call, text: NewText) -> str | None:
+    """The words, the type or the tag by which a text is about the user; None for what another person, a
+    conversation or a document says, for notes on code, and for a text that names the project."""
     said_by_user = text.author is None or text.author.casefold() in ("user", "the user", "me")
     whole = text.thread is None and text.position is None and "/" not in (text.source or "")
     if not said_by_user or not whole or text.node_type in ("decision", "pattern"):
         return None
     project = re.split("[@~]", call.scope.rsplit("/", 1)[-1])[0]
     named = len(project) > 2 and re.search(rf"\b{re.escape(project)}\b", text.content, re.IGNORECASE)
-    return None if named else about_user(text.content)
+    if named:
+        return None
+    words = about_user(text.content)
+    if words is not None:
+        return f"“{words}”"
+    if user_label([text.node_type], text.content):
+        return f"of type {text.node_type}"
+    tag = user_label(text.tags, text.content)
+    return f"tagged {tag}" if tag else None
 
 
-def _stated_validity(text: NewText, now: datetime) -> StatedValidity | None:
+def _stated_validity(text: NewText, now: datetime, zone: tzinfo) -> StatedValidity | None:
     """The validity that the text itself states; None if the caller gave one."""
     if not text.may_end or text.node_type == "event" or text.given & {"valid_from", "valid_until"}:
         return None
-    return stated_validity(text.content, text.occurred_at or now)
+    return stated_validity(text.content, local(text.occurred_at, zone) if text.occurred_at else now)
 
 
 def _expiry(call: Call, text: NewText, begin: datetime) -> datetime | None:
@@ -213,11 +248,13 @@ _COPIED = (
 
 
 def embed(call: Call, drafts: Sequence[Draft]) -> IngestBatch:
-    """A batch of at least one draft with its vectors; nothing is decided yet."""
-    vectors = vectors_for(call, [draft.memory for draft in drafts])
+    """A batch of drafts with their vectors; nothing is decided yet."""
+    vectors = vectors_for(call, [draft.memory for draft in drafts]) if drafts else []
     wholes = np.stack([whole_vector(made) for made in vectors]) if vectors else None
     # One time for the whole batch: a new memory begins exactly when the one it supersedes ends.
-    batch = IngestBatch(call=call, now=drafts[0].memory.created_at, vectors=vectors, wholes=wholes)
+    now = drafts[0].memory.created_at if drafts else call.engine.now()
+    classifier = Classifier(call)
+    batch = IngestBatch(call=call, now=now, vectors=vectors, wholes=wholes, classifier=classifier)
     batch.alike = wholes @ wholes.T if wholes is not None and len(drafts) > 1 else None
     return batch
 

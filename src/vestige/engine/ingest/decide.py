@@ -28,9 +28,9 @@ from vestige.cognition.text.analyser import fingerprint, query_terms, searchable
 from vestige.cognition.text.form import is_spoken, is_talk, speaker_and_words
 from vestige.core.errors import EmbedderError
 from vestige.core.events import preview
-from vestige.core.models import Filter, Memory
+from vestige.core.models import ROOT_SCOPE, Filter, Memory
 from vestige.embed.protocol import Encoded
-from vestige.engine.context import Call
+from vestige.engine.context import Call, user_scope
 from vestige.engine.embedding import embedder_or_none, spans_of
 from vestige.engine.ingest.batch import Decided, Draft, IngestBatch, Ingested, identity, source_position
 from vestige.engine.ingest.importance import ImportanceInputs
@@ -49,27 +49,49 @@ RIVALS = 5
 def find_rivals(batch: IngestBatch, drafts: Sequence[Draft]) -> None:
     """Load everything that the gate needs, in few queries: identical texts, positions, rivals, records."""
     wholes = batch.wholes
-    by_scope: dict[str, list[int]] = defaultdict(list)
+    by_scope: dict[tuple[str, Filter], list[int]] = defaultdict(list)
     for index, draft in enumerate(drafts):
         if not draft.force_create:
-            by_scope[draft.memory.scope].append(index)
-    for scope, members in by_scope.items():
+            by_scope[draft.memory.scope, _where_rivals_are(batch, draft)].append(index)
+    for (scope, where), members in by_scope.items():
         _find_identical(batch, scope, [drafts[index].memory for index in members])
         comparable = [i for i in members if _may_have_rivals(batch, drafts[i].memory)]
         for index in comparable:
             _find_source_position(batch, drafts[index].memory)
         comparable = [i for i in comparable if not is_speech(drafts[i].memory)]
         if comparable and wholes is not None:
-            where = Filter(scope=scope, scope_only=True, valid_at=batch.now)
             found = batch.call.engine.store.nearest(
                 wholes[comparable], batch.vectors[0].signature, where, access=batch.call.access, limit=RIVALS
             )
             for index, near in zip(comparable, found, strict=True):
-                more = rivals_by_words(batch, drafts[index].memory, wholes[index], near, RIVALS)
+                more = rivals_by_words(batch, drafts[index].memory, where, wholes[index], near, RIVALS)
                 batch.rivals[index] = [*near, *more]
     rivals = (one for found in batch.rivals.values() for one in found)
     wanted = {one.memory_id for one in rivals if one.score >= CORRECTABLE} | set(batch.places.values())
     _load_records(batch, wanted)
+
+
+def _where_rivals_are(batch: IngestBatch, draft: Draft) -> Filter:
+    """The memories that a draft is compared with: those of its scope. If the caller named no scope, the words
+    chose between the user's and the caller's ("I prefer tea", "I drive a Volvo"), and other words about the
+    same thing may have chosen the other one. So a text about the user is compared with both, and so is any
+    text outside projects. A text of a project cannot end what holds for the user everywhere."""
+    inherited = len(_scopes_of_rivals(batch, draft)) > 1
+    scope = batch.call.scope if inherited else draft.memory.scope
+    return Filter(scope=scope, scope_only=True, inherited=inherited, valid_at=batch.now)
+
+
+def _scopes_of_rivals(batch: IngestBatch, draft: Draft) -> frozenset[str]:
+    scope, call = draft.memory.scope, batch.call
+    shared = None if "scope" in draft.given else user_scope(call)
+    if shared is not None and scope in (shared, ROOT_SCOPE):
+        return frozenset((shared, call.scope))
+    return frozenset((scope,))
+
+
+def _may_be_rival(batch: IngestBatch, draft: Draft, known: Memory) -> bool:
+    """Whether a memory that was found is true and in exactly one of the scopes, not below or above."""
+    return known.scope in _scopes_of_rivals(batch, draft) and known.valid_at(batch.now)
 
 
 def _may_have_rivals(batch: IngestBatch, memory: Memory) -> bool:
@@ -87,16 +109,16 @@ def _load_records(batch: IngestBatch, memory_ids: set[str]) -> None:
 def _find_identical(batch: IngestBatch, scope: str, memories: Sequence[Memory]) -> None:
     """Look up memories with the same text; for a turn, only at the same position of the same thread."""
     store, access = batch.call.engine.store, batch.call.access
-    marks = {mark for memory in memories for mark in _fingerprints(memory)}
-    same = store.same_text(list(marks), scope=scope, valid_at=batch.now, access=access)
+    marks = [_fingerprints(memory) for memory in memories]
+    every = {mark for several in marks for mark in several}
+    same = store.same_text(list(every), scope=scope, valid_at=batch.now, access=access)
     _load_records(batch, set(same.values()))
-    for memory in memories:
-        wanted = identity(memory, batch.now)
-        candidate = next((same[mark] for mark in _fingerprints(memory) if mark in same), None)
+    for memory, own in zip(memories, marks, strict=True):
+        candidate = next((same[mark] for mark in own if mark in same), None)
         record = batch.known.get(candidate) if candidate else None
         if record is None:
             continue
-        known = record.memory
+        known, wanted = record.memory, identity(memory, batch.now)
         if wanted[2:] == identity(known, batch.now)[2:] and same_occasion(memory, known):
             batch.identical[wanted] = known.id
         elif memory.thread is not None and memory.position is not None:
@@ -143,7 +165,10 @@ def with_word_likeness(call: Call, content: str, rivals: Sequence[Rival]) -> lis
     """The rivals; those that may say the same in other words get the likeness of their words."""
     free = [one for one in rivals if not one.protected]
     open_ = [one for one in free if could_restate(content, one.content, one.similarity)]
-    encoded = _encode(call, [content, *(rival.content for rival in open_)]) if open_ else []
+    embedder = embedder_or_none(call.engine) if open_ else None
+    if embedder is None or not embedder.token_states:
+        return list(rivals)
+    encoded = _encode(call, [content, *(rival.content for rival in open_)])
     if not encoded:
         return list(rivals)
     made = {
@@ -174,13 +199,17 @@ def _likeness(new: str, ours: Encoded, old: str, theirs: Encoded) -> NDArray[np.
 
 
 def rivals_by_words(
-    batch: IngestBatch, memory: Memory, whole: NDArray[np.float32], near: Sequence[Scored], limit: int
+    batch: IngestBatch,
+    memory: Memory,
+    where: Filter,
+    whole: NDArray[np.float32],
+    near: Sequence[Scored],
+    limit: int,
 ) -> list[Scored]:
     """Further rivals of a text that corrects something: memories that share its rare words. "Turns out the
     deploy is on Thursday" may be nearer to other memories than to the one it corrects."""
     if not announces(memory.content):
         return []
-    where = Filter(scope=memory.scope, scope_only=True, valid_at=batch.now)
     store, access = batch.call.engine.store, batch.call.access
     worded = store.lexical(query_terms(memory.content), where, access=access, limit=limit)
     wanted = [one.memory_id for one in worded if one.memory_id not in {held.memory_id for held in near}]
@@ -260,7 +289,7 @@ def _gate_input(batch: IngestBatch, index: int, draft: Draft) -> tuple[GateInput
         # The memories of earlier items of this batch are not in the store yet.
         row = batch.alike[index].tolist()
         for memory_id, at in batch.fresh:
-            if batch.known[memory_id].memory.scope == memory.scope:
+            if _may_be_rival(batch, draft, batch.known[memory_id].memory):
                 nearest.append(row[at])
                 if row[at] >= CORRECTABLE:
                     near[memory_id] = Scored(memory_id=memory_id, score=row[at])
@@ -281,7 +310,9 @@ def _gate_input(batch: IngestBatch, index: int, draft: Draft) -> tuple[GateInput
     found = (
         _rival(batch, index, draft, one)
         for one in closest
-        if one.score >= CORRECTABLE and one.memory_id in batch.known and _still_rival(batch, one, memory)
+        if one.score >= CORRECTABLE
+        and one.memory_id in batch.known
+        and _may_be_rival(batch, draft, batch.known[one.memory_id].memory)
     )
     rivals = list(islice(found, 2 * RIVALS))  # by meaning and by words
     if proposal.force_create or proposal.threaded or proposal.identical_id or proposal.place_id:
@@ -289,11 +320,6 @@ def _gate_input(batch: IngestBatch, index: int, draft: Draft) -> tuple[GateInput
     return proposal, with_relations(
         batch.call, memory.content, with_word_likeness(batch.call, memory.content, rivals)
     )
-
-
-def _still_rival(batch: IngestBatch, near: Scored, memory: Memory) -> bool:
-    known = batch.known[near.memory_id].memory
-    return known.scope == memory.scope and known.valid_at(batch.now)
 
 
 def _rival(batch: IngestBatch, index: int, draft: Draft, near: Scored) -> Rival:
@@ -313,6 +339,7 @@ def _rival(batch: IngestBatch, index: int, draft: Draft, near: Scored) -> Rival:
         later=_is_not_current(draft, batch.now) or _begin_of(new, batch.now) < _known_from(memory, new),
         same_occasion=same_occasion(new, memory),
         other_context=_in_other_context(new, memory),
+        other_scope=new.scope != memory.scope,
     )
 
 

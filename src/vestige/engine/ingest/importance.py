@@ -7,7 +7,7 @@ it. A document of the kind `importance` under the memory's id keeps the reasons.
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
 
 import numpy as np
@@ -19,6 +19,7 @@ from vestige.cognition.prediction.importance import Judgement, NearbyOutcome, ju
 from vestige.cognition.text.analyser import query_terms, searchable, terms
 from vestige.core.errors import ModelMismatch
 from vestige.core.events import EventScope, ImportanceScored, preview, scopes_of
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Evidence, Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for

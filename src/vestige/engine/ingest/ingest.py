@@ -1,20 +1,22 @@
-"""The write path: screen → draft → embed → rivals → decide → apply → commit → emit.
+"""The write path: screen → draft → hold → embed → rivals → decide → apply → commit → emit.
 
-A batch is decided item by item, each seeing what the earlier ones became, and written in one transaction.
+A batch is decided item by item, each seeing what the earlier ones became, and written in one transaction. A
+text that has to wait for a review goes into the inbox instead.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from vestige.core.errors import Conflict, IdempotencyConflict, NotFound
+from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.context import Call
 from vestige.engine.ingest.apply import apply
-from vestige.engine.ingest.batch import Draft, IngestBatch, Ingested, NewText, draft_all, embed
+from vestige.engine.ingest.batch import Draft, HeldText, IngestBatch, Ingested, NewText, draft_all, embed
 from vestige.engine.ingest.decide import decide_one, find_rivals, result_of
 from vestige.engine.ingest.importance import importance_inputs, record_importance
+from vestige.engine.ingest.inbox import Wait, hold, inbox_access, reason_to_wait
 from vestige.engine.ingest.secrets import Policy, screen
 from vestige.engine.revise import retry_on_conflict
-from vestige.store.contract.changes import Claim
+from vestige.store.contract.changes import Change, Claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +25,7 @@ class Idempotency:
 
     key: str
     digest: Callable[[Sequence[NewText]], str]
-    answer: Callable[[Sequence[Ingested]], str]
+    answer: Callable[[Sequence[Ingested | HeldText]], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,47 +35,93 @@ class Replayed:
     answer: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """The decision of a review: the texts wait no longer. `changes` are those to the inbox for the result of
+    the text; they are part of the transaction."""
+
+    changes: Callable[[Ingested], Sequence[Change]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Texts:
+    """The texts of a request after screening, with their drafts, and why they wait (None: they do not)."""
+
+    texts: Sequence[NewText]
+    drafts: Sequence[Draft]
+    waits: Sequence[Wait | None]
+
+
 def ingest(
     call: Call,
     texts: Sequence[NewText],
     *,
     secrets: Policy | None = None,
     idempotency: Idempotency | None = None,
-) -> list[Ingested] | Replayed:
+    approval: Approval | None = None,
+) -> list[Ingested | HeldText] | Replayed:
     """Remember every text or none. A repeated request with an idempotency key gets its first answer again."""
     clean = screen(call, texts, secrets)
     drafts = draft_all(call, clean)
+    reasons = [
+        None if approval else reason_to_wait(call, text, draft.memory.scope)
+        for text, draft in zip(clean, drafts, strict=True)
+    ]
+    asked = _Texts(texts=clean, drafts=drafts, waits=reasons)
     claim = _Claiming(call, idempotency, clean) if idempotency else None
     try:
-        return retry_on_conflict(call, lambda: _attempt(call, drafts, claim))
+        return retry_on_conflict(call, lambda: _attempt(call, asked, claim, approval))
     except IdempotencyConflict:
         if claim is None or not claim.earlier():
             raise
         # The same request was made at the same time and committed first: return its answer.
-        return _attempt(call, drafts, claim)
+        return _attempt(call, asked, claim, approval)
 
 
-def _attempt(call: Call, drafts: Sequence[Draft], claim: "_Claiming | None") -> list[Ingested] | Replayed:
+def _attempt(
+    call: Call, asked: _Texts, claim: "_Claiming | None", approval: Approval | None
+) -> list[Ingested | HeldText] | Replayed:
     if claim and (earlier := claim.earlier()):
         return claim.replay(earlier)
-    batch = embed(call, drafts)
-    find_rivals(batch, drafts)
-    weights = importance_inputs(batch, drafts)
-    for index, draft in enumerate(drafts):
-        decided = decide_one(batch, index, draft, weights)
-        memory_id = apply(batch, index, draft, decided.decision)
-        if decided.importance and memory_id == draft.memory.id:
-            record_importance(batch, draft.memory, decided.importance)
-        batch.results.append(result_of(batch, draft, decided, memory_id))
+    batch = _decided(call, asked, approval)
     _commit(call, batch, claim.of(batch) if claim else None)
     call.engine.events.emit(*batch.events)
     return batch.results
 
 
+def _decided(call: Call, asked: _Texts, approval: Approval | None) -> IngestBatch:
+    """The batch with what becomes of each text."""
+    stored = [draft for draft, wait in zip(asked.drafts, asked.waits, strict=True) if wait is None]
+    batch = embed(call, stored)
+    if stored:
+        find_rivals(batch, stored)
+        weights = importance_inputs(batch, stored)
+    index = 0
+    for text, draft, wait in zip(asked.texts, asked.drafts, asked.waits, strict=True):
+        if wait is not None:
+            batch.results.append(hold(batch, draft, text, wait))
+            continue
+        decided = decide_one(batch, index, draft, weights)
+        memory_id = apply(batch, index, draft, decided.decision)
+        if decided.importance and memory_id == draft.memory.id:
+            record_importance(batch, draft.memory, decided.importance)
+        result = result_of(batch, draft, decided, memory_id)
+        batch.results.append(result)
+        batch.changes += approval.changes(result) if approval else ()
+        index += 1
+    return batch
+
+
 def _commit(call: Call, batch: IngestBatch, claim: Claim | None) -> None:
     call.check()
+    access = call.access
+    if batch.held and access.domains is not None:
+        # The inbox belongs to no domain, so these are a transaction of their own.
+        call.engine.store.commit(batch.held, access=inbox_access(call))
+    else:
+        batch.changes += batch.held
     try:
-        call.engine.store.commit(batch.changes, access=call.access, claim=claim)
+        call.engine.store.commit(batch.changes, access=access, claim=claim)
     except NotFound as exc:
         # A rival was deleted since it was read: decide again without it.
         raise Conflict() from exc

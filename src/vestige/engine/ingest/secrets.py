@@ -1,11 +1,12 @@
 """Screening for secrets: every text is searched for keys, tokens and passwords before it is stored."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeGuard
 
 from vestige.cognition.secrets.find import excerpt, find_secrets, position, redacted
 from vestige.core.errors import SecretFound
+from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.context import Call
 from vestige.engine.ingest.batch import NewText
 
@@ -113,7 +114,7 @@ def _clean(
             return value if cleaned == text else cleaned
         case Mapping() | list() | tuple() if depth == DEEPEST:
             before = len(found)
-            _clean_text("\n".join(_texts(value)), field, name, found)
+            _clean_text("\n".join(texts_in(value)), field, name, found)
             return value if len(found) == before else f"[redacted: {found[-1].kind}]"
         case Mapping():
             return _clean_object(value, field, name, found, depth + 1)
@@ -140,7 +141,7 @@ def _clean_object(
     return cleaned
 
 
-def _texts(value: Any) -> Iterator[str]:  # Any: JSON
+def texts_in(value: Any) -> Iterator[str]:  # Any: JSON
     """Every key and every text or number in a value, however deep it is nested."""
     left = [value]
     while left:

@@ -6,7 +6,7 @@ writes a document with the ids that it archived, by which it can be undone.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -15,6 +15,7 @@ from vestige.cognition.text.analyser import fingerprint
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, InvalidInput, NotFound
 from vestige.core.events import MemoriesArchived, MemoriesRestored, scopes_of
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter, Memory, Order, Record
 from vestige.engine.context import Call
 from vestige.engine.revise import find_document, next_revision, put_document, retry_on_conflict, with_body
@@ -183,8 +184,8 @@ def _undo_run(call: Call, run: Document) -> RestoredMemories:
     if "restoredAt" in run.body:
         raise Conflict(
             f"The archive {run.id} was undone already.",
-            hint="`archive list` shows runs that can still be undone. Memories archived again are in a "
-            "later run.",
+            hint="`archive` with action `list` shows runs that can still be undone. Memories archived again "
+            "are in a later run.",
             details={"id": run.id},
         )
     now, ids = call.engine.now(), run.body["ids"]
@@ -209,7 +210,7 @@ def _undo_one(call: Call, memory_id: str) -> RestoredMemories:
     if not records:
         raise NotFound(
             f"There is no archive and no memory {memory_id}.",
-            hint="`archive list` shows the ids of the archives.",
+            hint="`archive` with action `list` shows the ids of the archives.",
             details={"id": memory_id},
         )
     memory = records[0].memory

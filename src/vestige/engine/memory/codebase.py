@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from vestige.cognition.evidence.codebase import (
     strongest,
 )
 from vestige.core.errors import ModelMismatch
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for

@@ -7,13 +7,14 @@ is judged as in a search and in `deep_reference` (`cognition.gate.relation`).
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from vestige.cognition.evidence.trust import origin, trust
 from vestige.cognition.gate.relation import Clash, clash_between, stated_at, statement_words, supports
 from vestige.cognition.graph.kinds import CONTRADICTS
 from vestige.cognition.text.likeness import Words, alike_pairs
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Edge, Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.recall import RecallQuery, recall

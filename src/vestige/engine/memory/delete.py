@@ -5,7 +5,7 @@ another installation sends about deleted memories.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -13,6 +13,7 @@ from vestige.cognition.graph.kinds import MERGES, SUPERSEDES
 from vestige.cognition.text.analyser import memory_terms, terms
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ANYTHING, EVERYTHING, Edge, Memory
 from vestige.engine.care.backup import BACKUPS
 from vestige.engine.context import Call

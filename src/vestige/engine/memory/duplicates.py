@@ -6,7 +6,7 @@ vectors, the latest are, and the others are compared by words.
 
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations
 
 import numpy as np
@@ -25,6 +25,7 @@ from vestige.cognition.evidence.duplicates import (
 from vestige.cognition.evidence.merge import in_order
 from vestige.cognition.text.analyser import fingerprint, terms
 from vestige.cognition.text.likeness import alike_pairs
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.memory.merge import marked_apart

@@ -1,6 +1,5 @@
 """Feedback on memories by users and agents: reviews, promotion, demotion, usefulness."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from vestige.cognition.fsrs.strength import retention_of
@@ -12,6 +11,7 @@ from vestige.core.events import (
     MemoryUnsuppressed,
     scopes_of,
 )
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Evidence, Record
 from vestige.engine.context import Call
 from vestige.engine.memory.archive import restore_changes

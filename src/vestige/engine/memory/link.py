@@ -1,13 +1,14 @@
 """Links between memories: created and cut by users, strengthened by use, weakened over time."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from vestige.cognition.fsrs.suppression import neighbours
 from vestige.cognition.graph.kinds import LEARNED, PRUNE_BELOW, SILENT, faded, fading_days, reinforced
 from vestige.core.errors import Conflict, InvalidInput, NotFound
 from vestige.core.events import ActivationSpread, EventScope, MemoryPromoted, scopes_of
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Edge, Filter
 from vestige.engine.context import Call
 from vestige.engine.recall.stage_inputs import MOST_EDGES

@@ -3,7 +3,7 @@ history."""
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from vestige.cognition.english.words import words_of
 from vestige.cognition.evidence.merge import (
@@ -22,6 +22,7 @@ from vestige.cognition.gate.relation import repeats
 from vestige.cognition.graph.kinds import CONTRADICTS, MERGES
 from vestige.core.errors import Conflict, EmbedderError, InvalidInput, ModelMismatch, NotFound
 from vestige.core.events import Event
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Edge, Evidence, Filter, Memory, Record, Revision
 from vestige.embed.protocol import Encoded
 from vestige.engine.context import Call, inaccessible_ids

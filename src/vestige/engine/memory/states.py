@@ -6,12 +6,12 @@ time alone a run has to look.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from vestige.cognition.fsrs.strength import accessibility, retention_of, state
 from vestige.core.errors import NotFound
 from vestige.core.events import RetentionDecayed, scopes_of
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Evidence, LogEvent, MemoryState, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import events_of

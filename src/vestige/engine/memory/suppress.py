@@ -5,7 +5,7 @@ the window has closed, the neighbours are weakened once, and a document records 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -20,7 +20,9 @@ from vestige.cognition.fsrs.suppression import (
 )
 from vestige.core.errors import Conflict
 from vestige.core.events import MemorySuppressed, MemoryUnsuppressed, Rac1CascadeSwept, scopes_of
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Evidence, Filter, Memory, Record, Revision
+from vestige.core.timezone import time_text
 from vestige.engine.context import Call
 from vestige.engine.memory.states import transition
 from vestige.engine.recall.as_known import events_of
@@ -212,8 +214,8 @@ def _check_suppressible(memory: Memory, now: datetime) -> None:
     until = reversible_until(memory)
     if until is not None and is_reversible(memory, now):
         raise Conflict(
-            f"The memory {memory.id} is suppressed already, since {memory.suppressed_at:%Y-%m-%d %H:%M} UTC.",
-            hint=f"Until {until:%Y-%m-%d %H:%M} UTC the suppression can be reversed (`reverse`); "
+            f"The memory {memory.id} is suppressed already, since {time_text(memory.suppressed_at or now)}.",
+            hint=f"Until {time_text(until)} the suppression can be reversed (`reverse`); "
             "after that the memory can be suppressed further.",
             details={"id": memory.id, "reversibleUntil": until.isoformat()},
         )

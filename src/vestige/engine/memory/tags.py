@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from vestige.core.errors import InvalidInput, NotFound
+from vestige.core.errors import InvalidInput, NotFound, nearest_name
 from vestige.core.models import Filter, Memory, check_label
-from vestige.core.nearest import nearest_name
 from vestige.engine.context import Call
 from vestige.engine.revise import next_revision, retry_on_conflict, updated_event
 from vestige.store.contract.changes import Revise

@@ -11,28 +11,20 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
 from vestige.core.errors import Cancelled, StoreBusy, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
-from vestige.core.events import (
-    Event,
-    ImportanceScored,
-    MemoryCreated,
-    MemoryPromoted,
-    MemorySuppressed,
-    SearchPerformed,
-)
+from vestige.core.events import Event
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING, Access
-from vestige.engine import intentions
-from vestige.engine.care import backup
 from vestige.engine.context import Call, Engine, WorkerStatus, access_of_cause, caused_by
-from vestige.engine.memory import link, suppress
-from vestige.engine.reactions import capture, competition, reconsolidation, searches
-from vestige.engine.sleep import schedule
 from vestige.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from vestige.engine.reactions.table import Reaction
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 MOST_WAITING = 10_000
 """The most jobs in the queue. Beyond it the oldest are dropped: a late reaction is worth less than memory."""
+MOST_LATER = 1_000
+"""The most jobs in the queue with which a search still leaves its trace to the worker."""
 IDLE_SECONDS = 60.0
 """The least time between two rounds of chores."""
 LATE = 5
@@ -62,6 +56,7 @@ class ReactionJob:
     name: str
     run: Callable[[Stop], None]
     tries: int = 0
+    on_drop: Callable[[], None] = lambda: None
 
 
 class Worker:
@@ -100,7 +95,7 @@ class Worker:
         """Queue a job. It never waits: if the queue is full, the oldest job is dropped."""
         with self._changed:
             if len(self._waiting) >= self._most_waiting:
-                self._waiting.popleft()
+                self._waiting.popleft().on_drop()
                 self._dropped += 1
                 if self._dropped == 1:  # once; how many there were is in the status
                     logger.warning("More than %d reactions wait; the oldest are dropped", self._most_waiting)
@@ -275,19 +270,6 @@ CLOSE_SECONDS = 0.5
 CLOSE_PATIENCE_SECONDS = 0.2
 """How long a reaction waits for other writers then: the user waits for the command to end."""
 
-AnyEvent = TypeVar("AnyEvent", bound=Event)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reaction:
-    """What a mechanism does after an event, with the access of the caller behind it, unless it concerns only
-    the store's own data (`own`)."""
-
-    name: str
-    event: type[Event]
-    run: Callable[[Call, Event], None]
-    own: bool = False
-
 
 def _is_enabled(settings: Settings) -> bool:
     return settings.mechanisms.autopilot
@@ -307,37 +289,36 @@ class Chore:
     wanted: Callable[[Settings], bool] = _is_enabled
 
 
-def on(kind: type[AnyEvent], reaction: Callable[[Call, AnyEvent], None], *, own: bool = False) -> Reaction:
+def _poll_intentions(call: Call, _last_activity: datetime) -> None:
+    from vestige.engine import intentions
 
-    def run(call: Call, event: Event) -> None:
-        if isinstance(event, kind):
-            reaction(call, event)
+    intentions.poll(call)
 
-    name = f"{reaction.__module__.rpartition('.')[2]}.{reaction.__name__}"
-    return Reaction(name=name, event=kind, run=run, own=own)
+
+def _sweep_suppressed(call: Call, _last_activity: datetime) -> None:
+    from vestige.engine.memory import suppress
+
+    suppress.sweep(call)
+
+
+def _back_up(call: Call, _last_activity: datetime) -> None:
+    from vestige.engine.care import backup
+
+    backup.back_up_if_due(call)
 
 
 def _sleep(call: Call, last_activity: datetime) -> None:
+    from vestige.engine.sleep import schedule
+
     if schedule.due(call, last_activity):
         schedule.run(call)
 
 
-REACTIONS: tuple[Reaction, ...] = (
-    on(MemoryCreated, capture.on_created),
-    on(MemoryCreated, intentions.on_created, own=True),
-    on(ImportanceScored, capture.on_scored),
-    on(MemoryPromoted, capture.on_promoted),
-    on(MemoryPromoted, link.on_promoted),
-    on(MemoryPromoted, competition.on_promoted),
-    on(MemoryPromoted, searches.on_promoted, own=True),
-    on(SearchPerformed, reconsolidation.on_search),
-    on(SearchPerformed, searches.on_search, own=True),
-    on(MemorySuppressed, suppress.on_suppressed),
-)
+# Each imports what it does when it is first done: a command that only reads does none of it.
 CHORES: tuple[Chore, ...] = (
-    Chore(name="intentions.poll", run=lambda call, _: intentions.poll(call)),
-    Chore(name="suppression.sweep", run=lambda call, _: suppress.sweep(call)),
-    Chore(name="backup", run=lambda call, _: backup.back_up_if_due(call), wanted=_scheduled),
+    Chore(name="intentions.poll", run=_poll_intentions),
+    Chore(name="suppression.sweep", run=_sweep_suppressed),
+    Chore(name="backup", run=_back_up, wanted=_scheduled),
     Chore(name="sleep", run=_sleep),
 )
 
@@ -346,10 +327,17 @@ class Autopilot:
     """Listens to events and runs the reactions of the mechanisms. Close it before the store."""
 
     def __init__(
-        self, engine: Engine, *, reactions: Sequence[Reaction] = REACTIONS, chores: Sequence[Chore] = CHORES
+        self,
+        engine: Engine,
+        *,
+        reactions: "Sequence[Reaction] | None" = None,
+        chores: Sequence[Chore] = CHORES,
     ) -> None:
+        """Without `reactions`, they are those of `table`, which is imported at the first event."""
         self._engine = engine
-        self._reactions = reactions
+        self._given_reactions = reactions
+        self._lock = threading.Lock()
+        self._open: dict[tuple[str, Access], list[Event]] = {}
         self._active_at = engine.now()
         self._patience_seconds: float | None = None
         enabled, writable = _is_enabled(engine.settings), not engine.store.read_only
@@ -373,6 +361,15 @@ class Autopilot:
     def settle(self) -> None:
         """Wait until every event so far has been reacted to."""
         self._worker.settle()
+
+    def later(self, name: str, work: Callable[[], None]) -> bool:
+        """Have the worker do this after what waits already; False, without doing it, if none runs, or so much
+        waits that this would soon push reactions out of the queue: then the caller does it itself."""
+        status = self._worker.status()
+        if not status.running or status.waiting >= MOST_LATER:
+            return False
+        self._worker.put(ReactionJob(name=name, run=lambda _stop: work()))
+        return True
 
     def tick(self) -> None:
         """Run the periodic chores now, if this process leads."""
@@ -399,13 +396,43 @@ class Autopilot:
     def status(self) -> WorkerStatus:
         return self._worker.status()
 
-    def _on_event(self, event: Event) -> None:
-        for reaction in self._reactions:
-            if isinstance(event, reaction.event):
-                run = partial(self._react, reaction, event, access_of_cause())
-                self._worker.put(ReactionJob(name=reaction.name, run=run))
+    def _reactions(self) -> "Sequence[Reaction]":
+        if self._given_reactions is None:
+            from vestige.engine.reactions.table import all_reactions
 
-    def _react(self, reaction: Reaction, event: Event, cause: Access, stop: Stop) -> None:
+            self._given_reactions = all_reactions()
+        return self._given_reactions
+
+    def _on_event(self, event: Event) -> None:
+        for reaction in self._reactions():
+            if isinstance(event, reaction.event):
+                self._queue(reaction, event, access_of_cause())
+
+    def _queue(self, reaction: "Reaction", event: Event, cause: Access) -> None:
+        """Add an event to the batch that waits for this reaction, or queue a new batch."""
+        key = (reaction.name, cause)
+        with self._lock:
+            batch = self._open.get(key)
+            if batch is not None and len(batch) < reaction.most:
+                batch.append(event)
+                return
+            batch = self._open[key] = [event]
+        self._worker.put(
+            ReactionJob(
+                name=reaction.name,
+                run=partial(self._react, reaction, batch, cause),
+                on_drop=partial(self._close, key, batch),
+            )
+        )
+
+    def _close(self, key: tuple[str, Access], batch: list[Event]) -> None:
+        """Let no event join this batch any more."""
+        with self._lock:
+            if self._open.get(key) is batch:
+                del self._open[key]
+
+    def _react(self, reaction: "Reaction", batch: list[Event], cause: Access, stop: Stop) -> None:
+        self._close((reaction.name, cause), batch)
         call = Call(
             engine=self._engine,
             access=EVERYTHING if reaction.own else cause,
@@ -413,7 +440,7 @@ class Autopilot:
             patience_seconds=self._patience_seconds,
         )
         with caused_by(cause):
-            reaction.run(call, event)
+            reaction.run(call, batch)
 
     def _rest(self, chore: Chore, stop: Stop) -> None:
         chore.run(Call(engine=self._engine, cancelled=stop), self._active_at)

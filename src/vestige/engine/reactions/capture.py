@@ -6,7 +6,7 @@ deleted with the trigger.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -24,6 +24,7 @@ from vestige.cognition.fsrs.capture import (
 from vestige.cognition.graph.kinds import CONTRADICTS
 from vestige.core.documents import Document
 from vestige.core.events import ImportanceScored, MemoryCreated, MemoryPromoted
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Evidence, Filter, Memory
 from vestige.engine.context import Call
 from vestige.engine.revise import find_document, load_passing, put_document, retry_on_conflict, save

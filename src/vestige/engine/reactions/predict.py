@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -21,6 +21,7 @@ from vestige.cognition.prediction.habits import SESSION, Habit, asked_terms, hab
 from vestige.cognition.ranking.stages import AT_HOME, nearness
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, StoreError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter, Order, Record
 from vestige.engine.context import Call
 from vestige.engine.reactions.searches import PATTERN, forecast, put_forecast, searches

@@ -4,6 +4,8 @@ The time of a recall is the strength's `last_accessed`, which being shown sets a
 recalls a document beside the memory has the time, to the minute.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from vestige.cognition.fsrs.capture import LABILE, is_labile
@@ -11,7 +13,9 @@ from vestige.cognition.time.validity import reworded
 from vestige.core.documents import Document
 from vestige.core.events import SearchPerformed
 from vestige.core.models import Evidence, Memory, Record
+from vestige.core.origin import lowest
 from vestige.engine.context import Call
+from vestige.engine.ingest.inbox import refuse_orders
 from vestige.engine.revise import (
     documents_by_id,
     find_document,
@@ -35,31 +39,40 @@ GRAIN = timedelta(minutes=1)
 def edit(call: Call, memory_id: str, content: str) -> tuple[Record, bool, bool]:
     """Give a memory another text: the record, whether anything changed, and whether it was a correction."""
     labile = _is_labile(call, memory_id)
+
+    def change(memory: Memory) -> Memory:
+        if memory.content == content:
+            return memory
+        refuse_orders(call, content, memory.scope)
+        return replace(reworded(memory, content), origin=lowest((memory.origin, call.origin.value)))
+
     record, changed = revise(
         call,
         memory_id,
-        lambda memory: reworded(memory, content),
+        change,
         reason=CORRECTED if labile else EDITED,
         evidence=Evidence.RECONSOLIDATED if labile else None,
     )
     return record, changed, changed and labile
 
 
-def on_search(call: Call, event: SearchPerformed) -> None:
-    """Make the memories that a search showed labile."""
-    shown = event.result_ids[:FOLLOWED]
-    if not (call.engine.settings.mechanisms.reconsolidation and event.recorded and shown):
+def on_searches(call: Call, events: Sequence[SearchPerformed]) -> None:
+    """Make the memories that searches showed labile."""
+    if not call.engine.settings.mechanisms.reconsolidation:
+        return
+    recorded = sorted((event for event in events if event.recorded), key=lambda event: event.timestamp)
+    # A memory that several searches showed has the time of the last one.
+    shown = {name: event.timestamp for event in recorded for name in event.result_ids[:FOLLOWED]}
+    if not shown:
         return
 
     def attempt() -> None:
-        store, at = call.engine.store, event.timestamp
-        kept = documents_by_id(call, KIND, shown)
-        due = [one for one in shown if one not in kept or at - kept[one].updated_at >= GRAIN]
-        records = store.get_many(due, access=call.access)
+        kept = documents_by_id(call, KIND, list(shown))
+        due = [one for one, at in shown.items() if one not in kept or at - kept[one].updated_at >= GRAIN]
         changes = [
-            _recall_put(one.memory, kept.get(one.memory.id), at)
-            for one in records
-            if at - one.strength.last_accessed >= GRAIN
+            _recall_put(one.memory, kept.get(one.memory.id), shown[one.memory.id])
+            for one in call.engine.store.get_many(due, access=call.access)
+            if shown[one.memory.id] - one.strength.last_accessed >= GRAIN
         ]
         if changes:
             save(call, changes)

@@ -20,6 +20,7 @@ from vestige.core.events import (
     ImportanceScored,
     IntentionTriggered,
     MemoryDeleted,
+    ReviewWaiting,
     SearchPerformed,
     event_from,
     preview,
@@ -176,7 +177,7 @@ def _message(event: Event) -> str:
 
 def _quoted_ids(event: Event) -> list[str]:
     """The memories that an event quotes: their text, or the names of their domains."""
-    if isinstance(event, MemoryDeleted | IntentionTriggered):
+    if isinstance(event, MemoryDeleted | IntentionTriggered | ReviewWaiting):
         return []
     named = [value for name, value in event.details().items() if name in MEMORIES and value is not None]
     return [one for value in named for one in ((value,) if isinstance(value, str) else value)]

@@ -33,7 +33,8 @@ from vestige.cognition.prediction.habits import (
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict
 from vestige.core.events import ConnectionDiscovered, MemoryPromoted, SearchPerformed
-from vestige.core.models import EVERYTHING, Edge, Filter, Memory
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.models import EVERYTHING, Access, Edge, Filter, Memory
 from vestige.engine.context import Call, access_of_cause
 from vestige.engine.revise import (
     connected_event,
@@ -46,6 +47,7 @@ from vestige.engine.revise import (
 )
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import Change, Link, Put
+from vestige.store.contract.store import MemoryStore
 
 logger = logging.getLogger(__name__)
 
@@ -59,24 +61,99 @@ LINKED = 0.7
 """From this weight on, two memories that are found together are linked."""
 MOST_SCOPES = 200
 """The most scopes whose predictions are checked when a memory is promoted."""
+Uses = list[tuple[Sequence[str], datetime]]
+"""Memories that were needed at the same time, and when, in order."""
 DELETED = "memory.deleted"
 DELETING = timedelta(seconds=10)
 """A deletion has the time when it began: a search within this time after it may have seen the memory."""
 EVENTS = 100
 """Events of the log that are read at once."""
+MOST_ACCESSES = 100
+"""The most accesses for which it is kept how far the log was read."""
 
 
-def on_search(call: Call, event: SearchPerformed) -> None:
-    """Learn from a search what was shown together, after what, at which hour and under which words."""
-    if not (call.engine.settings.mechanisms.prediction and event.recorded):
-        return
-    try:
-        discovered = retry_on_conflict(call, lambda: _learn(call, event))
-    except Conflict:
-        # Other processes learn from many searches at the same time: this one may be skipped.
-        logger.info("A search was not learned from: other processes wrote at the same time")
-        return
-    call.engine.events.emit(*discovered)
+class SearchLearner:
+    """Learns from the searches of a process. It keeps how far it has read the log, for each access."""
+
+    def __init__(self) -> None:
+        self._deletions = _Deletions()
+
+    def on_searches(self, call: Call, events: Sequence[SearchPerformed]) -> None:
+        """Learn from searches of one access, in one transaction: what was shown together, after what, at
+        which hour and under which words."""
+        recorded = [event for event in events if event.recorded]
+        if not (call.engine.settings.mechanisms.prediction and recorded):
+            return
+        try:
+            discovered = retry_on_conflict(call, lambda: self._learn(call, recorded))
+        except Conflict:
+            # Other processes learn from many searches at the same time: these may be skipped.
+            logger.info("A search was not learned from: other processes wrote at the same time")
+            return
+        call.engine.events.emit(*discovered)
+
+    def _learn(self, call: Call, events: Sequence[SearchPerformed]) -> list[ConnectionDiscovered]:
+        """Learn from those searches whose words cannot come from a memory that was deleted."""
+        store, cause = call.engine.store, access_of_cause()
+        kept = [event for event in events if not _lost_a_result(store, event)]
+        oldest = min((event.timestamp for event in kept), default=None)
+        if oldest is None:
+            return []
+        deleted = self._deletions.latest(store, cause, oldest - DELETING)
+        if deleted is not None:
+            kept = [event for event in kept if deleted < event.timestamp - DELETING]
+        if not kept:
+            return []
+        lesson = _Lesson(call, kept)
+        changes = lesson.changes()
+        if self._deletions.latest(store, cause, oldest - DELETING) != deleted:
+            raise Conflict()
+        save(call, changes)
+        return lesson.discovered()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LogRead:
+    """The part of the log that was read: up to a position, back to a time; with its latest deletion."""
+
+    position: int
+    since: datetime
+    latest: datetime | None
+
+
+class _Deletions:
+    """The latest deletion that an access may see. The log has no index of times, so it is read from its end,
+    and the next time only as far as it has grown."""
+
+    def __init__(self) -> None:
+        self._read: dict[Access, _LogRead] = {}
+
+    def latest(self, store: MemoryStore, access: Access, since: datetime) -> datetime | None:
+        """The time of the latest deletion, if it is not before `since`."""
+        known = self._read.get(access)
+        if known is None or since < known.since:  # what is older than that was not read
+            known = _LogRead(position=-1, since=since, latest=None)
+        newest, latest, before = known.position, known.latest, None
+        while page := store.latest(LogQuery(before=before), access=access, limit=EVENTS):
+            newest = max(newest, page[0].position)
+            fresh = [event for event in page if event.position > known.position]
+            times = [event.at for event in fresh if event.kind == DELETED]
+            latest = max([*times, *([latest] if latest else [])], default=None)
+            if len(fresh) < len(page) or (known.position < 0 and all(event.at < since for event in fresh)):
+                break
+            before = page[-1].position
+        if len(self._read) >= MOST_ACCESSES:
+            self._read.clear()
+        self._read[access] = _LogRead(position=newest, since=known.since, latest=latest)
+        return latest if latest is not None and latest >= since else None
+
+
+def _lost_a_result(store: MemoryStore, search: SearchPerformed) -> bool:
+    """Whether a result was deleted since, for a caller limited to domains: the log does not know the domains
+    of a deleted memory."""
+    if access_of_cause().domains is None:
+        return False
+    return len(store.get_many(search.result_ids, access=EVERYTHING)) < len(set(search.result_ids))
 
 
 def on_promoted(call: Call, event: MemoryPromoted) -> None:
@@ -85,7 +162,7 @@ def on_promoted(call: Call, event: MemoryPromoted) -> None:
         return
 
     def attempt() -> None:
-        changes = list(_resolved_forecasts(call, None, (event.id,), event.timestamp))
+        changes = list(_resolved_forecasts(call, {None: [((event.id,), event.timestamp)]}))
         if changes:
             save(call, changes)
 
@@ -110,63 +187,90 @@ def put_forecast(scope: str, kept: Forecast, present: Document | None, now: date
     return put_document(PREDICTION, _name(scope), present, now, scope=scope, body=forecast_body(kept))
 
 
-def _learn(call: Call, event: SearchPerformed) -> list[ConnectionDiscovered]:
-    """Learn everything from one search, in one transaction; returns the new links as events."""
-    at, scope, first = event.timestamp, event.scope, event.result_ids[:LEARNED_HITS]
-    name = _name(scope, access_of_cause().domains)
-    slots = _slots(call, name)
-    latest = slots[0][0] if slots else None
-    before = latest.credits if latest and at - latest.at < SESSION else {}
-    memories = _learnable(call, [*first, *before], at)
-    terms = asked_terms((event.query, *event.topics))
-    search = Search(
-        # The same terms again are the same search.
-        number=latest.number + (latest.terms != terms) if latest else 0,
-        at=at,
-        terms=terms,
-        shown=tuple(name for name in first if name in memories),
-    )
-    patterns = documents_by_id(call, PATTERN, list(memories))
-    habits = {name: habit_from(pattern.body) for name, pattern in patterns.items()}
-    topics = {name: asked_terms(memory.tags[:LEARNED_TAGS]) for name, memory in memories.items()}
-    before = {name: credit for name, credit in before.items() if name in memories}
-    learned = after_search(habits, search, before, topics)
-    changes: list[Change] = [_slot_put(scope, name, slots, search)]
-    changes += _resolved_forecasts(call, [_name(scope)], event.result_ids, at)
-    changes += _changed_habits(learned, patterns, memories, at)
-    links = _links(call, strengthened(habits, learned, at), at)
-    changes += [Link(edge=edge) for edge, _ in links]
-    if _deleted_since(call, event, at - DELETING):
-        return []  # the query may hold words of the deleted memory
-    save(call, changes)
-    return [connected_event(edge, memories) for edge, is_new in links if is_new]
+class _Lesson:
+    """What some searches teach, read and decided together, so that it is one commit."""
+
+    def __init__(self, call: Call, events: Sequence[SearchPerformed]) -> None:
+        self._call = call
+        self._at = max(event.timestamp for event in events)
+        domains = access_of_cause().domains
+        scopes = dict.fromkeys(event.scope for event in events)
+        self._names = {scope: _name(scope, domains) for scope in scopes}
+        self._documents: dict[str, Document] = {}
+        self._latest: dict[str, Search | None] = {}
+        for scope, name in self._names.items():
+            slots = _slots(call, name)
+            self._documents |= {document.id: document for _, document in slots}
+            self._latest[scope] = slots[0][0] if slots else None
+        shown = [name for event in events for name in event.result_ids[:LEARNED_HITS]]
+        earlier = [name for search in self._latest.values() if search for name in search.shown]
+        self._memories = _learnable(call, list(dict.fromkeys([*shown, *earlier])), self._at)
+        self._patterns = documents_by_id(call, PATTERN, list(self._memories))
+        self._habits = {name: habit_from(pattern.body) for name, pattern in self._patterns.items()}
+        self._topics = {
+            name: asked_terms(memory.tags[:LEARNED_TAGS]) for name, memory in self._memories.items()
+        }
+        self._slots: dict[str, tuple[str, Search]] = {}
+        self._needed: dict[str, Uses] = {}
+        self._ties: dict[tuple[str, str], float] = {}
+        self._learned: dict[str, Habit] = {}
+        for event in events:
+            self._follow(event)
+        self._links = _links(call, self._ties, self._at)
+
+    def changes(self) -> list[Change]:
+        puts: list[Change] = [
+            put_document(
+                ATTENTION,
+                slot,
+                self._documents.get(slot),
+                search.at,
+                scope=scope,
+                body=search_body(search),
+                cites=search.shown,
+            )
+            for slot, (scope, search) in self._slots.items()
+        ]
+        needed: dict[str | None, Uses] = {_name(scope): uses for scope, uses in self._needed.items()}
+        puts += _resolved_forecasts(self._call, needed)
+        puts += _changed_habits(self._learned, self._patterns, self._memories, self._at)
+        return [*puts, *(Link(edge=edge) for edge, _ in self._links)]
+
+    def discovered(self) -> list[ConnectionDiscovered]:
+        return [connected_event(edge, self._memories) for edge, is_new in self._links if is_new]
+
+    def _follow(self, event: SearchPerformed) -> None:
+        """Take in one search, after those before it."""
+        at, scope, latest = event.timestamp, event.scope, self._latest[event.scope]
+        terms = asked_terms((event.query, *event.topics))
+        search = Search(
+            # The same terms again are the same search.
+            number=latest.number + (latest.terms != terms) if latest else 0,
+            at=at,
+            terms=terms,
+            shown=tuple(name for name in event.result_ids[:LEARNED_HITS] if name in self._memories),
+        )
+        credits = latest.credits if latest and at - latest.at < SESSION else {}
+        before = {name: credit for name, credit in credits.items() if name in self._memories}
+        learned = after_search(self._habits, search, before, self._topics)
+        self._ties |= strengthened(self._habits, learned, at)
+        self._habits |= learned
+        self._learned |= learned
+        self._latest[scope] = search
+        self._slots[f"{self._names[scope]}-{search.number % SEARCHES:02d}"] = (scope, search)
+        self._needed.setdefault(scope, []).append((event.result_ids, at))
 
 
-def _deleted_since(call: Call, search: SearchPerformed, moment: datetime) -> bool:
-    """Whether a memory was deleted since then, by any caller, that the searching one may have read. The log
-    has no index of times, so it is read backwards, until a page has nothing that late."""
-    store, cause = call.engine.store, access_of_cause()
-    if cause.domains is not None:  # the log does not know the domains of a deleted memory
-        return len(store.get_many(search.result_ids, access=EVERYTHING)) < len(set(search.result_ids))
-    before: int | None = None
-    while page := store.latest(LogQuery(before=before), access=cause, limit=EVENTS):
-        since = [event.kind for event in page if event.at >= moment]
-        if DELETED in since or not since:
-            return bool(since)
-        before = page[-1].position
-    return False
-
-
-def _resolved_forecasts(
-    call: Call, names: Sequence[str] | None, needed: Sequence[str], at: datetime
-) -> Iterator[Put]:
-    """The forecasts, of these names or all, that change now that these memories were needed."""
-    found = call.engine.store.documents(PREDICTION, access=call.access, ids=names, limit=MOST_SCOPES)
-    for document in found:
-        before = forecast_from(document.body)
-        after = settled(before, needed, at)
+def _resolved_forecasts(call: Call, needed: Mapping[str | None, Uses]) -> Iterator[Put]:
+    """The forecasts that change now that memories were needed: those of these names, or all under None."""
+    names = None if None in needed else [name for name in needed if name]
+    for document in call.engine.store.documents(PREDICTION, access=call.access, ids=names, limit=MOST_SCOPES):
+        before = after = forecast_from(document.body)
+        uses = needed[None if names is None else document.id]
+        for memory_ids, at in uses:
+            after = settled(after, memory_ids, at)
         if after != before:
-            yield put_forecast(document.scope, after, document, at)
+            yield put_forecast(document.scope, after, document, uses[-1][1])
 
 
 def _learnable(call: Call, memory_ids: Sequence[str], at: datetime) -> dict[str, Memory]:
@@ -212,16 +316,8 @@ def _slots(call: Call, name: str) -> list[tuple[Search, Document]]:
     return sorted(held, key=lambda one: -one[0].number)
 
 
-def _slot_put(scope: str, name: str, slots: Sequence[tuple[Search, Document]], search: Search) -> Put:
-    """The change that stores a search in its slot, in place of the search SEARCHES numbers before it."""
-    slot = f"{name}-{search.number % SEARCHES:02d}"
-    present = next((document for _, document in slots if document.id == slot), None)
-    body = search_body(search)
-    return put_document(ATTENTION, slot, present, search.at, scope=scope, body=body, cites=search.shown)
-
-
 def _name(scope: str, domains: Sequence[str] | None = None) -> str:
     """The id of a document of a scope, or of the callers there with access to these domains only: a digest,
     because a scope may be as long as an id."""
-    told = scope if domains is None else "\n".join((scope, *sorted(domains)))
-    return blake2b(told.encode("utf-8"), digest_size=12).hexdigest()
+    named = scope if domains is None else "\n".join((scope, *sorted(domains)))
+    return blake2b(named.encode("utf-8"), digest_size=12).hexdigest()

@@ -7,7 +7,7 @@ is embedded again.
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from math import nan
 
@@ -28,6 +28,7 @@ from vestige.core.candidates import (
     Vectors,
 )
 from vestige.core.errors import EmbedderError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Access, Filter, LogEvent, Memory, Record
 from vestige.embed.protocol import TokenStates
 from vestige.engine.context import Call

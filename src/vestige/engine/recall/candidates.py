@@ -2,7 +2,6 @@
 
 import enum
 import logging
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from vestige.cognition.ranking.maxsim import STOP_SHARE, WRITTEN_STOP_SHARE, Mat
 from vestige.cognition.text.form import Form, in_second_person
 from vestige.core.candidates import CandidatePool, Sketch
 from vestige.core.errors import EmbedderError, ModelMismatch
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter
 from vestige.embed.protocol import Encoded, Signature, TokenStates
 from vestige.engine.care.health import model_status, why_no_model

@@ -5,11 +5,14 @@ neither shown nor passed through, unless the caller named it: reading by id is a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import islice
 
+from vestige.cognition.graph.islands import islands, joined, links_of
 from vestige.cognition.graph.layout import layout
 from vestige.cognition.graph.paths import Path, best_paths, bridges
 from vestige.core.errors import InvalidInput, NotFound
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Edge, Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.recall import RecallQuery, recall
@@ -151,6 +154,11 @@ def _other(edge: Edge, memory_id: str) -> str:
 
 MOST_DRAWN_EDGES = 1_000
 """The strongest links that are drawn; more are unreadable."""
+MOST_COUNTED_EDGES = 50_000
+"""The links that are counted to find what is connected most."""
+CANDIDATES = 4
+"""The memories that are read for each one that is drawn: some are outside of the filter."""
+ISLAND_PULL = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,26 +177,43 @@ def centre_for_query(call: Call, query: str, where: Filter) -> Record:
     if not hits:
         raise NotFound(
             "No memory was found for this query.",
-            hint="Use other words, or leave `query` out to begin with the newest memory.",
+            hint="Use other words, or leave `query` out to see all that is connected.",
             details={"argument": "query"},
         )
     return hits[0].record
 
 
-def newest_centre(call: Call, where: Filter) -> Record | None:
-    """The newest memory; None for an empty store."""
-    return next(iter(call.engine.store.find(where, access=call.access, limit=1)), None)
+def overview(call: Call, *, where: Filter, most: int) -> Graph:
+    """What is connected, as islands, the most linked memory first; without any link the newest memories."""
+    streamed = call.engine.store.stream_edges(access=call.access, batch=1_000)
+    edges = list(islice((edge for batch in streamed for edge in batch), MOST_COUNTED_EDGES))
+    call.check()
+    best = [one for one, _ in sorted(links_of(edges).items(), key=lambda of: (-of[1], of[0]))]
+    records = _visible(call, best[: CANDIDATES * most], where)
+    linked = [edge for edge in edges if edge.source_id in records and edge.target_id in records]
+    parts = islands(linked)
+    if not parts:
+        newest = call.engine.store.find(where, access=call.access, limit=most)
+        records = {record.memory.id: record for record in newest}
+        parts = [[memory_id] for memory_id in records]
+    shown = joined(parts, most)
+    hubs = [part[0] for part in parts if part[0] in shown]
+    return _drawn(call, {memory_id: records[memory_id] for memory_id in shown}, hubs)
 
 
-def graph(call: Call, centre: Record | None, *, where: Filter, depth: int, most: int) -> Graph:
+def graph(call: Call, centre: Record, *, where: Filter, depth: int, most: int) -> Graph:
     """The memories that are linked to the centre within `depth` hops, with coordinates for drawing."""
-    if centre is None:
-        return Graph(places={})
-    records = around(call, centre, where=where, hops=depth, most=most)
+    return _drawn(call, around(call, centre, where=where, hops=depth, most=most))
+
+
+def _drawn(call: Call, records: Mapping[str, Record], hubs: Sequence[str] = ()) -> Graph:
+    """Memories with their links and coordinates. The centres of islands attract each other a little, so that
+    the drawing has no gaps between them."""
     ids = list(records)
     edges = call.engine.store.edges(ids, access=call.access, among=True, heaviest=MOST_DRAWN_EDGES)
     at = {memory_id: number for number, memory_id in enumerate(ids)}
     links = [(at[edge.source_id], at[edge.target_id], min(1.0, max(0.0, edge.weight))) for edge in edges]
+    links += [(at[hubs[0]], at[hub], ISLAND_PULL) for hub in hubs[1:]]
     spots = layout(len(ids), links).tolist()
     return Graph(
         records=tuple(records.values()),

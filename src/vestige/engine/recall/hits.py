@@ -2,7 +2,7 @@
 contradictions."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from vestige.cognition.fsrs.strength import retention_of
 from vestige.cognition.gate.relation import contradictions_among, statement_words
@@ -14,6 +14,7 @@ from vestige.cognition.ranking.stages import Ranking, joining
 from vestige.cognition.text.analyser import fingerprint, terms
 from vestige.cognition.text.form import Form, features, is_threaded
 from vestige.core.candidates import CandidatePool
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import known_records

@@ -1,23 +1,29 @@
 """The read path: analyse → gather → rank → stages → answer; then a trace of the hits that were shown."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
 
 from vestige.cognition.query.analyse import Asked, analyse, is_question
-from vestige.cognition.ranking.relevance import (
+from vestige.cognition.query.literals import inside_compound
+from vestige.cognition.ranking.confidence import (
+    CERTAIN,
+    WORTH_A_LOOK,
     HitEvidence,
+    capped_confidence,
     chance_to_answer,
     confidence,
     confidence_when_read,
     holds_all,
     lowered_confidence,
-    relevance,
+    nearness,
+    related,
     without_literals,
 )
+from vestige.cognition.ranking.relevance import relevance
 from vestige.cognition.ranking.stages import (
     NOWHERE,
     RERANKED,
@@ -33,6 +39,7 @@ from vestige.cognition.time.query_window import NO_TIME, TimeAsked, time_asked
 from vestige.core.candidates import CandidatePool
 from vestige.core.errors import EmbedderError
 from vestige.core.events import EventScope, SearchPerformed, scopes_of
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter
 from vestige.core.pair_model import PairModelState
 from vestige.engine.context import Call, visible_scope
@@ -51,7 +58,7 @@ NO_CONFIDENCE = RequiredConfidence(matched=0.0, read=0.0)
 READ, READ_AT_LEAST, READ_CHARS, READ_TERMS = 3, 2, 600, 10
 """The best notes that the pair model reads with the query, the least of them, the longest of one,
 and the most terms of a query."""
-CERTAIN = 2.0  # The log odds from which the rest is not read.
+LINKS = 2  # The most links in a row that lead from one hit to another.
 READING = 0.3  # The weight of what the pair model says, beside relevance.
 
 
@@ -59,7 +66,8 @@ READING = 0.3  # The weight of what the pair model says, beside relevance.
 class RecallQuery:
     """A search: its text, the filter, and the most hits. `context` is the caller's present context.
 
-    With `asks_time`, a past time that the text asks about replaces `where.valid_at`.
+    With `asks_time`, a past time that the text asks about replaces `where.valid_at`. With `show_all`, hits
+    that have nothing to do with the query are kept.
     """
 
     text: str
@@ -71,6 +79,7 @@ class RecallQuery:
     min_confidence: RequiredConfidence = NO_CONFIDENCE
     explain: bool = False
     asks_time: bool = False
+    show_all: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +88,7 @@ class Recalled:
 
     - `confidence` is the probability that the answer is among the hits. Below the query's `min_confidence`
       there are no hits, and `rejected` is the best candidate.
+    - `weaker` counts the hits that are not shown because they have little to do with the query.
     - `semantic` says whether vectors took part; if not, `why_not` is the reason.
     - `missing` are the literals and names of the query that no accessible memory mentions.
     - `reinstated` is the context of the best hit, if the query states one or asks for explanations.
@@ -89,6 +99,7 @@ class Recalled:
 
     hits: tuple[Hit, ...]
     rejected: tuple[Hit, ...]
+    weaker: int
     confidence: float
     required: float
     missing: tuple[str, ...]
@@ -105,7 +116,7 @@ def recall(call: Call, query: RecallQuery) -> Recalled:
     """Find the memories that answer a query best. It only reads: `record_shown` leaves the trace."""
     started = call.engine.monotonic()
     asked = analyse(query.text)
-    time = time_asked(query.text, call.engine.now())
+    time = time_asked(query.text, call.local_now())
     if query.asks_time and time.past is not None:
         query = replace(query, where=replace(query.where, valid_at=None))
     elif query.where.valid_at is not None:
@@ -213,19 +224,25 @@ def _answer(
     best = ranking.best(query.limit)
     absent = find_absent_terms(call, asked, query.where, [hit.record.memory for hit in hits])
     evidence = _evidence(asked, gathered, ranked, hits)
-    read = confidence_when_read(list(evidence.values()))
+    judged = tuple(_with_chance(hit, evidence) for hit in hits)
+    known = [evidence[hit.record.memory.id] for hit in hits if hit.record.memory.id in evidence]
+    read, question = confidence_when_read(known), is_question(query.text)
     if read is None:
         sure = lowered_confidence(confidence(asked, pool, gathered.matched, best), asked, absent)
         required = query.min_confidence.matched
     else:
         sure = without_literals(asked, pool, read)
-        required = query.min_confidence.read if is_question(query.text) else query.min_confidence.matched
-    judged = tuple(_with_chance(hit, evidence) for hit in hits)
-    shown, rejected = ((), judged[:1]) if sure < required else (judged, ())
+        required = query.min_confidence.read if question else query.min_confidence.matched
+    sure = capped_confidence(sure, known, question=question)
+    if not asked.literals and any(hit.holds_literal for hit in known):  # the word is there, inside of another
+        sure = max(sure, WORTH_A_LOOK)
+    refused = sure < required
+    shown = () if refused else judged if query.show_all else _related(judged, evidence, asked)
     lowered = ranking.lowered_by("competition")
     return Recalled(
         hits=shown,
-        rejected=rejected,
+        rejected=judged[:1] if refused else (),
+        weaker=len(judged) - len(shown),
         confidence=sure,
         required=required,
         missing=absent,
@@ -240,20 +257,28 @@ def _answer(
 def _evidence(
     asked: Asked, gathered: Gathered, ranked: Ranked, hits: Sequence[Hit]
 ) -> dict[str, HitEvidence]:
-    """What is known of each hit as an answer, by id; nothing of linked ones."""
+    """What is known of each hit as an answer, by id, best first; nothing of linked ones."""
     pool, matched = gathered.pool, gathered.matched
     here = {memory_id: at for at, memory_id in enumerate(pool.ids)}
-    scores = ranked.relevance.scores
+    scores = ranked.ranking.scores  # after the stages, which know the time and context asked about
     top = float(scores.max(initial=0.0)) or 1.0
+    memories = [hit.record.memory for hit in hits if hit.record.memory.id in here]
+    places = [here[memory.id] for memory in memories]
+    context, own = (None, None) if matched is None else (matched.context, matched.own)
     evidence = {}
-    for memory in (hit.record.memory for hit in hits if hit.record.memory.id in here):
-        at = here[memory.id]
+    for at, memory in zip(places, memories, strict=True):
+        cosine, match = float(pool.cosine[at]), np.nan if own is None else float(own[at])
         evidence[memory.id] = HitEvidence(
             form=int(pool.traits.form[at]),
             odds=ranked.odds.get(at),
             share=float(scores[at]) / top,
-            cosine=float(np.nan_to_num(pool.cosine[at])),
-            context=0.0 if matched is None else float(np.nan_to_num(matched.context[at])),
+            cosine=float(np.nan_to_num(cosine)),
+            context=0.0 if context is None else float(np.nan_to_num(context[at])),
+            near=None if np.isnan(match) or np.isnan(cosine) else nearness(cosine, match),
+            has_vector=not np.isnan(cosine),
+            covered=float(pool.covered[at]),
+            kin=float(np.einsum("i,i->", pool.vectors[at], pool.vectors[places[0]])),
+            holds_literal=bool(pool.literals[at]) or inside_compound(asked.text.strip(), memory.content),
             lacks=not all(named.mentioned_in(memory) for named in asked.particulars),
             holds_all=holds_all(asked, pool, at),
         )
@@ -263,6 +288,23 @@ def _evidence(
 def _with_chance(hit: Hit, evidence: Mapping[str, HitEvidence]) -> Hit:
     known = evidence.get(hit.record.memory.id)
     return hit if known is None else replace(hit, chance=chance_to_answer(known))
+
+
+def _related(hits: Sequence[Hit], evidence: Mapping[str, HitEvidence], asked: Asked) -> tuple[Hit, ...]:
+    """The hits that have to do with the query; with each of them what it is linked to, and what contradicts
+    it."""
+    flags = related(list(evidence.values()), len(asked.terms))
+    kept = {memory_id for memory_id, stays in zip(evidence, flags, strict=True) if stays}
+    for _ in range(LINKS):
+        kept |= {hit.record.memory.id for hit in hits if _belongs(hit, kept)}
+    return tuple(hit for hit in hits if hit.record.memory.id in kept)
+
+
+def _belongs(hit: Hit, kept: Collection[str]) -> bool:
+    """Whether a hit is there because of others that are kept."""
+    if hit.association is not None and (hit.association.via is None or hit.association.via in kept):
+        return True
+    return any(one in kept for one in hit.contradicts)
 
 
 def _reinstated(call: Call, query: RecallQuery, hits: Sequence[Hit]) -> Reinstated | None:

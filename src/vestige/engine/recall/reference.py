@@ -2,7 +2,7 @@
 evolution."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from vestige.cognition.evidence.evidence import (
@@ -18,6 +18,7 @@ from vestige.cognition.evidence.evidence import (
 from vestige.cognition.graph.kinds import MERGES, SUPERSEDES
 from vestige.cognition.graph.spread import Activation, received
 from vestige.cognition.query.analyse import Intent, intent_of
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Edge, Filter, Revision
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import known_records

@@ -2,16 +2,16 @@
 needs."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from dataclasses import replace
 
 from vestige.cognition.evidence.codebase import DECISION, PATTERN, files_of
 from vestige.cognition.intentions.intention import Looked
 from vestige.cognition.intentions.triggers import TriggerSituation
+from vestige.cognition.prediction.forecast import SUGGESTED
 from vestige.cognition.ranking.stages import Context
-from vestige.core.models import EVERYTHING, Filter, Record
-from vestige.engine.care.backup import BACKUPS
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.models import Filter, Record
+from vestige.engine.care.backup import backup_warning
 from vestige.engine.care.health import MANY_DUE
 from vestige.engine.context import Call
 from vestige.engine.intentions import relevant
@@ -28,8 +28,6 @@ NOTES = 3
 """The most patterns, and the most decisions, of the codebase."""
 INTENTIONS = 5
 PREDICTIONS = 3
-BACKUP_EVERY = timedelta(days=7)
-STAMP = "vestige-%Y%m%d-%H%M%S.db"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,28 +102,12 @@ def record_briefing(call: Call, material: SessionMaterial, shown: Collection[str
 
 def needs(call: Call, *, memories: int, due: int) -> Needs:
     """Whether a backup, reviews, a dream or archiving are due."""
-    settings = call.engine.settings
-    last = last_backup(settings.data_dir / BACKUPS)
-    old = last is None or call.engine.now() - last > BACKUP_EVERY
-    # A store in memory has nothing to copy, and a caller with limited access may not back up.
     return Needs(
-        backup=bool(memories) and old and settings.place is not None and call.access == EVERYTHING,
+        backup=backup_warning(call, memories) is not None,
         review=due > MANY_DUE,
         dream=sleep_needs(call).dream,
         gc=worth_archiving(call),
     )
-
-
-def last_backup(folder: Path) -> datetime | None:
-    """When the latest backup in this folder was made, by its name: copying a file changes its timestamps."""
-    return max(filter(None, map(_backup_time, folder.glob("vestige-*.db"))), default=None)
-
-
-def _backup_time(path: Path) -> datetime | None:
-    try:
-        return datetime.strptime(path.name, STAMP).replace(tzinfo=UTC)
-    except ValueError:
-        return None  # a file with another name
 
 
 def _search(call: Call, text: str, where: Filter, place: Context) -> tuple[RecallQuery, Recalled]:
@@ -162,10 +144,11 @@ def _intentions(call: Call, asked: SessionQuery) -> tuple[Looked, ...]:
 
 
 def _predicted(call: Call, asked: SessionQuery) -> tuple[Record, ...]:
-    """What is likely to be needed next; nothing if there is no real prediction."""
+    """What is likely to be needed next; nothing that is only a guess."""
     if not asked.foresee:
         return ()
     busy = CurrentWork(file=asked.file, topics=asked.topics, codebase=asked.codebase)
     record = call.engine.settings.memory.record
     found = predict(call, busy, PREDICTIONS, within=asked.within, record=record)
-    return () if found.degraded else tuple(one.record for one in found.predictions)
+    likely = () if found.degraded else found.predictions
+    return tuple(one.record for one in likely if one.confidence >= SUGGESTED)

@@ -4,7 +4,7 @@ Spreading activation and context memory are computed here, because both read the
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -34,6 +34,7 @@ from vestige.cognition.time.query_window import (
     successor,
 )
 from vestige.core.candidates import CandidatePool, Floats, Integers
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ROOT_SCOPE, Edge, Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known, gather_as_known, known_records
@@ -190,7 +191,7 @@ def _reached(call: Call, fresh: Activations, edges: Sequence[Edge]) -> Activatio
         return {}
     records = call.engine.store.get_many(sorted(ends), access=call.access)
     memories = {record.memory.id: record.memory for record in records}
-    reached = received(fresh, used, memories)
+    reached = received(fresh, used, memories, call.engine.settings.domains.cross_domain_decay)
     return {memory_id: one for memory_id, one in reached.items() if memory_id in best}
 
 

@@ -17,14 +17,35 @@ PATIENCE_SECONDS = 0.5
 
 
 def leave_trace(call: Call, shown: Sequence[Record]) -> None:
-    """Strengthen the memories that were shown, the first ones most. It never raises."""
+    """Strengthen the memories that were shown, the first ones most. It never raises. Where a worker runs, it
+    does so after the answer: if the process is killed before, only this evidence is lost."""
     store, now = call.engine.store, call.engine.now()
-    due = {
+    due = _due(shown, now)
+    if store.read_only or not due:
+        return
+    places = [record.memory.id for record in shown]
+
+    def trace() -> None:
+        # Another search may have shown the same memories since.
+        there = {record.memory.id: record for record in store.get_many(list(due), access=call.access)}
+        _strengthen(call, _due([there.get(one) for one in places], now), now)
+
+    if not call.engine.later("testing_effect.trace", trace):
+        _strengthen(call, due, now)
+
+
+def _due(shown: Sequence[Record | None], now: datetime) -> dict[str, float]:
+    """Those of the memories that a trace strengthens, and how much; None is one that is gone."""
+    return {
         record.memory.id: exposure(place)
         for place, record in enumerate(shown)
-        if exposable(record.strength, now)
+        if record is not None and exposable(record.strength, now)
     }
-    if store.read_only or not due:
+
+
+def _strengthen(call: Call, due: Mapping[str, float], now: datetime) -> None:
+    store = call.engine.store
+    if not due:
         return
     try:
         try:

@@ -7,7 +7,7 @@ transactions, so that no search or write waits for the whole.
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -16,6 +16,7 @@ from vestige.cognition.evidence.duplicates import LIKELY, unfit, whole
 from vestige.cognition.fsrs.strength import keeping
 from vestige.core.errors import INSIDE, Cancelled, DeadlineExceeded, VestigeError
 from vestige.core.events import ConsolidationCompleted, ConsolidationStarted, EventScope
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING, ROOT_SCOPE, Filter
 from vestige.engine.context import Call
 from vestige.engine.embedding import backfill, embedder_or_none
@@ -130,7 +131,8 @@ def _close(run: _Run, steps: list[ConsolidationStep], duration_ms: float) -> Con
     """Take a snapshot of retention, and write the row of the history."""
     call = run.call
     stats = call.engine.store.stats(access=call.access, now=call.engine.now())
-    kept = keeping(stats.retentions, stats.retrievals)
+    levels = call.engine.store.levels(access=call.access, now=call.engine.now())
+    kept = keeping(levels.retentions, levels.retrievals)
     snapshot = {"memories": stats.memories, "retention": kept.average, "recall": kept.recall}
     body = {
         "memories": stats.memories,

@@ -6,11 +6,13 @@ has made and insights that another dream has had. No text is changed, and a pinn
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
-from vestige.cognition.dreams.insights import DreamMaterial, Insight, draw, fresh
-from vestige.cognition.dreams.replay import (
+from vestige.cognition.gate.conflict import StatementConflict
+from vestige.cognition.gate.relation import LONG_CHARS, comes_after, conflict_between, is_contradiction
+from vestige.cognition.graph.dreams.insights import DreamMaterial, Insight, draw, fresh
+from vestige.cognition.graph.dreams.replay import (
     CONFLICT_SIMILARITY,
     LEAST_MEMORIES,
     LINKS_EACH,
@@ -24,14 +26,13 @@ from vestige.cognition.dreams.replay import (
     propose,
     stronger,
 )
-from vestige.cognition.gate.conflict import StatementConflict
-from vestige.cognition.gate.relation import LONG_CHARS, comes_after, conflict_between, is_contradiction
 from vestige.cognition.text.analyser import text_hash
 from vestige.cognition.text.form import Form, features, is_threaded
 from vestige.cognition.text.vocabulary import Vocabulary, named_in, vocabulary_of
 from vestige.core.errors import InvalidInput
 from vestige.core.events import DreamCompleted, DreamProgress, DreamStarted, EventScope
-from vestige.core.models import Edge, Evidence, Filter, Memory
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.models import EVERYTHING, Edge, Evidence, Filter, Memory
 from vestige.engine.context import Call
 from vestige.engine.revise import connected_event, load_passing, retry_on_conflict, save
 from vestige.engine.sleep.dream_replay import Replay, choose, compare, edges_of, groups
@@ -106,9 +107,23 @@ def dream(call: Call, query: DreamQuery) -> Dreamed:
         found = _look_for_findings(call, query)
         _enter(call, query, "commit")
         dreamed = retry_on_conflict(call, lambda: _commit(call, found))
+    _look_for_domains(call, found.turn)
     dreamed = replace(dreamed, duration_ms=round(1000 * (engine.monotonic() - started), 1))
     _announce(call, dreamed)
     return dreamed
+
+
+def _look_for_domains(call: Call, turn: int) -> None:
+    """Every few dreams of the whole store, look whether the domains still fit. It only makes proposals, and
+    does nothing before a person has asked for domains."""
+    settings = call.engine.settings.domains
+    every = settings.recluster_interval if settings.enabled else 0
+    if not every or (turn + 1) % every or call.access != EVERYTHING:
+        return
+    # Imported late: most dreams do not need it.
+    from vestige.engine.domains.discovery import look_again
+
+    look_again(call)
 
 
 def _check_enough(call: Call, query: DreamQuery) -> None:
@@ -267,7 +282,7 @@ def _commit(call: Call, found: DreamFindings) -> Dreamed:
         reinforced=len(heavier),
         pruned=len(pruned),
         strengthened=len(remarks),
-        insights=tuple(insight_from(one.document) for one in insights),
+        insights=tuple(insight_from(one.document, unchanged) for one in insights),
         by_words=found.replay.by_words,
     )
 

@@ -6,14 +6,15 @@ runs.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from vestige.cognition.dreams.replay import SALIENT, SALIENT_SHARE, Pair, pair, runs, word_similarity
 from vestige.cognition.evidence.duplicates import Texts, Vectors, clusters, whole
+from vestige.cognition.graph.dreams.replay import SALIENT, SALIENT_SHARE, Pair, pair, runs, word_similarity
 from vestige.cognition.text.analyser import STOP_WORDS, fingerprint, terms
 from vestige.cognition.text.likeness import alike_pairs
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Edge, Filter, Memory, Order, Record, covers
 from vestige.embed.protocol import Signature
 from vestige.engine.context import Call

@@ -5,15 +5,16 @@ source is suppressed, archived, no longer valid, or reworded.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from vestige.cognition.dreams.insights import Insight, digest
+from vestige.cognition.graph.dreams.insights import Insight, digest
 from vestige.cognition.text.analyser import text_hash
 from vestige.core.documents import Document
 from vestige.core.errors import NotFound
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter, Memory
+from vestige.core.origin import lowest
 from vestige.engine.context import Call
 from vestige.engine.revise import (
     find_document,
@@ -39,6 +40,7 @@ class KeptInsight:
     novelty: float
     scope: str
     at: datetime
+    origin: str | None = None
 
 
 def insight_put(insight: Insight, memories: Mapping[str, Memory], now: datetime) -> Put:
@@ -55,8 +57,8 @@ def insight_put(insight: Insight, memories: Mapping[str, Memory], now: datetime)
     return put_document(INSIGHT, name, None, now, body=body, scope=scope, cites=insight.sources, logged=True)
 
 
-def insight_from(document: Document) -> KeptInsight:
-    """The insight of a document that was not dismissed."""
+def insight_from(document: Document, sources: Mapping[str, Memory]) -> KeptInsight:
+    """The insight of a document that was not dismissed. Its origin is the lowest of its sources, by id."""
     body = document.body
     return KeptInsight(
         id=document.id,
@@ -67,6 +69,7 @@ def insight_from(document: Document) -> KeptInsight:
         novelty=body["novelty"],
         scope=document.scope,
         at=document.created_at,
+        origin=lowest(sources[name].origin for name in document.cites if name in sources),
     )
 
 
@@ -110,9 +113,12 @@ def _with_unchanged_sources(
     ]
     names = list(dict.fromkeys(name for one in there for name in one.cites))
     where = Filter(valid_at=call.engine.now(), include_suppressed=False)
-    texts = {one.memory.id: text_hash(one.memory) for one in load_passing(call, names, where)}
+    sources = {one.memory.id: one.memory for one in load_passing(call, names, where)}
+    texts = {name: text_hash(memory) for name, memory in sources.items()}
     return [
-        insight_from(one) for one in there if [texts.get(name) for name in one.cites] == one.body["texts"]
+        insight_from(one, sources)
+        for one in there
+        if [texts.get(name) for name in one.cites] == one.body["texts"]
     ]
 
 

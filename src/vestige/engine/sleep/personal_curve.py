@@ -5,12 +5,12 @@ The log is first read as a history of each memory's strength.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from vestige.cognition.fsrs.personal_curve import NEWEST, RECALLED, TOLERANCE, fit, lacking, reviews_in
 from vestige.cognition.fsrs.strength import StrengthLine
 from vestige.core.errors import Forbidden
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING, LogEvent
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import log_events

@@ -8,14 +8,16 @@ can block the owner.
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, Forbidden
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING, ROOT_SCOPE, covers
+from vestige.core.timezone import time_text
 from vestige.engine.context import Call
 from vestige.engine.revise import documents_by_id, find_document, put_document, retry_on_conflict, save
 from vestige.store.contract.changes import Drop, Put
@@ -138,8 +140,8 @@ def _change(call: Call, name: str, change: Callable[[Sequence[RunClaim]], Sequen
 def _busy(name: str, held: RunClaim) -> Conflict:
     since, until = (datetime.fromisoformat(moment) for moment in (held.since, held.until))
     return Conflict(
-        f"A {name} has been running since {since:%Y-%m-%d %H:%M:%S} UTC.",
-        hint=f"Wait for it. If it was killed, the next one can run from {until:%H:%M:%S} UTC on.",
+        f"A {name} has been running since {time_text(since, seconds=True)}.",
+        hint=f"Wait for it. If it was killed, the next one can run from {time_text(until, seconds=True)} on.",
         details={"since": held.since, "until": held.until},
     )
 

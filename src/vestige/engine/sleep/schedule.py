@@ -1,11 +1,11 @@
 """The schedule of sleep: what the store needs, whether it is time, and running it."""
 
 import logging
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from vestige.cognition.dreams.replay import LEAST_MEMORIES
+from vestige.cognition.graph.dreams.replay import LEAST_MEMORIES
 from vestige.core.errors import Conflict
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter
 from vestige.engine.context import Call
 from vestige.engine.reactions.searches import ATTENTION

@@ -13,8 +13,10 @@ import orjson
 
 from vestige.core.errors import VestigeError
 from vestige.core.models import MAX_LABEL_BYTES, MAX_LABEL_CHARS, MAX_TAGS, check_short, utc
+from vestige.core.timezone import current_zone
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_DATE_CHARS = len("2026-03-01")
 MILLISECONDS_FROM = 1e11
 """A number of seconds this large would be in the year 5138: it counts milliseconds."""
 
@@ -140,16 +142,30 @@ def usable(label: str) -> bool:
 
 
 def as_moment(value: object) -> datetime | None:
-    """A time from RFC 3339, a date, or seconds or milliseconds since 1970; without a zone it is UTC."""
+    """A time from RFC 3339, a date, or seconds or milliseconds since 1970. A date is a day of the person who
+    imports it; a time without a zone is UTC, as programs write it."""
     try:
         if isinstance(value, str):
-            return utc(datetime.fromisoformat(value.strip()))
+            written = value.strip()
+            moment = datetime.fromisoformat(written)
+            return utc(moment.replace(tzinfo=current_zone()) if len(written) <= _DATE_CHARS else moment)
         number = as_number(value)
         if number is None:
             return None
         return datetime.fromtimestamp(number / 1000 if abs(number) >= MILLISECONDS_FROM else number, UTC)
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def local_time(value: object) -> object:
+    """A date or a time without a zone, as people write it, with the zone of the person; else the value."""
+    if not isinstance(value, str):
+        return value
+    try:
+        moment = datetime.fromisoformat(value.strip())
+    except ValueError:
+        return value
+    return moment.replace(tzinfo=current_zone()).isoformat() if moment.tzinfo is None else value
 
 
 def as_number(value: object) -> float | None:

@@ -1,25 +1,35 @@
 """JSON files: an array, an object that holds one or a tool's answer around it; or lines, a record each."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import orjson
 
 from vestige.core.errors import InvalidInput, TooLarge
 from vestige.exchange.importers.fields import as_json
-from vestige.exchange.importers.memories import CONTENT, MEMORY, memory_of
-from vestige.exchange.importers.records import Brought, Target, UnreadRecords
+from vestige.exchange.importers.memories import CONTENT, memory_of
+from vestige.exchange.importers.records import MEMORY, Brought, Reading, Target, UnreadRecords
+from vestige.exchange.portable.file import has_too_many_values
 
 BOM = b"\xef\xbb\xbf"
 
 # -- Arrays
 
 MAX_FILE_BYTES = 256_000_000
+MAX_VALUES = 10_000_000
+"""The most values of a file that is read whole; they take up to 0.8 GB."""
+SMALLER = "Write one object a line (JSON lines): such files may have any size."
 WRAPPERS = ("results", "memories", "nodes", "items", "content")
 """The names under which files and answers hold their records; `content` is the list of an MCP answer."""
 
 
-def array_records(path: Path, target: Target) -> Iterator[Brought]:
+@contextmanager
+def reading(path: Path, target: Target) -> Iterator[Reading]:
+    yield Reading(records=_array_records(path, target))
+
+
+def _array_records(path: Path, target: Target) -> Iterator[Brought]:
     """The memories of a JSON file, in its order."""
     for number, found in enumerate(_unwrapped(load(path), path), start=1):
         place = f"item {number}"
@@ -36,11 +46,13 @@ def load(path: Path) -> object:
     size = path.stat().st_size
     if size > MAX_FILE_BYTES:
         raise TooLarge(
-            f"{path} has {size:,} bytes; a JSON file may have at most {MAX_FILE_BYTES:,}.",
-            hint="Write one object a line (JSON lines): such files may have any size.",
+            f"{path} has {size:,} bytes; a JSON file may have at most {MAX_FILE_BYTES:,}.", hint=SMALLER
         )
+    raw = path.read_bytes().removeprefix(BOM)
+    if has_too_many_values(raw, MAX_VALUES):
+        raise TooLarge(f"{path} holds more than {MAX_VALUES:,} values.", hint=SMALLER)
     try:
-        return orjson.loads(path.read_bytes().removeprefix(BOM).decode("utf-8"))
+        return orjson.loads(raw.decode("utf-8"))
     except UnicodeDecodeError as exc:
         raise InvalidInput(f"{path} is not UTF-8: byte {exc.start} cannot be read.") from exc
     except orjson.JSONDecodeError as exc:
@@ -89,7 +101,12 @@ def _from_answer(part: object, path: Path) -> Iterator[object]:
 MAX_LINE_BYTES = 16_000_000
 
 
-def line_records(path: Path, target: Target) -> Iterator[Brought]:
+@contextmanager
+def reading_lines(path: Path, target: Target) -> Iterator[Reading]:
+    yield Reading(records=_line_records(path, target))
+
+
+def _line_records(path: Path, target: Target) -> Iterator[Brought]:
     """The memories of a file with one object a line."""
     for number, found in objects(path):
         yield found if isinstance(found, UnreadRecords) else memory_of(found, f"line {number}", target)
@@ -112,6 +129,8 @@ def objects(path: Path) -> Iterator[tuple[int, Mapping[str, object] | UnreadReco
 
 
 def _parsed(line: bytes, number: int) -> Mapping[str, object] | UnreadRecords:
+    if has_too_many_values(line):
+        return _broken(number, "the line holds too many values")
     try:
         found = orjson.loads(line.decode("utf-8"))
     except UnicodeDecodeError:

@@ -6,11 +6,11 @@ from typing import Any
 
 from vestige.core.errors import VestigeError
 from vestige.core.models import Memory, check_metadata
+from vestige.core.origin import Origin, lowest
 from vestige.exchange.importers.fields import ForeignRecord, usable
-from vestige.exchange.importers.records import BroughtMemory, Target, UnreadRecords, derived_id
+from vestige.exchange.importers.records import MEMORY, BroughtMemory, Target, UnreadRecords, derived_id
 from vestige.exchange.importers.strengths import carried
 
-MEMORY = "memory"
 KEPT = "imported"
 """The metadata key for fields without a place of their own."""
 
@@ -76,6 +76,7 @@ def _read(fields: ForeignRecord, content: str, place: str, target: Target) -> Br
         suppressed_at=fields.moment("suppressed_at", past=True),
         archived_at=fields.moment("archived_at", past=True),
         phrasings=_phrasings(fields),
+        origin=lowest((Origin.IMPORT.value, fields.label("origin"))),
         metadata=_metadata(own if isinstance(own, Mapping) else {}, fields),
     )
     return BroughtMemory(place=place, memory=memory, strength=strength, notes=tuple(fields.notes))

@@ -4,15 +4,22 @@ A reader yields memories before the records that refer to them. Records that it 
 with the reason: every record of a file is accounted for.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import field
 from datetime import datetime
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from vestige.cognition.intentions.intention import Intention
+from vestige.core.errors import InvalidInput
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import NO_METADATA, Edge, Memory, Strength
+
+MEMORY, CONNECTION, INTENTION, INSIGHT = "memory", "connection", "intention", "insight"
+"""The kinds of records that are imported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +95,23 @@ class Reading:
 
     records: Iterator[Brought]
     total: int | None = None
+
+
+Reader = Callable[[Path, Target], AbstractContextManager[Reading]]
+"""Opens a file of a format; its records are read while the context is open."""
+
+
+def own_file(folder: Path, name: str) -> Path | None:
+    """The file of a folder with this name, None without one; InvalidInput for a link that leads out of it, so
+    that a folder from others does not bring other files of this machine."""
+    file = folder / name
+    if not file.is_file():
+        return None
+    if not file.resolve().is_relative_to(folder.resolve()):
+        raise InvalidInput(
+            f"{file} is a link to a file outside {folder}.", hint="If you want that file, import it itself."
+        )
+    return file
 
 
 def derived_id(*parts: str | None) -> str:

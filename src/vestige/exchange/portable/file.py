@@ -9,7 +9,6 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from io import BufferedReader
@@ -19,6 +18,7 @@ from typing import BinaryIO, Protocol
 import orjson
 
 from vestige.core.errors import InvalidInput, TooLarge, VestigeError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.embed.protocol import Signature
 from vestige.exchange.portable.lines import Place, decode_history, encode_history, line, place
 from vestige.exchange.portable.values import ObjectFields, optional, text
@@ -29,9 +29,9 @@ from vestige.store.merge.union import edge
 
 FORMAT = "vestige.portable.v1"
 FAMILY = "vestige.portable."
-MAX_LINE_BYTES = 256 * 1024 * 1024
-"""The longest line. A memory with its whole history is one line: more than 250 rewritings of the longest
-text."""
+MAX_LINE_BYTES = 128 * 1024 * 1024
+"""The longest line. A memory with its whole history is one line: more than 125 rewritings of the longest
+text. In memory a line takes up to five times its size, where its texts have characters of four bytes."""
 
 MOST_EXPANSION = 50
 UNSUSPICIOUS_BYTES = 32 * 1024 * 1024
@@ -152,7 +152,7 @@ class Writer:
                 f" at most {MAX_LINE_BYTES:,} can be written.",
                 hint="Use `vestige backup`, or leave this memory out.",
             )
-        if _has_too_many_values(raw):
+        if has_too_many_values(raw):
             raise TooLarge(
                 f"The history of {' '.join(place(life)[1:]).strip()} holds more than {MAX_VALUES:,} values.",
                 hint="Use `vestige backup`, or leave this memory out.",
@@ -224,7 +224,7 @@ class PortableReader:
             raise TooLarge(f"the packed file unpacks to more than {self._most:,} bytes.")
         if not raw.endswith(b"\n"):
             raise InvalidInput("the file ends here, before its last line: it was cut off.")
-        if _has_too_many_values(raw):
+        if has_too_many_values(raw):
             raise TooLarge(f"it holds more than {MAX_VALUES:,} values.")
         return raw
 
@@ -281,12 +281,13 @@ def _signature(first: bytes) -> Signature | None:
     return signature
 
 
-def _has_too_many_values(raw: bytes) -> bool:
-    """Whether the values of a line would take too much memory. Signs in texts are no values."""
-    if sum(raw.count(sign) for sign in _SIGNS) <= MAX_VALUES:
+def has_too_many_values(raw: bytes, most: int | None = None) -> bool:
+    """Whether the values of a JSON text would take too much memory. Signs in texts are no values."""
+    most = MAX_VALUES if most is None else most
+    if sum(raw.count(sign) for sign in _SIGNS) <= most:
         return False
     signs = (found for found in _STRING_OR_SIGN.finditer(raw) if raw[found.start()] != _QUOTE)
-    return next(islice(signs, MAX_VALUES, None), None) is not None
+    return next(islice(signs, most, None), None) is not None
 
 
 def _fields(raw: bytes) -> ObjectFields:

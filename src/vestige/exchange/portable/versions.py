@@ -50,6 +50,7 @@ READERS: Mapping[str, Callable[[object], object]] = {
     "domains": texts,
     "domain_scores": scores,
     "metadata": mapping,
+    "origin": optional(text),
 }
 """Every field of a memory but its id, which is beside the versions."""
 

@@ -10,7 +10,7 @@ from vestige.engine.care.backup import BackupRequest, backup
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import FilePath, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.text import count
+from vestige.operations.shared.text import count, size, styled, warning
 
 
 class BackedUp(Wire):
@@ -24,10 +24,10 @@ class BackedUp(Wire):
 
 
 def render_backup(made: BackedUp) -> str:
-    lines = [f"{made.path} ({made.size_bytes:,} bytes), checked by opening it."]
+    lines = [f"{styled('link', made.path)} ({size(made.size_bytes)}), checked by opening it."]
     if made.removed:
         lines.append(f"{count(len(made.removed), 'older backup')} removed.")
-    lines += [f"! Not in the backup: {name}" for name in made.left_out]
+    lines += [warning(f"Not in the backup: {name}") for name in made.left_out]
     return "\n".join(lines)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -13,10 +13,10 @@ from vestige.core.models import EVERYTHING, Filter, LogEvent, Record
 from vestige.engine.context import Call
 from vestige.engine.revise import load
 from vestige.engine.sleep.runs import CONSOLIDATION, DREAM
-from vestige.operations.registry.arguments import Arguments, EndMoment, Moment, SearchedScope, Wire
+from vestige.operations.registry.arguments import EndMoment, IdOf, Moment, SearchedScope, Wire, ZonedArguments
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import searched, searched_scope
-from vestige.operations.shared.text import day, table
+from vestige.operations.shared.text import clip, day, short_id, table, with_short_ids
 from vestige.store.contract import changes
 from vestige.store.contract.answers import LogQuery
 from vestige.store.filter_rule import stands
@@ -41,10 +41,10 @@ RUNS = {DREAM: "dreamed", CONSOLIDATION: "consolidated"}
 """Names of documents of these kinds."""
 
 
-class ChangelogArguments(Arguments):
+class ChangelogArguments(ZonedArguments):
     """Memory, scope and time range."""
 
-    memory_id: str | None = Field(
+    memory_id: Annotated[str | None, IdOf("memory")] = Field(
         None, min_length=1, max_length=64, description="Only this memory, even if deleted."
     )
     start: Moment | None = Field(None, description="Only changes at or after this time.")
@@ -107,7 +107,10 @@ class Changelog(Wire):
 
 
 def render_changelog(log: Changelog) -> str:
-    rows = ((day(one.timestamp), one.change, one.memory_id, _what(one), one.preview) for one in log.changes)
+    rows = (
+        (day(one.timestamp), one.change, short_id(one.memory_id or ""), _what(one), clip(one.preview or ""))
+        for one in log.changes
+    )
     text = table(("at", "change", "memory", "what", "text"), rows) if log.changes else "No changes."
     return f"{text}\n\nThere are earlier changes: pass --before {log.next}." if log.more else text
 
@@ -232,4 +235,4 @@ def _what(change: ChangeView) -> str:
     moved = f"{change.from_state} → {change.to_state}" if change.to_state else None
     kept = f"{change.document} {change.document_id}" if change.document else None
     parts = (", ".join(change.fields or []), change.reason, change.evidence, moved, target, kept)
-    return "; ".join(part for part in parts if part)
+    return with_short_ids("; ".join(part for part in parts if part))

@@ -10,7 +10,7 @@ from vestige.engine.care.doctor import OPENING, DoctorReport, doctor, post_morte
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Switch, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.text import count
+from vestige.operations.shared.text import Role, count, styled
 from vestige.store.contract.trouble import Trouble
 
 
@@ -55,8 +55,15 @@ def render_doctor(result: Examined) -> str:
     return "\n".join([*lines, f"Checked: {', '.join(result.checked)}. ({runs_on})", result.message])
 
 
+_ROLES: dict[str, Role] = {"error": "error", "warning": "warning", "info": "quiet", "note": "quiet"}
+
+
 def _line(one: FindingView) -> str:
-    mark = "repaired" if one.repaired else one.severity
+    mark = (
+        styled("good", "repaired")
+        if one.repaired
+        else styled(_ROLES.get(one.severity, "warning"), one.severity)
+    )
     some = f" ({one.count:,})" if one.count > 1 else ""
     named = f"\n    {', '.join(one.ids)}" if one.ids and not one.repaired else ""
     return f"{mark}: {one.check}: {one.message}{some}{named}"

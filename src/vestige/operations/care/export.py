@@ -12,7 +12,6 @@ from vestige.core.models import ANYTHING, EVERYTHING, ROOT_SCOPE, Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import export, export_portable
 from vestige.operations.registry.arguments import (
-    Arguments,
     FilePath,
     Moment,
     ScopeTree,
@@ -20,11 +19,12 @@ from vestige.operations.registry.arguments import (
     Switch,
     Tags,
     Wire,
+    ZonedArguments,
 )
 from vestige.operations.registry.registry import registry, without_inaccessible_ids
 from vestige.operations.shared.filters import scoped, used, widening
 from vestige.operations.shared.memory_view import MemoryView, view_fields
-from vestige.operations.shared.text import count
+from vestige.operations.shared.text import count, size, styled
 
 Format = Literal["json", "jsonl", "portable"]
 ENDINGS: tuple[tuple[str, Format], ...] = (
@@ -37,7 +37,7 @@ ENDINGS: tuple[tuple[str, Format], ...] = (
 """Formats by file ending; the first match counts."""
 
 
-class ExportArguments(Arguments):
+class ExportArguments(ZonedArguments):
     """Which memories, and the file."""
 
     format: Format | None = Field(
@@ -100,7 +100,9 @@ def render_exported(done: Exported) -> str:
     ]
     nothing = "" if done.memories_exported else "No memory matched; the file is empty.\n"
     note = f"\n{done.note}" if done.note else ""
-    return f"{nothing}{', '.join([what, *beside])}\n{done.path} ({done.size_bytes:,} bytes){note}"
+    return (
+        f"{nothing}{', '.join([what, *beside])}\n{styled('link', done.path)} ({size(done.size_bytes)}){note}"
+    )
 
 
 @registry.operation(

@@ -1,17 +1,21 @@
 """Retention of all memories: `memory_health`."""
 
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Annotated
 
 from pydantic import Field
 
 from vestige.cognition.fsrs.strength import keeping
-from vestige.cognition.fsrs.trend import trend
+from vestige.cognition.fsrs.trend import Trend, trend
 from vestige.engine.care.health import snapshots
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.text import fields, percent
+from vestige.operations.shared.text import fields, percent, strength, strength_share
+
+FORECAST_DAYS, FORECAST_WEEKS = (7, 30), 6
 
 
 class Bucket(Wire):
@@ -28,6 +32,20 @@ class SnapshotView(Wire):
     avg_retention: float
     avg_retrieval_strength: float | None = None
     memories: int
+
+
+class FadedCount(Wire):
+    """How many memories have a retention below 30 % after a number of days without recall."""
+
+    days: int
+    below_30pct: Annotated[int, Field(alias="below30pct")]
+
+
+class DueCount(Wire):
+    """How many reviews fall due in a week from now, the first being 1; those of week 0 are overdue."""
+
+    weeks: int
+    count: int
 
 
 class HealthView(Wire):
@@ -51,22 +69,35 @@ class HealthView(Wire):
     memories_below_30pct: Annotated[int, Field(alias="memoriesBelow30pct")]
     memories_below_50pct: Annotated[int, Field(alias="memoriesBelow50pct")]
     recommendation: str
+    forecast: list[FadedCount] | None = None
+    due: list[DueCount] | None = None
 
 
 def render_health(health: HealthView) -> str:
+    known = bool(health.total_memories)
     numbers = fields(
         (
-            ("average retention", health.avg_retention),
-            ("average recall probability", percent(health.avg_retrieval_strength)),
+            ("strength", f"{strength(health.avg_retention_raw)} on average" if known else ""),
+            ("recall probability", f"{percent(health.avg_retrieval_strength)} on average" if known else ""),
             ("target", f"{percent(health.retention_target)}{_met(health)}"),
-            ("trend", health.trend.replace("_", " ")),
+            ("trend", "" if health.trend == Trend.UNKNOWN else health.trend),
             ("memories", f"{health.total_memories:,}"),
-            *((f"at {one.bucket}", f"{one.count:,}") for one in health.distribution),
-            ("below 30 %", f"{health.memories_below_30pct:,}"),
-            ("below 50 %", f"{health.memories_below_50pct:,}"),
+            *((f"… {name}", f"{number:,}") for name, number in _by_strength(health.distribution) if number),
         )
     )
     return f"{numbers}\n\n{health.recommendation}"
+
+
+def _by_strength(buckets: Sequence[Bucket]) -> Iterator[tuple[str, int]]:
+    """The memories by strength, as lists show it: a new memory, which has a retention of 73 %, has 100 %."""
+    strong = 0
+    for one in buckets:
+        low, high = (strength_share(int(end) / 100) for end in one.bucket.rstrip("%").split("-"))
+        if high < 1:
+            yield f"{percent(low)} to {percent(high)}", one.count
+        else:
+            strong += one.count
+    yield "stronger", strong
 
 
 def _met(health: HealthView) -> str:
@@ -81,7 +112,12 @@ def _met(health: HealthView) -> str:
     title="Retention of memories",
     render=render_health,
 )
-def memory_health(call: Call) -> HealthView:
+def memory_health(
+    call: Call,
+    forecast: Annotated[
+        bool, Field(description="Include how many fade below 30 % and fall due in the next weeks.")
+    ] = False,
+) -> HealthView:
     """Show how well all accessible memories are retained, the target, and a recommendation.
 
     The target for the average recall probability is the setting `memory.retention_target`. Every
@@ -90,7 +126,8 @@ def memory_health(call: Call) -> HealthView:
     """
     engine, history = call.engine, snapshots(call)
     stats = engine.store.stats(access=call.access, now=engine.now())
-    kept, target = keeping(stats.retentions, stats.retrievals), engine.settings.memory.retention_target
+    levels = engine.store.levels(access=call.access, now=engine.now())
+    kept, target = keeping(levels.retentions, levels.retrievals), engine.settings.memory.retention_target
     return HealthView(
         avg_retention=f"{100 * kept.average:.1f}%",
         avg_retention_raw=round(kept.average, 4),
@@ -112,4 +149,25 @@ def memory_health(call: Call) -> HealthView:
         memories_below_30pct=kept.below_weak,
         memories_below_50pct=kept.below_half,
         recommendation=kept.advice,
+        forecast=_forecast(call) if forecast else None,
+        due=_due(call) if forecast else None,
     )
+
+
+def _forecast(call: Call) -> list[FadedCount]:
+    store, now = call.engine.store, call.engine.now()
+    counts = []
+    for days in FORECAST_DAYS:
+        levels = store.levels(access=call.access, now=now + timedelta(days=days))
+        kept = keeping(levels.retentions, levels.retrievals)
+        counts.append(FadedCount(days=days, below_30pct=kept.below_weak))
+    return counts
+
+
+def _due(call: Call) -> list[DueCount]:
+    store, now = call.engine.store, call.engine.now()
+    until = [
+        store.stats(access=call.access, now=now + timedelta(weeks=week)).due for week in range(FORECAST_WEEKS)
+    ]
+    weekly = [until[0], *(later - before for before, later in pairwise(until))]
+    return [DueCount(weeks=week, count=number) for week, number in enumerate(weekly)]

@@ -20,11 +20,11 @@ from vestige.engine.exchange.import_portable import (
     import_portable,
 )
 from vestige.engine.exchange.import_secrets import Holding
-from vestige.exchange.importers.recognition import ImportFormat, recognise
+from vestige.exchange.importers.recognition import ImportFormat, located, recognise
 from vestige.operations.care.scan import HoldingsView, holdings_lines, view_holdings
 from vestige.operations.registry.arguments import FilePath, Scope, Switch, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.text import count, table
+from vestige.operations.shared.text import count, styled, table, warning
 
 SHOWN = 20
 """Limit of reasons and notes shown; the counts include all."""
@@ -72,7 +72,10 @@ class Imported(Wire):
 def render_imported(done: Imported) -> str:
     rows = [(kind, one.read, one.imported, one.present, one.left) for kind, one in done.by_kind.items()]
     what = "would be imported" if done.dry_run else "imported"
-    text = [f"{done.path}: {done.format}", table(("records", "read", what, "already here", "left"), rows)]
+    text = [
+        f"{styled('link', done.path)}: {done.format}",
+        table(("records", "read", what, "already here", "left"), rows),
+    ]
     if done.embedded:
         text.append(f"{count(done.embedded, 'memory')} embedded.")
     for title, said in (("Left:", done.reasons), ("Changed during import:", done.notes)):
@@ -80,7 +83,7 @@ def render_imported(done: Imported) -> str:
             text += [title, *(f"  {one.count:,} × {one.kind}: {one.what} ({one.place})" for one in said)]
     text += holdings_lines(done.secrets)
     if done.note:
-        text.append(f"! {done.note}")
+        text.append(warning(done.note))
     return "\n".join(text)
 
 
@@ -113,11 +116,11 @@ def import_memories(
     ] = None,
     dry_run: Annotated[Switch, Field(description="Report what would happen without writing.")] = False,
 ) -> Imported:
-    """Import the memories of a file: an export, another memory system's store, or notes.
+    """Import the memories of a file: an export, another memory system's store, chats, or notes.
 
-    Formats: portable (`vestige.portable.v1`), reference (a database of the original Vestige), its JSON
-    exports, server-memory (the official MCP memory server), jsonl (objects with `content` or `text`),
-    markdown (a file or a folder). Every record is accounted for; importing a file again adds nothing.
+    Formats: portable (`vestige.portable.v1`), reference (a database of the original Vestige), the stores or
+    exports of other memory systems, ChatGPT and Claude exports, json, jsonl (objects with `content` or
+    `text`), notes. Every record is accounted for; importing a file again adds nothing.
     """
     file = _file(call, path)
     form = from_ or _recognised(file)
@@ -141,7 +144,7 @@ def _file(call: Call, path: str) -> Path:
         candidates.insert(0, _given(path))
     for candidate in candidates:
         if candidate.is_file() or (call.local and candidate.is_dir()):
-            return candidate.absolute()
+            return located(candidate.absolute())
     raise NotFound(
         f"There is no file {path}.",
         hint=f"Give the path of a file or folder, or the name of a file in {allowed_folders}."

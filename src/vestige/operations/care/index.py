@@ -3,7 +3,7 @@
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.text import count, fields
+from vestige.operations.shared.text import advice, count, fields, size, styled, warning
 
 
 class IndexView(Wire):
@@ -26,13 +26,13 @@ def render_index(view: IndexView) -> str:
             ("in files", f"{view.indexed:,} in {count(view.segments, 'file')}" if view.path else None),
             ("dead in files", f"{view.dead:,}" if view.path else None),
             ("indexed", None if view.path else f"{view.indexed:,}"),
-            ("size", f"{view.size_bytes:,} bytes"),
-            ("folder", view.path),
+            ("size", size(view.size_bytes)),
+            ("folder", styled("link", view.path or "")),
         )
     )
-    notes = [f"! {name} is not used: {problem}." for name, problem in view.problems.items()]
-    advice = ["→ Run `vestige index rebuild` to write it again."] if notes else []
-    return "\n".join([text, *notes, *advice])
+    notes = [warning(f"{name} is not used: {problem}.") for name, problem in view.problems.items()]
+    steps = [advice("Run `vestige index rebuild` to write it again.")] if notes else []
+    return "\n".join([text, *notes, *steps])
 
 
 @registry.operation(

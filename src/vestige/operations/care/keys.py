@@ -4,25 +4,25 @@ import re
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field
 
 from vestige.core.api_key import MAX_FILTERS, ApiKey
 from vestige.core.caller import PERMISSIONS
 from vestige.core.errors import InvalidInput
-from vestige.core.models import scope_filter
-from vestige.engine import keys
+from vestige.core.models import scope_filter, utc
+from vestige.engine.care import keys
 from vestige.engine.context import Call
-from vestige.operations.registry.arguments import Arguments, EndMoment, Names, Scope, Wire
+from vestige.engine.domains.catalogue import resolved
+from vestige.operations.registry.arguments import Arguments, Names, Scope, Wire, moment_of
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.secrets import cleaned
-from vestige.operations.shared.text import count, day, table
+from vestige.operations.shared.text import count, day, styled, table
 
 EXAMPLE_KEY = "0189e1e1-0000-7000-8000-0000000000e1"
 DEFAULT_PERMISSIONS = ("read", "write")
 
 _LIFE = re.compile(r"(\d{1,5}) ?([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
-_MOMENT: TypeAdapter[datetime] = TypeAdapter(EndMoment)
 
 Which = Annotated[
     str,
@@ -51,7 +51,12 @@ def _no_permissions(given: Any) -> Any:
 class CreateKeyArguments(Arguments):
     """Label, permissions, filters and expiry of a new key."""
 
-    label: str = Field(min_length=1, max_length=200, description="Name of the user or client it is for.")
+    label: str | None = Field(
+        None,
+        min_length=1,
+        max_length=200,
+        description="Name of the user or client it is for. Default: key-1, key-2 …",
+    )
     # In the annotation, because only there does a lower limit replace that of `Names`.
     permissions: Annotated[
         Names,
@@ -106,7 +111,7 @@ class KeysView(Wire):
 
 def render_made(made: KeyMade) -> str:
     """The key on its own line, then its permissions and how to use it."""
-    return f"{made.key}\n\n{_access_text(made)}\n{made.message}"
+    return f"{styled('strong', made.key)}\n\n{_access_text(made)}\nLabel: {made.label}\n{made.message}"
 
 
 def render_keys(answer: KeysView) -> str:
@@ -139,14 +144,15 @@ def create_key(call: Call, wanted: CreateKeyArguments) -> KeyMade:
     are invisible to it. A label belongs to one active key; `keys rotate` replaces it.
     """
     wanted = cleaned(call, wanted, ("label", "scopes", "domains"), None)
-    keys.require_free_label(call, wanted.label)
+    label = keys.free_label(call) if wanted.label is None else wanted.label
+    keys.require_free_label(call, label)
     made, text = keys.mint(
         call,
-        wanted.label,
+        label,
         wanted.permissions,
         scopes=wanted.scopes,
-        domains=wanted.domains,
-        expires_at=None if wanted.expires is None else _expiry(call.engine.now(), wanted.expires),
+        domains=None if wanted.domains is None else resolved(call.engine.store, wanted.domains),
+        expires_at=None if wanted.expires is None else _expiry(call.local_now(), wanted.expires),
     )
     return KeyMade.of(made, key=text, replaces=None, message=_KEEP_IT, **_key_fields(made, made.created_at))
 
@@ -193,10 +199,10 @@ _KEEP_IT = "Save it now: it is not shown again. Send it as `Authorization: Beare
 def _expiry(now: datetime, text: str) -> datetime:
     found = _LIFE.fullmatch(text.strip().lower())
     if found:
-        return keys.expiry_after(now, timedelta(**{_UNITS[found[2]]: int(found[1])}))
+        return keys.expiry_after(utc(now), timedelta(**{_UNITS[found[2]]: int(found[1])}))
     try:
-        return _MOMENT.validate_python(text)
-    except ValidationError as exc:
+        return moment_of(text, now, end=True, coming=True)
+    except ValueError as exc:
         raise InvalidInput(
             "`expires` is neither a duration nor a time.",
             hint="Give a value such as 12h, 30d, 8w, 2027-01-01 or 2027-01-01T08:00:00Z.",
@@ -231,4 +237,12 @@ def _access_text(key: KeyView) -> str:
 def _cells(key: KeyView) -> tuple[object, ...]:
     filters = [", ".join(one) if one else "all" for one in (key.scopes, key.domains)]
     may = key.permissions[-1]
-    return (key.hash, key.label, may, *filters, day(key.last_used), day(key.expires_at), key.status)
+    return (
+        styled("id", key.hash),
+        key.label,
+        may,
+        *filters,
+        day(key.last_used),
+        day(key.expires_at),
+        key.status,
+    )

@@ -1,17 +1,20 @@
-"""Scanning the store for secrets: `scan`; and reports of secrets that an import or sync brought in."""
+"""Scanning the store for secrets and orders to agents: `scan`; and reports of secrets that an import or sync
+brought in."""
 
 from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
 
+from vestige.core.errors import InvalidInput
+from vestige.engine.care.scan_injections import scan_injections
 from vestige.engine.care.scan_secrets import Scanned, SecretFinding, scan
 from vestige.engine.context import Call
 from vestige.engine.exchange.import_secrets import Holding
 from vestige.engine.memory.delete import file_copies
 from vestige.operations.registry.arguments import Switch, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.text import count, table
+from vestige.operations.shared.text import count, short_id, table
 
 MOST_COPIES = 50
 """Maximum number of backups and exports that an answer names."""
@@ -37,6 +40,15 @@ class SecretFindingView(Wire):
     present: bool
 
 
+class InjectionFindingView(Wire):
+    """A memory that may give orders to an agent or hide something: what it tries, and its origin."""
+
+    id: str
+    kinds: list[str]
+    origin: str | None = None
+    scope: str
+
+
 class ScanResult(Wire):
     """The result of a scan.
 
@@ -51,18 +63,24 @@ class ScanResult(Wire):
     replaced: dict[str, str] | None = None
     redacted_documents: int | None = None
     copies: list[str] | None = None
+    injections: list[InjectionFindingView] | None = None
     message: str
 
     @property
     def exit_code(self) -> int:
-        """1 while secrets are stored, for scripts."""
-        return 1 if self.findings and self.replaced is None else 0
+        """1 while secrets or orders to agents are stored, for scripts."""
+        return 1 if self.injections or (self.findings and self.replaced is None) else 0
 
 
 def render_scan(result: ScanResult) -> str:
+    if result.injections:
+        found = ((short_id(one.id), ", ".join(one.kinds), one.origin, one.scope) for one in result.injections)
+        return f"{table(('id', 'found', 'origin', 'scope'), found)}\n\n{result.message}"
     if not result.findings:
         return result.message
-    rows = ((one.id, one.entity, one.secret, _location(one), one.excerpt) for one in result.findings)
+    rows = (
+        (short_id(one.id), one.entity, one.secret, _location(one), one.excerpt) for one in result.findings
+    )
     return f"{table(('id', 'in', 'secret', 'place', 'excerpt'), rows)}\n\n{result.message}"
 
 
@@ -105,7 +123,7 @@ def holdings_lines(seen: HoldingsView | None) -> list[str]:
     """The report as lines of text."""
     if seen is None:
         return []
-    rows = ((one.id, one.entity, ", ".join(one.secrets)) for one in seen.first)
+    rows = ((short_id(one.id), one.entity, ", ".join(one.secrets)) for one in seen.first)
     return [table(("id", "in", "secret"), rows), f"! {seen.message}"]
 
 
@@ -123,6 +141,9 @@ def scan_store(
     redact: Annotated[
         Switch, Field(description="Redact secrets. An affected memory gets a new id and loses its history.")
     ] = False,
+    injection: Annotated[
+        Switch, Field(description="Scan memories for orders to agents and hidden text instead of secrets.")
+    ] = False,
 ) -> ScanResult:
     """Scan everything in the store for keys, tokens and passwords.
 
@@ -132,7 +153,11 @@ def scan_store(
     strength and links; the old one is purged with its history, on every synchronised machine. Backups and
     exports stay unchanged (`copies`): change a secret that was in them. On the command line the exit code is
     1 while secrets are stored.
+    With `injection`, it lists memories that may give orders to an agent or hide something, unless the user
+    wrote them, with the kind of each finding, and changes nothing.
     """
+    if injection:
+        return _scan_injections(call, redact)
     seen = scan(call, redact=redact)
     kept = file_copies(call) if seen.findings else []
     return ScanResult(
@@ -144,6 +169,23 @@ def scan_store(
         redacted_documents=seen.redacted_documents if redact else None,
         copies=kept[:MOST_COPIES] or None,
         message=_message(seen, redact, len(kept)),
+    )
+
+
+def _scan_injections(call: Call, redact: bool) -> ScanResult:
+    if redact:
+        raise InvalidInput("`redact` is for secrets.", hint="Give only one of `redact` and `injection`.")
+    seen = scan_injections(call)
+    found = [InjectionFindingView.of(one, kinds=list(one.kinds)) for one in seen.findings]
+    looked = f"{count(seen.memories, 'memory')} scanned"
+    advice = "Read each with `vestige show ID`; `vestige rm ID` deletes it, `vestige suppress ID` hides it."
+    return ScanResult(
+        memories=seen.memories,
+        documents=0,
+        found=len(found),
+        findings=[],
+        injections=found,
+        message=f"{looked}: {count(len(found), 'finding')}. {advice}" if found else f"{looked}: no findings.",
     )
 
 

@@ -1,19 +1,35 @@
 """Status of the store and rebuilding derived data: `system_status`, `rebuild`."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from vestige import __version__
+from vestige.cognition.fsrs.strength import NEW
+from vestige.cognition.native import kernel
 from vestige.embed.background import EmbedderStatus
 from vestige.engine.care.backup import last_backup
-from vestige.engine.care.health import health
-from vestige.engine.care.rebuild import rebuild
+from vestige.engine.care.health import health, waiting_texts
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.text import count, day, fields, percent
+from vestige.operations.shared.text import (
+    Role,
+    advice,
+    bar,
+    count,
+    day,
+    fields,
+    percent,
+    strength,
+    styled,
+    warning,
+)
+
+MOST_NAMED = 3
+"""Scopes and processes that the text for people names."""
 
 
 class ModelView(Wire):
@@ -66,6 +82,7 @@ class Status(Wire):
     average_retention: float
     state_distribution: dict[str, int]
     due_for_review: int
+    waiting_for_review: int
     pinned: int
     suppressed: int
     superseded: int
@@ -79,6 +96,7 @@ class Status(Wire):
     oldest: datetime | None = None
     newest: datetime | None = None
     last_backup: datetime | None = None
+    kernel: str | None = None
     autopilot: AutopilotView | None = None
     processes: list[ProcessView] = []
     warnings: list[str]
@@ -97,31 +115,73 @@ class RebuiltView(Wire):
 
 
 def render_status(status: Status) -> str:
-    text = fields(
-        (
-            ("status", status.status),
-            ("memories", f"{status.total_memories:,}"),
-            ("retention", percent(status.average_retention)),
-            ("states", ", ".join(f"{name} {n}" for name, n in status.state_distribution.items() if n)),
+    """One screen: what is stored, how well, where, and what to do next."""
+    role: Role = "good" if status.status == "healthy" else "warning"
+    states = ", ".join(f"{name} {n:,}" for name, n in status.state_distribution.items() if n)
+    marked = ", ".join(
+        f"{n:,} {what}"
+        for what, n in (
             ("due for review", status.due_for_review),
             ("pinned", status.pinned),
+            ("suppressed", status.suppressed),
             ("archived", status.archived),
-            ("connections", status.connections),
-            ("with vectors", percent(status.embedding_coverage)),
-            ("model", f"{status.embedding_model.name or '–'} ({status.embedding_model.state})"),
-            ("pair model", status.embedding_model.pair_model),
-            ("scopes", ", ".join(f"{name} {n}" for name, n in status.by_scope.items())),
+        )
+        if n
+    )
+    model = status.embedding_model
+    text = fields(
+        (
+            ("status", styled(role, status.status)),
+            ("memories", f"{status.total_memories:,}{f' ({states})' if states else ''}"),
+            ("of these", marked),
+            ("strength", _average(status)),
+            ("waiting", _waiting(status.waiting_for_review)),
+            ("connections", f"{status.connections:,}" if status.connections else None),
+            ("scopes", _most(status.by_scope)),
             ("newest", day(status.newest)),
-            ("last backup", day(status.last_backup)),
+            (
+                "model",
+                f"{model.name or 'none'} ({model.state}), {percent(status.embedding_coverage)} embedded",
+            ),
+            ("searches in", status.kernel),
+            ("last backup", day(status.last_backup) or styled("warning", "none yet")),
             ("autopilot", _autopilot(status.autopilot) if status.autopilot else None),
-            ("processes", ", ".join(f"{one.command} ({one.pid})" for one in status.processes)),
-            ("store", status.store),
-            ("data directory", status.data_dir),
+            ("used by", _most({f"{one.command} ({one.pid})": 0 for one in status.processes})),
+            ("store", styled("link", status.store or "")),
             ("version", status.version),
         )
     )
-    notes = [f"! {line}" for line in status.warnings] + [f"→ {line}" for line in status.recommendations]
+    notes = [*map(warning, status.warnings), *map(advice, _next_steps(status))]
     return "\n".join([text, *([""] if notes else []), *notes])
+
+
+def _waiting(texts: int) -> str | None:
+    return styled("warning", f"{count(texts, 'text')} (`vestige review list`)") if texts else None
+
+
+def _average(status: Status) -> str | None:
+    if not status.total_memories:
+        return None
+    return f"{bar(min(1.0, status.average_retention / NEW))} {strength(status.average_retention)} on average"
+
+
+def _most(counted: Mapping[str, int]) -> str:
+    """The largest ones by name, and how many others there are."""
+    largest = sorted(counted.items(), key=lambda one: -one[1])
+    shown = ", ".join(f"{name} {n:,}" if n else name for name, n in largest[:MOST_NAMED])
+    return f"{shown} and {len(largest) - MOST_NAMED} more" if len(largest) > MOST_NAMED else shown
+
+
+def _next_steps(status: Status) -> list[str]:
+    """What to do next: the advice of the engine, or the first steps with an empty store."""
+    if not status.total_memories:
+        return [
+            'Store something: `vestige add "Ada prefers tea."`',
+            "Give it to your agent: `vestige connect`",
+        ]
+    if status.recommendations:
+        return status.recommendations
+    return ["Nothing needs attention. Find something: `vestige search QUESTION`"]
 
 
 def _autopilot(seen: AutopilotView) -> str:
@@ -155,6 +215,7 @@ def system_status(call: Call) -> Status:
         average_retention=round(seen.average_retention, 4),
         state_distribution={name.value: n for name, n in seen.states.items()},
         due_for_review=stats.due,
+        waiting_for_review=waiting_texts(call),
         pinned=stats.pinned,
         suppressed=stats.suppressed,
         superseded=stats.superseded,
@@ -180,6 +241,7 @@ def _installation(call: Call) -> dict[str, Any]:  # fields of Status, which chec
         "data_dir": str(engine.settings.data_dir),
         "store": engine.settings.place,
         "last_backup": backed_up.at if backed_up else None,
+        "kernel": kernel.description(),
         "autopilot": AutopilotView.of(engine.background()),
         "processes": [ProcessView.of(one) for one in engine.store.processes()],
     }
@@ -197,7 +259,7 @@ def render_rebuilt(done: RebuiltView) -> str:
         f"{count(done.strengths, 'strength')} replayed from the log ({done.drifted} had drifted), "
         f"{count(done.words, 'memory')} reindexed, {count(done.vectors, 'memory')} embedded."
     )
-    return f"{text}\n! {done.note}" if done.note else text
+    return f"{text}\n{warning(done.note)}" if done.note else text
 
 
 @registry.operation(
@@ -221,4 +283,6 @@ def rebuild_derived(
     Memories themselves are only read. After a change of embedding model, `vectors` moves the store over to
     the new one. Without options and without a model, vectors are left out.
     """
+    from vestige.engine.care.rebuild import rebuild  # brings most of the engine; `system_status` needs little
+
     return RebuiltView.of(rebuild(call, strengths=strengths, words=words, vectors=vectors), success=True)

@@ -11,7 +11,7 @@ from vestige.engine.exchange.sync import sync
 from vestige.operations.care.scan import HoldingsView, holdings_lines, view_holdings
 from vestige.operations.registry.arguments import FilePath, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.text import count, table
+from vestige.operations.shared.text import count, table, warning
 from vestige.store.merge.histories import Fork
 
 
@@ -64,9 +64,9 @@ def render_synced(done: SyncedView) -> str:
     own = f"{done.file}: {count(done.memories, 'memory')}"
     lines.append(own if done.written else f"{own}, unchanged")
     lines += [f"{name}: a former file of this installation, removed" for name in done.removed]
-    lines += [f"! {note}" for note in fork_notes(Fork(**one.model_dump()) for one in done.forks)]
+    lines += [warning(note) for note in fork_notes(Fork(**one.model_dump()) for one in done.forks)]
     lines += holdings_lines(done.secrets)
-    return "\n".join([*lines, f"! {done.note}"] if done.note else lines)
+    return "\n".join([*lines, warning(done.note)] if done.note else lines)
 
 
 @registry.operation(

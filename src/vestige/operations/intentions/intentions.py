@@ -57,10 +57,20 @@ from vestige.operations.intentions.view import (
     understood,
     view,
 )
-from vestige.operations.registry.arguments import Arguments, EndMoment, InheritedScope, Moment, Names, Scope
+from vestige.operations.registry.arguments import (
+    Arguments,
+    ComingEnd,
+    ComingMoment,
+    IdOf,
+    InheritedScope,
+    Names,
+    Scope,
+    ZonedArguments,
+)
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.secrets import Secrets, cleaned
+from vestige.operations.shared.text import short_id
 
 EXAMPLE_INTENTION = "0197a000-0000-7000-8000-00000000c0de"
 SNOOZE_MINUTES = 30
@@ -68,11 +78,13 @@ YEAR_MINUTES = 366 * 24 * 60
 
 PriorityName = Literal["low", "normal", "high", "critical"]
 Description = Annotated[str, Field(min_length=1, max_length=4_000)]
-IntentionId = Annotated[str, Field(min_length=1, max_length=64, description="Id of the intention.")]
+IntentionId = Annotated[
+    str, Field(min_length=1, max_length=64, description="Id of the intention."), IdOf("intention")
+]
 Sentence = Annotated[str, Field(min_length=1, max_length=1_000)]
 
 
-class SetArguments(Arguments):
+class SetArguments(ZonedArguments):
     """Something to do later."""
 
     description: Description = Field(
@@ -81,7 +93,7 @@ class SetArguments(Arguments):
     )
     trigger: TriggerArguments | None = Field(None, description="When to remind.")
     priority: PriorityName | None = Field(None, description="Default: normal, or as stated in the text.")
-    deadline: EndMoment | None = Field(
+    deadline: ComingEnd | None = Field(
         None, description="When it must be done: it reminds ahead of it, and its priority rises."
     )
     scope: Scope | None = Field(
@@ -104,7 +116,7 @@ class CheckContext(Arguments):
     events: list[Sentence] = Field([], max_length=50, description="Recent events, a sentence each.")
 
 
-class LookArguments(Arguments):
+class LookArguments(ZonedArguments):
     """Scope and limit."""
 
     limit: int = Field(20, ge=1, le=100, description="Maximum number of intentions.")
@@ -127,7 +139,7 @@ class IntentionListArguments(LookArguments):
     )
 
 
-class UpdateArguments(Arguments):
+class UpdateArguments(ZonedArguments):
     """A new status, and other changes of an intention."""
 
     id: IntentionId
@@ -137,11 +149,11 @@ class UpdateArguments(Arguments):
     snooze_minutes: int | None = Field(
         None, ge=1, le=YEAR_MINUTES, description=f"snooze: minutes; default {SNOOZE_MINUTES}."
     )
-    snooze_until: Moment | None = Field(None, description="snooze: until this time.")
+    snooze_until: ComingMoment | None = Field(None, description="snooze: until this time.")
     description: Description | None = Field(None, description="New text.")
     trigger: TriggerArguments | None = Field(None, description="New trigger.")
     priority: PriorityName | None = Field(None, description="New priority.")
-    deadline: EndMoment | None = Field(None, description="New deadline.")
+    deadline: ComingEnd | None = Field(None, description="New deadline.")
     clear_deadline: bool = Field(False, description="Remove the deadline.")
     secrets: Secrets = None
 
@@ -159,16 +171,16 @@ def set_intention(call: Call, arguments: SetArguments) -> IntentionSet:
     given must match), an event (`condition`), a rule (`every`, with `interval`, `at`, `days`, `day`,
     `months`, `start`, `until`), or several of them (`all`, `any`). Without one, the text is searched for a
     time: `tomorrow at 9`, `every friday`, `when I open *.sql`. `understood` states the result, and `warning`
-    quotes words that look like a time but were not understood. Clock times are UTC or have an offset; there
-    is no daylight saving.
+    quotes words that look like a time but were not understood. Times without an offset are in `timezone`,
+    which `understood` names; a rule keeps its clock time when daylight saving begins or ends.
     """
     arguments = cleaned(call, arguments, ("description", "trigger", "scope"), arguments.secrets)
     _check_description(arguments.description)
     if arguments.trigger is None:
         check_comes(arguments.description)
-    now = call.engine.now()
-    read = understand(arguments.description, now) if arguments.trigger is None else None
-    trigger = read.trigger if read else trigger_from(arguments.trigger or TriggerArguments(), now)
+    now, today = call.engine.now(), call.local_now()
+    read = understand(arguments.description, today) if arguments.trigger is None else None
+    trigger = read.trigger if read else trigger_from(arguments.trigger or TriggerArguments(), today)
     deadline = arguments.deadline or (read.deadline if read else None)
     _check_deadline(trigger, deadline)
     words = _original_text(arguments.description, read)
@@ -190,7 +202,7 @@ def set_intention(call: Call, arguments: SetArguments) -> IntentionSet:
         trigger_at=shown.next_at,
         deadline=made.deadline,
         understood=understood(made, now),
-        warning=not_understood(read.unread, now) if read and read.unread else None,
+        warning=not_understood(read.unread, today) if read and read.unread else None,
         intention=shown,
     )
 
@@ -253,7 +265,7 @@ def update_intention(call: Call, asked: UpdateArguments) -> IntentionUpdated:
     snooze and reopens an ended intention.
     """
     asked, now = cleaned(call, asked, ("description", "trigger"), asked.secrets), call.engine.now()
-    trigger = None if asked.trigger is None else trigger_from(asked.trigger, now)
+    trigger = None if asked.trigger is None else trigger_from(asked.trigger, call.local_now())
     _check_update(asked, now)
     after = change(call, asked.id, lambda one: _edited(_settled(one, asked, now), asked, trigger, now))
     shown = view(after, now)
@@ -265,7 +277,7 @@ def update_intention(call: Call, asked: UpdateArguments) -> IntentionUpdated:
     permission="write",
     effect="delete",
     example={"id": EXAMPLE_INTENTION},
-    render=lambda done: f"Deleted the intention {done.intention_id}.",
+    render=lambda done: f"Deleted the intention {short_id(done.intention_id)}.",
 )
 def delete_intention(call: Call, id: IntentionId) -> IntentionDeleted:
     """Delete an intention for good, with its text. To stop one but keep it visible, use `cancel`."""
@@ -327,7 +339,7 @@ def _check_description(text: str) -> None:
 
 def _check_update(asked: UpdateArguments, now: datetime) -> None:
     given = {name for name in asked.model_fields_set if getattr(asked, name) not in (None, False)}
-    given -= {"id", "secrets"}
+    given -= {"id", "secrets", "timezone"}
     if not given:
         raise InvalidInput(
             "No change is given.",

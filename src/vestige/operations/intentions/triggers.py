@@ -1,7 +1,7 @@
 """Triggers of intentions as callers give them: parsing and validation."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
@@ -30,10 +30,18 @@ from vestige.cognition.intentions.triggers import (
     leaves,
     words_of,
 )
-from vestige.cognition.time.calendar import WEEKDAYS
+from vestige.cognition.time.calendar import WEEKDAYS, zone_in
 from vestige.core.errors import InvalidInput
 from vestige.core.models import check_label, utc
-from vestige.operations.registry.arguments import Arguments, EndMoment, Moment
+from vestige.core.timezone import zone_of
+from vestige.operations.registry.arguments import (
+    Arguments,
+    ComingEnd,
+    ComingMoment,
+    TimeZone,
+    moment_of,
+    time_context,
+)
 from vestige.operations.registry.errors import validation_error
 
 DEEPEST = 3
@@ -47,7 +55,7 @@ Kind = Literal["time", "duration", "context", "event", "recurring", "all", "any"
 _UNITS = {"daily": "day", "weekly": "week", "monthly": "month", "hourly": "hour"}
 _FIELDS: dict[str, tuple[str, ...]] = {
     "time": ("at", "in_minutes"),
-    "recurring": ("every", "interval", "at", "days", "day", "months", "start", "until"),
+    "recurring": ("every", "interval", "at", "timezone", "days", "day", "months", "start", "until"),
     "context": ("codebase", "file_pattern", "topic"),
     "event": ("condition",),
     "all": ("all",),
@@ -69,9 +77,9 @@ _SPLIT = "Set several intentions instead."
 _ONLY: dict[str, tuple[str, ...]] = {
     "minute": (),
     "hour": (),
-    "day": ("at",),
-    "week": ("at", "days"),
-    "month": ("at", "day", "months"),
+    "day": ("at", "timezone"),
+    "week": ("at", "timezone", "days"),
+    "month": ("at", "timezone", "day", "months"),
 }
 
 
@@ -91,8 +99,11 @@ class TriggerArguments(Arguments):
     at: str | None = Field(
         None,
         max_length=40,
-        description="time: 2026-03-01T14:00Z. recurring: a clock time, 09:00 or 09:00+02:00, UTC by "
-        "default (default 09:00).",
+        description="time: 2026-03-01T14:00Z, or words such as tomorrow at 10. recurring: a clock time, "
+        "09:00 or 09:00+02:00 (default 09:00). Without an offset: in your time zone.",
+    )
+    timezone: TimeZone = Field(
+        None, description="recurring: zone of `at`, which follows its daylight saving. Default: yours."
     )
     in_minutes: float | None = Field(None, gt=0, le=MOST_MINUTES, description="time: minutes from now.")
     codebase: Words | None = Field(None, description="context: name of the codebase.")
@@ -114,8 +125,8 @@ class TriggerArguments(Arguments):
     months: list[Annotated[int, Field(ge=1, le=12)]] | None = Field(
         None, max_length=12, description="recurring by month: only these, 1 to 12."
     )
-    start: Moment | None = Field(None, description="recurring: first time. Default: now.")
-    until: EndMoment | None = Field(None, description="recurring: last time; a bare date includes that day.")
+    start: ComingMoment | None = Field(None, description="recurring: first time. Default: now.")
+    until: ComingEnd | None = Field(None, description="recurring: last time; a bare date includes that day.")
     all: list[dict[str, Any]] | None = Field(
         None, min_length=2, max_length=MOST_PARTS, description="Nested triggers: all must match."
     )
@@ -144,6 +155,8 @@ def _shown(form: Mapping[str, Any]) -> dict[str, Any]:
     # that is too long, which other programs may have stored.
     left = "at" if 0 < form.get("in_minutes", 0) <= MOST_MINUTES else "in_minutes"
     outer = {name: value for name, value in form.items() if name != left}
+    if "timezone" in outer:
+        outer["at"] = outer["at"][:5]  # the stored clock time has the offset of one season
     return {**TriggerArguments.model_validate(outer).wire(), **inner}
 
 
@@ -204,10 +217,12 @@ def _time(given: TriggerArguments, now: datetime, place: str) -> Time:
     if given.in_minutes is not None:
         return Time(at=now + timedelta(minutes=given.in_minutes), minutes=given.in_minutes)
     try:
-        return Time(at=utc(datetime.fromisoformat((given.at or "").strip())))
+        return Time(at=moment_of(given.at or "", now, coming=True))
     except (ValueError, OverflowError) as exc:
         raise _invalid(
-            f"{place}.at", "is not a time", hint="Give a date (2026-03-01) or a time (2026-03-01T14:05:00Z)."
+            f"{place}.at",
+            "is not a time",
+            hint="Give a date (2026-03-01), a time (2026-03-01T14:05:00Z), or words such as tomorrow at 10.",
         ) from exc
 
 
@@ -238,7 +253,7 @@ def _compound(
     for number, part in enumerate(parts):
         inside = f"{place}.{mode}.{number}"
         try:
-            given = TriggerArguments.model_validate(part)
+            given = TriggerArguments.model_validate(part, context=time_context(now))
         except ValidationError as exc:
             raise validation_error(inside, TriggerArguments, exc) from exc
         made.append(_trigger(given, now, inside, depth + 1))
@@ -266,7 +281,7 @@ def _recurring(given: TriggerArguments, now: datetime, place: str) -> Recurring:
         raise _invalid(place, "needs `every`", hint="One of: minute, hour, day, week, month.")
     foreign = [
         name
-        for name in ("at", "days", "day", "months")
+        for name in ("at", "timezone", "days", "day", "months")
         if name not in _ONLY[given.every] and _has(given, name)
     ]
     if foreign:
@@ -276,16 +291,17 @@ def _recurring(given: TriggerArguments, now: datetime, place: str) -> Recurring:
             f"recurs by {given.every}, which does not take `{foreign[0]}`",
             hint=f'`{foreign[0]}` needs "every": "{unit}"; remove it, or change `every`.',
         )
-    at, offset = _clock(given.at, place) if given.every in ("day", "week", "month") else (0, 0)
+    by_clock = given.every in ("day", "week", "month")
+    at, zone = _clock(given, now, place) if by_clock else (0, UTC)
     if given.start is not None and given.until is not None and given.until <= given.start:
         raise _invalid(
             f"{place}.until", "is not after `start`, so the rule never fires", hint="Give a later `until`."
         )
     rule = Recurrence(
-        pattern=_pattern(given, place), start=given.start or now, until=given.until, at=at, offset=offset
+        pattern=_pattern(given, place), start=given.start or utc(now), until=given.until, at=at, zone=zone
     )
     # A rule with a given start may fire at that very moment.
-    begun = beginning(rule, now if given.start is None else given.start - timedelta.resolution)
+    begun = beginning(rule, utc(now) if given.start is None else given.start - timedelta.resolution)
     if begun is None or next_after(begun, now) is None:
         raise _invalid(
             place,
@@ -332,11 +348,17 @@ def _weekdays(names: Sequence[str] | None, place: str) -> tuple[int, ...]:
     return tuple(sorted(numbers))
 
 
-def _clock(text: str | None, place: str) -> tuple[int, int]:
-    clock = (MORNING, 0) if text is None else clock_in(text)
+def _clock(given: TriggerArguments, now: datetime, place: str) -> tuple[int, tzinfo]:
+    clock = (MORNING, None) if given.at is None else clock_in(given.at)
     if clock is None:
         raise _invalid(f"{place}.at", "is not a clock time", hint="Give a time such as 09:00 or 09:00+02:00.")
-    return clock
+    at, stated = clock
+    named = zone_of(given.timezone) if given.timezone else None
+    if named is not None and stated is not None and stated != named:
+        raise _invalid(
+            f"{place}.at", "has an offset beside `timezone`", hint="Give the clock time without an offset."
+        )
+    return at, named or stated or zone_in(now)
 
 
 def _invalid(place: str, why: str, *, hint: str) -> InvalidInput:

@@ -4,12 +4,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from vestige.cognition.evidence.briefing import LABEL_CHARS, gist
-from vestige.cognition.intentions.describe import in_words, moment_text
+from vestige.cognition.intentions.describe import in_words
 from vestige.cognition.intentions.intention import Intention, Looked
+from vestige.cognition.intentions.parse_time import stated_period
 from vestige.cognition.intentions.triggers import Manual, repeats
+from vestige.core.timezone import current_zone, time_text
 from vestige.operations.intentions.triggers import shown
 from vestige.operations.registry.arguments import Wire
-from vestige.operations.shared.text import clip, count, day, table
+from vestige.operations.shared.text import clip, count, day, row_number, short_id, styled, table, warning
 
 
 class IntentionView(Wire):
@@ -95,8 +97,11 @@ class IntentionsListed(Wire):
 
 
 def render_set(made: IntentionSet) -> str:
-    warning = f"\n  {made.warning}" if made.warning else ""
-    return f"{made.intention.description}\n  {made.intention_id}\n  {made.understood}{warning}"
+    warned = f"\n{warning(made.warning)}" if made.warning else ""
+    return (
+        f"{made.intention.description}\n  {styled('quiet', made.understood)}{warned}\n"
+        f"  {short_id(made.intention_id)}"
+    )
 
 
 def render_checked(checked: IntentionsChecked) -> str:
@@ -104,27 +109,41 @@ def render_checked(checked: IntentionsChecked) -> str:
         text = "No intention is due now."
     else:
         rows = (
-            (one.description, _urgency(one), day(one.due_at), one.missed or "", one.id)
+            (
+                row_number(one.id),
+                one.description,
+                _urgency(one),
+                day(one.due_at),
+                one.missed or "",
+                short_id(one.id),
+            )
             for one in checked.triggered
         )
-        text = table(("to do", "priority", "since", "missed", "id"), rows)
+        text = table(("#", "to do", "priority", "since", "missed", "id"), rows)
     return f"{text}\n\n{count(checked.total_pending, 'intention')} waiting in {checked.scope}."
 
 
 def render_listed(found: IntentionsListed) -> str:
-    rows = ((one.description, one.when, _urgency(one), one.status, one.id) for one in found.intentions)
+    rows = (
+        (row_number(one.id), one.description, one.when, _urgency(one), one.status, short_id(one.id))
+        for one in found.intentions
+    )
     shown_rows = (
-        table(("to do", "when", "priority", "status", "id"), rows) if found.intentions else "No intentions."
+        table(("#", "to do", "when", "priority", "status", "id"), rows)
+        if found.intentions
+        else "No intentions."
     )
     return f"{shown_rows}\n\n{len(found.intentions)} of {count(found.total, 'intention')} in {found.scope}."
 
 
 def _urgency(one: IntentionView) -> str:
-    return f"{one.priority_name}, overdue" if one.is_overdue else one.priority_name
+    return styled("error", f"{one.priority_name}, overdue") if one.is_overdue else one.priority_name
 
 
 def render_updated(done: IntentionUpdated) -> str:
-    return f"{done.intention.description}\n  {done.intention_id}  {done.status}, {done.intention.when}"
+    return (
+        f"{done.intention.description}\n  {short_id(done.intention_id)}  {done.status}, {done.intention.when}"
+    )
 
 
 def view(intention: Intention, now: datetime) -> IntentionView:
@@ -145,9 +164,9 @@ def intention_line(looked: Looked, now: datetime) -> str:
     if intention.overdue(now):
         facts.append("overdue")
     elif intention.deadline is not None:
-        facts.append(f"by {moment_text(intention.deadline)}")
+        facts.append(f"by {time_text(intention.deadline)}")
     if looked.shown and intention.firing is not None:
-        facts.append(f"since {moment_text(intention.firing.due_at)}")
+        facts.append(f"since {time_text(intention.firing.due_at)}")
     else:
         facts.append(clip(_when(intention), LABEL_CHARS))
     return f"- {gist(intention.description)} ({', '.join(facts)}) [intention {intention.id}]"
@@ -176,10 +195,11 @@ def _fields(intention: Intention, now: datetime) -> dict[str, Any]:
 def _when(intention: Intention) -> str:
     """When an intention is due, in words: by its trigger, ahead of its deadline, or both."""
     ahead, is_manual = intention.ahead_at, isinstance(intention.trigger, Manual)
+    by_trigger = in_words(intention.trigger, current_zone())
     if ahead is None:
-        return "when it is overdue" if is_manual and intention.deadline else in_words(intention.trigger)
-    said = f"at {moment_text(ahead)}, ahead of its deadline"
-    return said if is_manual else f"{in_words(intention.trigger)}, or {said}"
+        return "when it is overdue" if is_manual and intention.deadline else by_trigger
+    said = f"at {time_text(ahead)}, ahead of its deadline"
+    return said if is_manual else f"{by_trigger}, or {said}"
 
 
 def understood(intention: Intention, now: datetime) -> str:
@@ -189,17 +209,19 @@ def understood(intention: Intention, now: datetime) -> str:
         said = "No trigger: it is never due by itself"
     then = intention.next_at(now)
     if repeats(intention.trigger) and then is not None:
-        said += f", next {moment_text(then)}"
+        said += f", next {time_text(then)}"
     if intention.deadline is not None:
-        said += f"; deadline {moment_text(intention.deadline)}"
+        said += f"; deadline {time_text(intention.deadline)}"
     return f"{said}. Priority {intention.priority_at(now).name.casefold()}."
 
 
 def not_understood(words: str, now: datetime) -> str:
     """What to do about words that look like a time but were not understood."""
-    example = f"{now + timedelta(days=1):%Y-%m-%d}T09:00:00Z"
+    example = f"{now + timedelta(days=1):%Y-%m-%d}T09:00"
+    period = stated_period(words, now, coming=False)
+    why = "In the past" if period and period.end <= now else "Not understood as a future time"
     return (
-        f"Not understood as a future time: \u201c{words}\u201d. Update it with a `trigger`, such as "
+        f"{why}: \u201c{words}\u201d. Update it with a `trigger`, such as "
         f'{{"at": "{example}"}} or {{"every": "week", "days": ["monday"], "at": "09:00"}}, or set it again '
         "with a time such as `tomorrow at 9:00`, `in 2 hours` or `every monday at 10:00`."
     )

@@ -11,10 +11,10 @@ from vestige.core.documents import Document
 from vestige.core.models import Record
 from vestige.engine.context import Call
 from vestige.engine.memory import archive
-from vestige.operations.registry.arguments import Arguments, ScopeTree, Switch, Wire
+from vestige.operations.registry.arguments import Arguments, IdOf, ScopeTree, Switch, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
-from vestige.operations.shared.text import clip, count, day, percent, table
+from vestige.operations.shared.text import clip, count, day, percent, row_number, short_id, table
 
 SAMPLE = 10
 PREVIEW_CHARS = 120
@@ -117,17 +117,26 @@ def _render_collected(done: Collected) -> str:
     if not done.sample:
         return message
     rows = (
-        (one.id, percent(one.accessibility), day(one.created_at), clip(one.content_preview or "(suppressed)"))
+        (
+            row_number(one.id),
+            short_id(one.id),
+            percent(one.accessibility),
+            day(one.created_at),
+            clip(one.content_preview or "(suppressed)"),
+        )
         for one in done.sample
     )
-    return f"{table(('memory', 'accessibility', 'stored', 'text'), rows)}\n\n{message}"
+    return f"{table(('#', 'memory', 'strength', 'stored', 'text'), rows)}\n\n{message}"
 
 
 def _render_archives(answer: ArchivesView) -> str:
     if not answer.archives:
         return "Nothing is archived."
-    rows = ((one.id, day(one.archived_at), one.count, day(one.restored_at) or "") for one in answer.archives)
-    return table(("archive", "archived", "memories", "undone"), rows)
+    rows = (
+        (row_number(one.id), short_id(one.id), day(one.archived_at), one.count, day(one.restored_at))
+        for one in answer.archives
+    )
+    return table(("#", "archive", "archived", "memories", "undone"), rows)
 
 
 @registry.operation(
@@ -236,7 +245,9 @@ def _archive_view(run: Document) -> ArchiveView:
 def archive_undo(
     call: Call,
     id: Annotated[
-        str, Field(min_length=1, max_length=64, description="Id of a gc run (archive) or of a memory.")
+        str,
+        Field(min_length=1, max_length=64, description="Id of a gc run (archive) or of a memory."),
+        IdOf("archive"),
     ],
 ) -> RestoredView:
     """Restore everything that a run of `gc` archived, or one memory.

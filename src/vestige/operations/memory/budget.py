@@ -101,7 +101,7 @@ def _shells(answer: Found, hits: int) -> list[Found]:
         empty["rejected"] = []
     # The caller knows the query, and other fields repeat what the note says.
     lacking: list[dict[str, object]] = [{"query": clip(answer.query, ECHOED_CHARS)}, {"query": "…"}]
-    for names in (("context_reinstatement",), ("note",), ("missing", "time")):
+    for names in (("context_reinstatement",), ("note",), ("missing", "time", "weaker_left_out")):
         lacking.append(lacking[-1] | dict.fromkeys(names))
     lacking.append(lacking[-1] | {"scope": "…"})
     shells = [answer.model_copy(update=empty | less) for less in lacking]

@@ -17,21 +17,21 @@ from vestige.engine.reactions.reconsolidation import edit
 from vestige.engine.revise import revise
 from vestige.operations.memory.read import EXAMPLE_ID
 from vestige.operations.registry.arguments import (
-    Arguments,
-    EndMoment,
+    ComingEnd,
     MemoryId,
     Moment,
     Reason,
     ScopeTree,
     Tags,
     Wire,
+    ZonedArguments,
     check_some_time,
 )
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
 from vestige.operations.shared.memory_view import MemoryView, memory_card, view
 from vestige.operations.shared.secrets import Secrets
-from vestige.operations.shared.text import count, percent
+from vestige.operations.shared.text import count, percent, strength
 
 GRADES = {1: Evidence.AGAIN, 2: Evidence.HARD, 3: Evidence.GOOD, 4: Evidence.EASY}
 
@@ -68,6 +68,13 @@ class Renamed(Wire):
     renamed_to: str
     memories: int
     scope: str
+
+
+def _render_strengthened(result: Strengthened) -> str:
+    """The message with strengths as lists show them."""
+    before, after = (strength(one["retention"]) for one in (result.before, result.after))
+    _, stability, rest = result.message.partition("stability ")
+    return f"Strength {before} → {after}, {stability}{rest}"
 
 
 def _render_changed(result: Changed) -> str:
@@ -177,12 +184,12 @@ def memory_unpin(call: Call, id: MemoryId) -> Changed:
     return _revised(call, "unpin", id, lambda memory: replace(memory, pinned=False), reason="unpin")
 
 
-class ValidityArguments(Arguments):
+class ValidityArguments(ZonedArguments):
     """A memory, and the ends of its validity to change."""
 
     id: MemoryId
     valid_from: Moment | None = Field(None, description="Start of validity; null: no start.")
-    valid_until: EndMoment | None = Field(
+    valid_until: ComingEnd | None = Field(
         None, description="End of validity (a bare date includes that day); null: no end."
     )
 
@@ -220,7 +227,10 @@ def _revised(
 
 
 @registry.operation(
-    "memory.promote", permission="write", example={"id": EXAMPLE_ID, "reason": "It solved the problem."}
+    "memory.promote",
+    permission="write",
+    example={"id": EXAMPLE_ID, "reason": "It solved the problem."},
+    render=_render_strengthened,
 )
 def memory_promote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthened:
     """Rate a memory as right or helpful: it is kept longer and ranks higher.
@@ -231,14 +241,19 @@ def memory_promote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthe
 
 
 @registry.operation(
-    "memory.demote", permission="write", example={"id": EXAMPLE_ID, "reason": "It was out of date."}
+    "memory.demote",
+    permission="write",
+    example={"id": EXAMPLE_ID, "reason": "It was out of date."},
+    render=_render_strengthened,
 )
 def memory_demote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthened:
     """Rate a memory as wrong or unhelpful: it fades sooner and ranks lower. It is not deleted."""
     return _strengthened(call, id, Evidence.DEMOTED)
 
 
-@registry.operation("memory.useful", permission="write", example={"id": EXAMPLE_ID})
+@registry.operation(
+    "memory.useful", permission="write", example={"id": EXAMPLE_ID}, render=_render_strengthened
+)
 def memory_useful(call: Call, id: MemoryId) -> Strengthened:
     """Record that a memory shown in an answer was used."""
     return _strengthened(call, id, Evidence.USEFUL)
@@ -248,8 +263,9 @@ def memory_useful(call: Call, id: MemoryId) -> Strengthened:
     "mark_reviewed",
     permission="write",
     example={"id": EXAMPLE_ID, "rating": 3},
-    command="review",
+    command="grade",
     title="Review a memory",
+    render=_render_strengthened,
 )
 def mark_reviewed(
     call: Call,
@@ -289,13 +305,13 @@ def _visibility_notes(result: FeedbackResult) -> Iterator[str]:
 
 
 def _numbers(record: Record, retention: float) -> dict[str, float]:
-    strength = record.strength
+    state = record.strength
     return {
         "retention": round(retention, 4),
-        "stability": round(strength.stability, 4),
-        "difficulty": round(strength.difficulty, 4),
-        "storage": round(strength.storage, 4),
-        "reps": strength.reps,
-        "lapses": strength.lapses,
-        "timesUseful": strength.times_useful,
+        "stability": round(state.stability, 4),
+        "difficulty": round(state.difficulty, 4),
+        "storage": round(state.storage, 4),
+        "reps": state.reps,
+        "lapses": state.lapses,
+        "timesUseful": state.times_useful,
     }

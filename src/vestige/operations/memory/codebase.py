@@ -26,7 +26,7 @@ from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, searched, searched_scope, used
 from vestige.operations.shared.memory_view import MemoryView, view_fields
 from vestige.operations.shared.secrets import Secrets, cleaned
-from vestige.operations.shared.text import count, table
+from vestige.operations.shared.text import count, row_number, short_id, table
 
 MAX_ITEMS = 100
 
@@ -172,13 +172,14 @@ def render_context(context: CodebaseContext) -> str:
     ]
     shared = context.cross_project.items if context.cross_project else []
     if shared:
-        rows = ((one.title, ", ".join(one.codebases), one.similarity, one.id) for one in shared)
+        rows = ((one.title, ", ".join(one.codebases), one.similarity, short_id(one.id)) for one in shared)
         parts.append(f"In other codebases\n{table(('pattern', 'codebases', 'similarity', 'id'), rows)}")
     return "\n\n".join(parts) or "No notes."
 
 
 def _note_table(items: list[NoteView]) -> str:
-    return table(("title", "files", "id"), ((one.title, ", ".join(one.files), one.id) for one in items))
+    rows = ((row_number(one.id), one.title, ", ".join(one.files), short_id(one.id)) for one in items)
+    return table(("#", "title", "files", "id"), rows)
 
 
 def render_structure(structure: Structure) -> str:

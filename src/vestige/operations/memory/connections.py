@@ -17,7 +17,7 @@ from vestige.operations.reasoning.reference_view import quoted
 from vestige.operations.registry.arguments import MemoryId, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.memory_view import EdgeView, edge_view
-from vestige.operations.shared.text import clip, count, percent, table
+from vestige.operations.shared.text import clip, count, percent, row_number, short_id, table
 
 PREVIEW_CHARS = 120
 EXAMPLE_PART = "01890000-0000-7000-8000-0000000000d3"
@@ -122,12 +122,12 @@ class LinksCut(Wire):
 
 def render_associations(answer: AssociationsFound) -> str:
     rows = (
-        ("→" if one.direction == "outgoing" else "←", one.type, f"{one.weight:.2f}", one.memory.id,
-         clip(one.memory.preview, 50))
+        (row_number(one.memory.id), "→" if one.direction == "outgoing" else "←", one.type,
+         f"{one.weight:.2f}", short_id(one.memory.id), clip(one.memory.preview))
         for one in answer.associations
     )  # fmt: skip
-    shown = f"{len(answer.associations)} of {count(answer.total, 'link')} of {answer.memory.id}."
-    return f"{table(('', 'link', 'weight', 'memory', 'text'), rows)}\n\n{shown}"
+    shown = f"{len(answer.associations)} of {count(answer.total, 'link')} of {short_id(answer.memory.id)}."
+    return f"{table(('#', '', 'link', 'weight', 'memory', 'text'), rows)}\n\n{shown}"
 
 
 def render_chain(answer: Chain) -> str:
@@ -143,7 +143,7 @@ def render_chain(answer: Chain) -> str:
             for step in path.steps
         ]
         for memory_id, arrow in zip(path.path, [*arrows, ""], strict=True):
-            lines += [f"{quoted(texts[memory_id], 70)} [{memory_id}]", *([arrow] if arrow else [])]
+            lines += [f"{quoted(texts[memory_id], 60)} [{short_id(memory_id)}]", *([arrow] if arrow else [])]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 
@@ -152,10 +152,16 @@ def render_bridges(answer: BridgesFound) -> str:
     if not answer.bridges:
         return "No memory connects them."
     rows = (
-        (one.paths, percent(one.confidence), one.memory.id, clip(one.memory.preview, 50))
+        (
+            row_number(one.memory.id),
+            one.paths,
+            percent(one.confidence),
+            short_id(one.memory.id),
+            clip(one.memory.preview),
+        )
         for one in answer.bridges
     )
-    return table(("paths", "confidence", "memory", "what it says"), rows)
+    return table(("#", "paths", "confidence", "memory", "what it says"), rows)
 
 
 def _render_cut(result: LinksCut) -> str:
@@ -165,7 +171,7 @@ def _render_cut(result: LinksCut) -> str:
 def _render_linked(result: LinkChanged) -> str:
     edge = result.edge
     head = "Linked" if result.changed else "Already linked"
-    return f"{head}: {edge.source} → {edge.target} ({edge.type}, {edge.weight:.2f})."
+    return f"{head}: {short_id(edge.source)} → {short_id(edge.target)} ({edge.type}, {edge.weight:.2f})."
 
 
 @registry.operation(

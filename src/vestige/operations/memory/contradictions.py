@@ -4,14 +4,15 @@ from pydantic import Field
 
 from vestige.cognition.evidence.evidence import settled_by, weight
 from vestige.core.models import Filter
+from vestige.core.timezone import date_text
 from vestige.engine.context import Call, require_scope
 from vestige.engine.memory.contradictions import Contradiction, contradictions
 from vestige.operations.reasoning.reference_view import quoted
-from vestige.operations.registry.arguments import Arguments, Moment, SearchedScope, Wire
+from vestige.operations.registry.arguments import Moment, SearchedScope, Wire, ZonedArguments
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, searched, searched_scope
 from vestige.operations.shared.memory_view import ContradictionView, ExhibitView, exhibit_fields
-from vestige.operations.shared.text import count, percent
+from vestige.operations.shared.text import count, percent, short_id, styled
 
 
 class SettledView(ContradictionView):
@@ -37,7 +38,7 @@ class Contradictions(Wire):
     left_out: int | None = None
 
 
-class ContradictionsArguments(Arguments):
+class ContradictionsArguments(ZonedArguments):
     """Topic, scope and time to check."""
 
     topic: str | None = Field(
@@ -56,7 +57,7 @@ class ContradictionsArguments(Arguments):
 def render_contradictions(answer: Contradictions) -> str:
     lines = []
     for one in answer.contradictions:
-        lines.append(f"{one.kind}: {one.detail}")
+        lines.append(styled("strong", f"{one.kind}: {one.detail}"))
         lines += [_line(one.stronger, "stronger"), _line(one.weaker, "weaker"), f"  {one.settle}", ""]
     about = f" about {quoted(answer.topic)}" if answer.topic else ""
     lines.append(f"{answer.shown} of {count(answer.total, 'contradiction')}{about} in {answer.scope}.")
@@ -68,8 +69,8 @@ def render_contradictions(answer: Contradictions) -> str:
 
 def _line(side: ExhibitView, which: str) -> str:
     origin = "".join(f", {name}" for name in (side.source, side.author) if name)
-    facts = f"{side.date:%Y-%m-%d}, {side.scope}, trust {percent(side.trust)}{origin}"
-    return f"  {which}: {quoted(side.preview)} [{side.id}] ({facts})"
+    facts = f"{date_text(side.date)}, {side.scope}, trust {percent(side.trust)}{origin}"
+    return f"  {which}: {quoted(side.preview)} [{short_id(side.id)}] ({facts})"
 
 
 @registry.operation(

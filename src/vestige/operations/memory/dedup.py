@@ -18,7 +18,7 @@ from vestige.operations.registry.arguments import Arguments, MemoryId, ScopeBelo
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
 from vestige.operations.shared.memory_view import MemoryView, memory_card, view
-from vestige.operations.shared.text import clip, count, day, fields, percent
+from vestige.operations.shared.text import clip, count, day, fields, percent, short_id
 
 PREVIEW_CHARS = 120
 EXAMPLE_PARTS = ["01890000-0000-7000-8000-0000000000d1", "01890000-0000-7000-8000-0000000000d2"]
@@ -152,7 +152,7 @@ def render_duplicates(answer: Duplicates) -> str:
 def _member_line(member: DuplicateView) -> str:
     origin = "".join(f", {clip(name)}" for name in (member.source, member.author) if name)
     facts = f"{day(member.created_at)}, {percent(member.similarity_to_anchor)}{origin}"
-    return f"  {quoted(member.content_preview)} [{member.id}] ({facts})"
+    return f"  {quoted(member.content_preview)} [{short_id(member.id)}] ({facts})"
 
 
 def render_plan(planned: Planned) -> str:
@@ -169,17 +169,17 @@ def render_plan(planned: Planned) -> str:
             ("warning", planned.warning),
         )
     )
-    parts = "\n".join(f"ends: {quoted(part.content)} [{part.id}]" for part in planned.parts)
+    parts = "\n".join(f"ends: {quoted(part.content)} [{short_id(part.id)}]" for part in planned.parts)
     return f"{planned.content}\n\n{facts}\n\n{parts}"
 
 
 def _render_applied(applied: Applied) -> str:
-    return f"Merged {', '.join(applied.merged_from)}.\n\n{memory_card(applied.node)}"
+    return f"Merged {', '.join(map(short_id, applied.merged_from))}.\n\n{memory_card(applied.node)}"
 
 
 def _render_undone(undone: MergeUndone) -> str:
-    lines = [f"restored: {quoted(part.content or '')} [{part.id}]" for part in undone.restored]
-    return "\n".join([f"Undone: {undone.node.id} has ended.", *lines])
+    lines = [f"restored: {quoted(part.content or '')} [{short_id(part.id)}]" for part in undone.restored]
+    return "\n".join([f"Undone: {short_id(undone.node.id)} has ended.", *lines])
 
 
 @registry.operation(

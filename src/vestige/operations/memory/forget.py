@@ -127,7 +127,7 @@ def _suppressed(done: Suppressed) -> str:
     lost = percent(penalty(memory.suppression_count))
     return (
         f"Suppressed {memory.id}: only a search with `include_suppressed` finds it, and it loses {lost} of "
-        f"its score there. It can be reversed until {day(reversible_until(memory))} UTC; then "
+        f"its score there. It can be reversed until {day(reversible_until(memory))}; then "
         f"{count(done.neighbours, 'neighbour')} will be weakened."
     )
 

@@ -9,18 +9,19 @@ from xml.etree import ElementTree as ET
 from pydantic import Field
 
 from vestige.cognition.fsrs.strength import retention_of
+from vestige.cognition.graph.dreams.replay import LEAST_MEMORIES
 from vestige.cognition.graph.kinds import CONTRADICTS, SILENT
 from vestige.cognition.graph.layout import HEIGHT, WIDTH
 from vestige.core.errors import InvalidInput
-from vestige.core.models import Filter, Record
+from vestige.core.models import Record
 from vestige.engine.context import Call, require_scope
-from vestige.engine.recall.explore import SHOWN, Graph, centre_for_query, graph, newest_centre
+from vestige.engine.recall.explore import SHOWN, Graph, centre_for_query, graph, overview
 from vestige.engine.revise import load
 from vestige.operations.registry.arguments import Arguments, MemoryId, SearchedScope, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scoped, searched
+from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, searched
 from vestige.operations.shared.memory_view import EdgeView, edge_view
-from vestige.operations.shared.text import clip, count, percent, table
+from vestige.operations.shared.text import clip, count, row_number, short_id, strength, table, unmarked
 
 # -- The graph as a drawing: SVG and Mermaid, with escaped labels, which are untrusted
 
@@ -111,6 +112,7 @@ def printable(text: str) -> str:
 # -- The operation
 
 LABEL_CHARS = 60
+MOST_NEIGHBOURS = 4
 _DRAWINGS = {"mermaid": mermaid, "svg": svg}
 
 Format = Literal["json", "mermaid", "svg"]
@@ -153,12 +155,12 @@ class GraphArguments(Arguments):
     """Where to start, and how much to show."""
 
     center_id: MemoryId | None = Field(
-        None, description="Id of the memory in the centre. Default: the newest of the current scope."
+        None, description="Id of the memory in the centre. Default: all that is connected, most linked first."
     )
     query: str | None = Field(
         None, min_length=1, max_length=MAX_QUERY_CHARS, description="Start from the best match of this query."
     )
-    depth: int = Field(2, ge=1, le=3, description="Maximum number of links from the centre.")
+    depth: int = Field(2, ge=1, le=3, description="Maximum number of links from a given centre.")
     max_nodes: int = Field(50, ge=1, le=200, description="Maximum number of memories.")
     scope: SearchedScope = None
     format: Format = Field(
@@ -172,23 +174,35 @@ def render_graph(answer: GraphView) -> str:
         return answer.drawing
     if not answer.nodes:
         return "No memories here yet."
-    links = {node.id: 0 for node in answer.nodes}
+    links: dict[str, set[str]] = {node.id: set() for node in answer.nodes}
     for edge in answer.edges:
-        links[edge.source] += 1
-        links[edge.target] += 1
-    ordered = sorted(answer.nodes, key=lambda node: (not node.is_center, -links[node.id], node.id))
+        links[edge.source].add(edge.target)
+        links[edge.target].add(edge.source)
+    ordered = sorted(answer.nodes, key=lambda node: (not node.is_center, -len(links[node.id]), node.id))
+    places = {node.id: row_number(node.id) for node in ordered}
     rows = (
         (
+            places[node.id],
             "●" if node.is_center else "",
-            links[node.id],
-            percent(node.retention),
-            node.id,
-            clip(node.label, 50),
+            _neighbours([place for id, place in places.items() if id in links[node.id]]),
+            strength(node.retention),
+            short_id(node.id),
+            clip(node.label),
         )
         for node in ordered
     )
     shown = f"{count(answer.node_count, 'memory')}, {count(answer.edge_count, 'link')}."
-    return f"{table(('', 'links', 'retention', 'memory', 'text'), rows)}\n\n{shown}"
+    if not answer.edges and answer.node_count > 1:
+        shown += " No memory is linked to another yet: `vestige memory link @1 @2` links two"
+        enough = answer.node_count >= LEAST_MEMORIES
+        shown += f", `vestige dream` looks for links{'' if enough else f' among {LEAST_MEMORIES} or more'}."
+    return f"{table(('#', '', 'linked to', 'strength', 'memory', 'text'), rows)}\n\n{shown}"
+
+
+def _neighbours(places: Sequence[str]) -> str:
+    """The rows that a memory is linked to."""
+    shown = ", ".join(f"@{unmarked(place)}" for place in places[:MOST_NEIGHBOURS])
+    return f"{shown} +{len(places) - MOST_NEIGHBOURS}" if len(places) > MOST_NEIGHBOURS else shown
 
 
 @registry.operation(
@@ -200,10 +214,11 @@ def render_graph(answer: GraphView) -> str:
     render=render_graph,
 )
 def memory_graph(call: Call, asked: GraphArguments) -> GraphView:
-    """Show the memories linked to one, up to three links away, with coordinates for drawing.
+    """Show linked memories with coordinates for drawing: all that is connected, or what is around one.
 
-    Starts from `center_id`, from the best match of `query`, or from the newest memory. Suppressed memories
-    are left out, except `center_id` itself.
+    With `center_id`, or the best match of `query`, it shows what is up to three links away. Without, it shows
+    every connected part as an island, the largest first; while nothing is linked, the newest memories.
+    Suppressed memories are left out, except `center_id` itself.
     """
     if asked.center_id is not None and asked.query is not None:
         raise InvalidInput(
@@ -211,8 +226,7 @@ def memory_graph(call: Call, asked: GraphArguments) -> GraphView:
             hint="Give one of them.",
             details={"argument": "query"},
         )
-    centre, where = _centre(call, asked)
-    drawn = graph(call, centre, where=where, depth=asked.depth, most=asked.max_nodes)
+    drawn = _graph(call, asked)
     now = call.engine.now()
     nodes = [_node(record, drawn, now) for record in drawn.records]
     edges = [edge_view(edge) for edge in drawn.edges]
@@ -227,18 +241,19 @@ def memory_graph(call: Call, asked: GraphArguments) -> GraphView:
     )
 
 
-def _centre(call: Call, asked: GraphArguments) -> tuple[Record | None, Filter]:
-    """The memory to start from, and which others may be shown."""
-    if asked.center_id is not None:
-        return load(call, asked.center_id), replace(SHOWN, scope=asked.scope)
+def _graph(call: Call, asked: GraphArguments) -> Graph:
     where = searched(call, SHOWN, asked.scope)
-    if asked.query is not None:
+    if asked.center_id is not None:
+        centre, where = load(call, asked.center_id), replace(SHOWN, scope=asked.scope)
+    elif asked.query is not None:
         check_query("query", asked.query)
-        return centre_for_query(call, asked.query, where), where
-    newest = newest_centre(call, scoped(call, SHOWN, asked.scope)) or newest_centre(call, where)
-    if newest is None:
-        require_scope(call, asked.scope)
-    return newest, where
+        centre = centre_for_query(call, asked.query, where)
+    else:
+        drawn = overview(call, where=where, most=asked.max_nodes)
+        if not drawn.records:
+            require_scope(call, asked.scope)
+        return drawn
+    return graph(call, centre, where=where, depth=asked.depth, most=asked.max_nodes)
 
 
 def _node(record: Record, drawn: Graph, now: datetime) -> NodeView:

@@ -9,26 +9,30 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue
 
 from vestige.cognition.gate.decide import Create, Decision, Merge, Reinforce, Supersede, Update, rival_of
+from vestige.core.documents import PENDING
 from vestige.core.errors import InvalidInput
 from vestige.core.models import EVERYTHING, estimate
+from vestige.core.origin import Origin
 from vestige.engine.context import Call
 from vestige.engine.embedding import other_model_warning
-from vestige.engine.ingest.batch import Ingested, NewText
+from vestige.engine.ingest.batch import HeldText, Ingested, NewText
+from vestige.engine.ingest.inbox import ASKED
 from vestige.engine.ingest.ingest import Idempotency, Replayed, ingest
 from vestige.engine.ingest.secrets import SCREENED
 from vestige.operations.registry.arguments import (
     Arguments,
-    EndMoment,
+    ComingEnd,
     Moment,
     Names,
     Scope,
     Tags,
+    TimeZone,
     Wire,
     check_some_time,
 )
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.secrets import Secrets
-from vestige.operations.shared.text import count, day, table
+from vestige.operations.shared.text import count, day, row_number, short_id, styled, table, warning
 
 MAX_BATCH = 500
 
@@ -39,9 +43,13 @@ class Item(Arguments):
     content: str = Field(description="The text to remember.")
     tags: Tags = Field([], description="Labels to find it by.")
     node_type: str = Field(
-        "fact", description="fact, concept, event, person, place, note, decision, state (expires) …"
+        "fact",
+        description="fact, concept, event, person, place, note, decision, preference, state (expires) …",
     )
     source: str | None = Field(None, description="Origin: a URL, file or system.")
+    origin: Origin | None = Field(
+        None, description="Kind of source, if it is less trusted than the caller: tool, document, connector …"
+    )
     scope: Scope | None = Field(
         None, description="Default: the current project, or /user for what is about the user."
     )
@@ -54,11 +62,12 @@ class Item(Arguments):
     position: int | None = Field(None, description="Position in the thread or source.")
     occurred_at: Moment | None = Field(None, description="When it happened.")
     valid_from: Moment | None = Field(None, description="Start of validity.")
-    valid_until: EndMoment | None = Field(None, description="End of validity; a bare date includes that day.")
+    valid_until: ComingEnd | None = Field(None, description="End of validity; a bare date includes that day.")
     pinned: bool = Field(False, description="Exempt it from all automatic changes.")
     domains: Names = Field([], description="Topics it belongs to.")
     metadata: dict[str, JsonValue] = Field({}, description="JSON object to store with it.")
     force_create: bool = Field(False, description="Always store it as a new memory.")
+    review: bool = Field(False, description="Let it wait in the review inbox for the user's approval.")
 
 
 class IngestArguments(Item):
@@ -72,10 +81,12 @@ class IngestArguments(Item):
         None, min_length=1, max_length=200, description="Makes a retry safe: same key, same answer."
     )
     secrets: Secrets = None
+    timezone: TimeZone = None
 
 
 class IngestedView(Wire):
-    """The gate's decision about one text.
+    """The gate's decision about one text; `pending` for one that waits in the review inbox under `node_id`,
+    `flags` being the kinds of orders or hidden text found in it.
 
     `validity_words` are the words of the text that state its validity. `begins_at` is a time to come at which
     it begins, by these words: it ends nothing that is valid now, and is found before that time too.
@@ -103,6 +114,7 @@ class IngestedView(Wire):
     valid_until: datetime | None = None
     validity_words: str | None = None
     begins_at: datetime | None = None
+    flags: list[str] | None = None
 
 
 class SmartIngested(IngestedView):
@@ -125,20 +137,29 @@ class BatchIngested(Wire):
 
 
 def render_ingested(result: SmartIngested | BatchIngested) -> str:
-    warning = f"\nWarning: {result.warning}" if result.warning else ""
+    warned = f"\n{warning(result.warning)}" if result.warning else ""
     if isinstance(result, SmartIngested):
         where = f"Scope: {result.scope} ({result.scope_reason or 'stored'})"
-        about = f"{where}{_truth(result)}{_beside(result)}{warning}"
-        return f"{result.message}\n{result.reason}\n{result.node_id}\n{about}"
-    rows = ((r.index, r.decision, r.node_id, r.scope, r.reason) for r in result.results)
+        about = f"{where}{_truth(result)}{_beside(result)}{warned}"
+        number = row_number(result.node_id)
+        named = f"{short_id(result.node_id)}{f' (@{number})' if number else ''}"
+        return f"{styled('strong', result.message)}\n{result.reason}\nId: {named}\n{about}"
+    rows = (
+        (row_number(r.node_id) or r.index, r.decision, short_id(r.node_id), r.scope, r.reason)
+        for r in result.results
+    )
     decisions = table(("#", "decision", "id", "scope", "reason"), rows)
-    return f"{decisions}\n\n{count(len(result.results), 'text')} processed.{warning}"
+    return f"{decisions}\n\n{count(len(result.results), 'text')} processed.{warned}"
 
 
 def _beside(result: IngestedView) -> str:
     if result.rival_id is None:
         return ""
-    known = f"“{result.rival_preview}” ({result.rival_id})" if result.rival_preview else result.rival_id
+    known = (
+        f"“{result.rival_preview}” ({short_id(result.rival_id)})"
+        if result.rival_preview
+        else short_id(result.rival_id)
+    )
     return f"\nCompared with: {known}"
 
 
@@ -169,7 +190,9 @@ def smart_ingest(call: Call, arguments: IngestArguments) -> SmartIngested | Batc
     The text becomes a new memory, strengthens one that says the same, revises one it extends, or supersedes
     one it corrects; the answer says which and why. Nothing is overwritten: revisions and superseded facts
     stay in the history. Turns of a `thread` are all kept. Give one `content`, or `items` for up to 500 texts
-    in one transaction. A text with a key, token or password is refused unless `secrets` allows it.
+    in one transaction. What is about the user (preference, identity or habit: by its words, its type or such
+    a tag) goes to /user and holds in every project, unless it names the project; `scopeReason` says so. A
+    text with a key, token or password is refused unless `secrets` allows it.
     """
     batch = arguments.items is not None
     texts = [_text(item, index) for index, item in enumerate(_items(arguments))]
@@ -189,14 +212,12 @@ def smart_ingest(call: Call, arguments: IngestArguments) -> SmartIngested | Batc
 
 def _items(arguments: IngestArguments) -> list[Item]:
     if (arguments.content is None) == (arguments.items is None):
-        raise InvalidInput(
-            "Give either `content` or `items`.", hint='For example {"content": "Ada prefers tea."}.'
-        )
+        raise InvalidInput("Give either `content` or `items`.", hint='For example: "Ada prefers tea."')
     if arguments.items is None:
         return [arguments]
     if not arguments.items:
         raise InvalidInput("`items` is empty.", hint="Give at least one text.")
-    beside = arguments.model_fields_set - {"items", "idempotency_key", "secrets"}
+    beside = arguments.model_fields_set - {"items", "idempotency_key", "secrets", "timezone"}
     if beside:
         raise InvalidInput(
             f"With `items`, the top-level {', '.join(sorted(beside))} would be ignored.",
@@ -207,7 +228,7 @@ def _items(arguments: IngestArguments) -> list[Item]:
 
 
 _LISTS = ("tags", "domains")
-_OWN = frozenset({"items", "idempotency_key", "secrets"})
+_OWN = frozenset({"items", "idempotency_key", "secrets", "timezone"})
 """Arguments about the request, not about a text."""
 
 
@@ -217,9 +238,10 @@ def _text(item: Item, index: int) -> NewText:
     except InvalidInput as exc:
         exc.details.setdefault("index", index)
         raise
-    given = {name: getattr(item, name) for name in item.model_fields_set - _OWN}
+    given = {name: getattr(item, name) for name in item.model_fields_set - _OWN - {"review"}}
     lists = {name: tuple(given[name]) for name in _LISTS if name in given}
-    return NewText(**{**given, **lists}, given=frozenset(given))
+    own = {"origin": item.origin.value if item.origin else None, "hold": ASKED if item.review else None}
+    return NewText(**{**given, **lists, **own}, given=frozenset(given))
 
 
 def _claim_key(call: Call, key: str) -> str:
@@ -250,8 +272,9 @@ def _plain(value: Any) -> Any:  # Any: a field of a text
     return list(value) if isinstance(value, tuple) else value
 
 
-def _answer(call: Call, results: Sequence[Ingested], batch: bool) -> SmartIngested | BatchIngested:
-    warning = None if all(result.embedded for result in results) else other_model_warning(call.engine)
+def _answer(call: Call, results: Sequence[Ingested | HeldText], batch: bool) -> SmartIngested | BatchIngested:
+    stored = [result for result in results if isinstance(result, Ingested)]
+    warning = None if all(result.embedded for result in stored) else other_model_warning(call.engine)
     if not batch:
         return SmartIngested(**_decision_fields(results[0]), warning=warning)
     views = [IngestedView(index=index, **_decision_fields(result)) for index, result in enumerate(results)]
@@ -260,7 +283,7 @@ def _answer(call: Call, results: Sequence[Ingested], batch: bool) -> SmartIngest
     # A batch is atomic: no item is skipped or fails alone.
     summary = {
         "total": len(views),
-        "created": len(views) - updated,
+        "created": len(views) - updated - tally[PENDING],
         "updated": updated,
         "skipped": 0,
         "errors": 0,
@@ -268,7 +291,9 @@ def _answer(call: Call, results: Sequence[Ingested], batch: bool) -> SmartIngest
     return BatchIngested(summary=summary | tally, results=views, warning=warning)
 
 
-def _decision_fields(result: Ingested) -> dict[str, Any]:  # fields of IngestedView, which checks them
+def _decision_fields(result: Ingested | HeldText) -> dict[str, Any]:  # fields of IngestedView
+    if isinstance(result, HeldText):
+        return _held_fields(result)
     decision = result.decision
     similarity = decision.similarity
     if similarity is not None and not (isinstance(decision, Reinforce) and decision.identical):
@@ -293,6 +318,20 @@ def _decision_fields(result: Ingested) -> dict[str, Any]:  # fields of IngestedV
         "validity_words": result.validity_words,
         "begins_at": result.begins_at,
         **_others(decision),
+    }
+
+
+def _held_fields(result: HeldText) -> dict[str, Any]:  # fields of IngestedView
+    return {
+        "status": PENDING,
+        "decision": PENDING,
+        "node_id": result.pending_id,
+        "scope": result.scope,
+        "scope_reason": result.scope_reason,
+        "message": "Not stored yet: it waits for the user in the inbox (`review list`).",
+        "reason": result.reason,
+        "flags": list(result.flags) or None,
+        "has_embedding": False,
     }
 
 

@@ -1,18 +1,15 @@
 """Operations that read memories: the reading actions of the tool `memory`."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from vestige.cognition.fsrs import strength
-from vestige.core.models import Filter, MemoryState, Order
+from vestige.core.models import Filter, MemoryState, Order, Strength
 from vestige.engine.context import Call
-from vestige.engine.ingest.importance import encodings
-from vestige.engine.memory.states import transitions
-from vestige.engine.recall.as_known import events_of
 from vestige.engine.revise import load
-from vestige.operations.registry.arguments import DetailLevel, MemoryId, Moment, Wire
+from vestige.operations.registry.arguments import DetailLevel, IdOf, MemoryId, Moment, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import FilterArguments, searched_scope
 from vestige.operations.shared.memory_view import (
@@ -23,11 +20,24 @@ from vestige.operations.shared.memory_view import (
     memory_lines,
     view,
 )
-from vestige.operations.shared.text import clip, count, day, fields, percent, table
+from vestige.operations.shared.text import (
+    bar,
+    clip,
+    count,
+    day,
+    fields,
+    percent,
+    row_number,
+    short_id,
+    strength_share,
+    styled,
+    table,
+)
 
 EXAMPLE_ID = "01890000-0000-7000-8000-000000000001"
 """Id of the memory that examples use; the parity tests create it."""
 
+CURVE_POINTS, CURVE_LEAST = 61, timedelta(days=30)
 MOST_TRANSITIONS = 50
 """Maximum number of state changes in an answer, latest first."""
 
@@ -90,8 +100,16 @@ class TransitionView(Wire):
     reason: str
 
 
+class CurvePoint(Wire):
+    """The chance that a memory is recalled, and its retention, at a time."""
+
+    at: datetime
+    retrieval: float
+    retention: float
+
+
 class StateView(Wire):
-    """How accessible a memory is."""
+    """How accessible a memory is. `curve` is the forgetting curve from its last review on."""
 
     action: str = "state"
     id: str
@@ -101,6 +119,7 @@ class StateView(Wire):
     components: dict[str, float]
     thresholds: dict[str, float]
     transitions: list[TransitionView]
+    curve: list[CurvePoint] | None = None
 
 
 class RevisionView(Wire):
@@ -134,25 +153,37 @@ class History(Wire):
 
 
 def _render_got(result: Got) -> str:
-    links = [(e.type, e.target if e.source == result.node.id else e.source, e.weight) for e in result.edges]
+    links = [
+        (row_number(one), e.type, short_id(one), f"{e.weight:.2f}")
+        for e in result.edges
+        for one in [e.target if e.source == result.node.id else e.source]
+    ]
     text = memory_card(result.node)
-    return f"{text}\n\n{table(('link', 'memory', 'weight'), links)}" if links else text
+    return f"{text}\n\n{table(('#', 'link', 'memory', 'weight'), links)}" if links else text
+
+
+_PARTS_OF_STRENGTH = {"retention": "strength", "retrieval": "recall probability", "storage": "learned so far"}
+"""The parts of a state in the words of lists and of `health`."""
 
 
 def _render_state(result: StateView) -> str:
+    of_new = ("accessibility", "retention")
     parts = {"accessibility": result.accessibility, **result.components}
-    numbers = fields((name, percent(value)) for name, value in parts.items())
-    return f"{result.state}: {result.description}\n\n{numbers}"
+    shares = {name: strength_share(value) if name in of_new else value for name, value in parts.items()}
+    shares = {_PARTS_OF_STRENGTH.get(name, name): value for name, value in shares.items()}
+    numbers = fields((name, f"{bar(value)} {percent(value)}") for name, value in shares.items())
+    return f"{styled('strong', result.state)}: {result.description}\n\n{numbers}"
 
 
 def _render_history(result: History) -> str:
-    revisions = table(
+    earlier = table(
         ("revision", "from", "until", "ended by", "content"),
         (
-            (r.revision, day(r.recorded_at), day(r.ended_at), r.ended_by, clip(r.content, 50))
+            (r.revision, day(r.recorded_at), day(r.ended_at), r.ended_by, clip(r.content))
             for r in result.revisions
         ),
     )
+    revisions = earlier if result.revisions else "It was never revised."
     events = table(
         ("at", "what", "details"),
         (
@@ -168,6 +199,8 @@ def _render_history(result: History) -> str:
 
 
 def _render_listed(result: Listed) -> str:
+    if not result.total:
+        return f"No memories in {result.scope}. Store one: `vestige add TEXT`"
     shown = f"{len(result.results)} of {count(result.total, 'memory')} in {result.scope}."
     return f"{memory_lines(result.results)}\n\n{shown}"
 
@@ -175,6 +208,9 @@ def _render_listed(result: Listed) -> str:
 @registry.operation("memory.get", permission="read", example={"id": EXAMPLE_ID}, render=_render_got)
 def memory_get(call: Call, id: MemoryId) -> Got:
     """Show one memory in full, with its links."""
+    # Imported here, as below: a list of memories needs none of the write path and of recall.
+    from vestige.engine.ingest.importance import encodings
+
     record = load(call, id)
     edges = call.engine.store.edges([id], access=call.access)
     judged = encodings(call, [id]).get(id)
@@ -189,11 +225,13 @@ def memory_get(call: Call, id: MemoryId) -> Got:
     "memory.get_batch",
     permission="read",
     example={"ids": [EXAMPLE_ID]},
-    render=lambda result: memory_lines(result.results),
+    render=lambda result: memory_lines(result.results) or "None of these memories exists.",
 )
 def memory_get_batch(
     call: Call,
-    ids: Annotated[list[str], Field(min_length=1, max_length=100, description="Ids of the memories.")],
+    ids: Annotated[
+        list[str], Field(min_length=1, max_length=100, description="Ids of the memories."), IdOf("memory")
+    ],
 ) -> GotBatch:
     """Show several memories in full; unknown ids are listed as missing."""
     records = call.engine.store.get_many(ids, access=call.access)
@@ -253,8 +291,14 @@ def memory_list(call: Call, asked: ListArguments) -> Listed:
 
 
 @registry.operation("memory.state", permission="read", example={"id": EXAMPLE_ID}, render=_render_state)
-def memory_state(call: Call, id: MemoryId) -> StateView:
+def memory_state(
+    call: Call,
+    id: MemoryId,
+    curve: Annotated[bool, Field(description="Include its forgetting curve.")] = False,
+) -> StateView:
     """Show how accessible a memory is, and why."""
+    from vestige.engine.memory.states import transitions
+
     record, now = load(call, id), call.engine.now()
     kept = strength.retention_of(record.strength, now)
     accessible = float(strength.accessibility(kept, record.memory.suppression_count))
@@ -275,7 +319,23 @@ def memory_state(call: Call, id: MemoryId) -> StateView:
             "silent": strength.SILENT_FROM,
         },
         transitions=[TransitionView.of(one) for one in transitions(call, id)[-MOST_TRANSITIONS:]],
+        curve=_curve(record.strength, now) if curve else None,
     )
+
+
+def _curve(kept: Strength, now: datetime) -> list[CurvePoint]:
+    """The curve as the memory has faded and will fade without recall: from where it began to twice its age,
+    and at least a month from now."""
+    begin = min(kept.decay_from, now)
+    step = (max(now - begin, CURVE_LEAST) + (now - begin)) / (CURVE_POINTS - 1)
+    return [
+        CurvePoint(
+            at=at,
+            retrieval=round(strength.retrieval_of(kept, at), 4),
+            retention=round(strength.retention_of(kept, at), 4),
+        )
+        for at in (begin + number * step for number in range(CURVE_POINTS))
+    ]
 
 
 @registry.operation("memory.history", permission="read", example={"id": EXAMPLE_ID}, render=_render_history)
@@ -287,6 +347,8 @@ def memory_history(
     ] = 200,
 ) -> History:
     """Show a memory's earlier revisions and its logged events."""
+    from vestige.engine.recall.as_known import events_of
+
     record = load(call, id)
     log = events_of(call, id)
     return History(

@@ -9,16 +9,18 @@ from pydantic import Field
 from vestige.cognition.ranking.stages import Context
 from vestige.core.models import Filter
 from vestige.engine.context import Call
+from vestige.engine.domains.overview import score_lines
 from vestige.engine.recall.candidates import Mode, RequiredConfidence
-from vestige.engine.recall.recall import RecallQuery, recall, record_shown
+from vestige.engine.recall.recall import NO_CONFIDENCE, RecallQuery, recall, record_shown
 from vestige.operations.memory.budget import within
-from vestige.operations.memory.search_view import Found, found, render_found, shorter
+from vestige.operations.memory.search_view import Found, found, render_found, shorter, with_domains
 from vestige.operations.registry.arguments import DetailLevel, Moment, Names
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import (
     MAX_QUERY_CHARS,
     FilterArguments,
     check_query,
+    limits,
     searched_scope,
     widening,
 )
@@ -64,6 +66,9 @@ class SearchArguments(FilterArguments):
         le=1,
         description="Return nothing below this confidence (default depends on retrieval_mode).",
     )
+    all: bool = Field(
+        False, description="Show everything found: nothing is refused or left out as too weak a match."
+    )
     token_budget: int | None = Field(None, ge=100, le=100_000, description="Maximum tokens of the answer.")
     explain: bool = Field(False, description="Explain the rank of each result.")
     record: bool | None = Field(
@@ -103,12 +108,14 @@ def search(call: Call, asked: SearchArguments) -> Found:
     time ("who was the CTO in March"; `note` says how it was read), in everything you have access to. The
     current project ranks first among equals; each result names the scope it is in. Write a question or key
     words; quote text that must occur literally. `confidence` is the certainty of the answer; if nothing is
-    good enough, `abstained` is true and there are no results. `missing` lists what you asked about (names,
-    versions, days, ids, quoted text) that no memory mentions: the results are then about something else. With
-    `context_…` arguments, memories from a similar context rank a little higher; then, and with `explain`,
-    `contextReinstatement` describes the context of the best result. `competitionSuppressed` counts results
-    ranked behind a current rival. Results are strengthened a little, at most once a day; `record: false`
-    leaves no trace. If you have an id, use `memory` with action `get`.
+    good enough, `abstained` is true and there are no results. Results that have little to do with the query
+    are left out and counted in `weakerLeftOut`; `all` shows them. `missing` lists what you asked about
+    (names, versions, days, ids, quoted text) that no memory searched mentions: the results are then about
+    something else; `searched` says where it looked, if not everywhere. With `context_…` arguments, memories
+    from a similar context rank a little higher; then, and with `explain`, `contextReinstatement` describes
+    the context of the best result. `competitionSuppressed` counts results ranked behind a current rival.
+    Results are strengthened a little, at most once a day; `record: false` leaves no trace. If you have an id,
+    use `memory` with action `get`.
     """
     check_query("query", asked.query)
     settings, now = call.engine.settings.memory, call.engine.now()
@@ -124,9 +131,8 @@ def search(call: Call, asked: SearchArguments) -> Found:
         explain=asked.explain,
         asks_time=asked.as_of is None and asked.known_at is None and not asked.include_expired,
         min_similarity=-1.0 if asked.min_similarity is None else asked.min_similarity,
-        min_confidence=mode.depth.confidence
-        if asked.min_confidence is None
-        else RequiredConfidence(asked.min_confidence, asked.min_confidence),
+        min_confidence=_required(asked),
+        show_all=asked.all or mode is Mode.EXHAUSTIVE,
     )
     recalled = recall(call, wanted)
     level = asked.detail_level or settings.detail_level
@@ -138,11 +144,13 @@ def search(call: Call, asked: SearchArguments) -> Found:
         level=level,
         now=now,
         scope=scope,
-        among=asked.in_words(call),
+        among=asked.in_words(call) or limits(call),
         suppressed=0 if recalled.hits else _suppressed(call, wanted.where, now),
         wider=widening(call, scope, "search"),
         missing=recalled.missing,
     )
+    if asked.explain:
+        answer = with_domains(answer, score_lines(call, [hit.record.memory for hit in hits]))
     if asked.token_budget is not None:
         smaller = (one for hit in hits[:1] for one in shorter(hit, level, now))
         answer = within(answer, asked.token_budget, smaller)
@@ -152,6 +160,12 @@ def search(call: Call, asked: SearchArguments) -> Found:
     shown = [hit for hit in recalled.hits if hit.record.memory.id in ids]
     record_shown(call, wanted, recalled, shown, record=record)
     return answer
+
+
+def _required(asked: SearchArguments) -> RequiredConfidence:
+    if asked.min_confidence is not None:
+        return RequiredConfidence(asked.min_confidence, asked.min_confidence)
+    return NO_CONFIDENCE if asked.all else asked.retrieval_mode.depth.confidence
 
 
 def _suppressed(call: Call, where: Filter, now: datetime) -> int:

@@ -1,6 +1,6 @@
 """The answer of a search: hits with explanations, confidence and notes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from vestige.cognition.evidence.trust import trust
@@ -11,12 +11,31 @@ from vestige.cognition.time.expressions import Basis
 from vestige.cognition.time.query_window import PastAsked, PastKind, Window
 from vestige.core.events import preview
 from vestige.core.models import estimate
+from vestige.core.origin import Origin
+from vestige.core.timezone import current_zone, local
 from vestige.engine.recall.hits import Hit
 from vestige.engine.recall.recall import Recalled, RecallQuery
 from vestige.engine.recall.stage_inputs import Reinstated
 from vestige.operations.registry.arguments import DetailLevel, Wire
 from vestige.operations.shared.memory_view import MemoryView, no_longer_valid, view_fields
-from vestige.operations.shared.text import clip, count, day, percent
+from vestige.operations.shared.text import (
+    ROW_INDENT,
+    Role,
+    bar,
+    clip,
+    count,
+    day,
+    fit,
+    listed_lines,
+    padded,
+    page_width,
+    percent,
+    row_number,
+    short_id,
+    strength,
+    styled,
+    unmarked,
+)
 
 MATCHED_CHARS = 1_000
 LONG_CHARS = 500
@@ -53,13 +72,16 @@ class Explanation(Wire):
     signals: list[SignalView]
     stages: list[StageView]
     matched_text: str | None = None
+    domains: list[str] | None = None
 
 
 class Provenance(Wire):
-    """Origin and trust of a memory: recalled text is data, to be judged by this."""
+    """Origin and trust of a memory: recalled text is data, to be judged by this. `origin` is left out of what
+    an agent stored."""
 
     source: str | None = None
     author: str | None = None
+    origin: str | None = None
     at: datetime
     trust: float
 
@@ -123,10 +145,11 @@ class Found(Wire):
     """The answer of a search.
 
     `confidence` is the probability that the answer is among the results. If it is too low, no results:
-    `abstained` is true and `rejected` is the best one. `missing` lists names, versions, days, ids and quoted
-    texts of the query that occur in no memory searched. `competition_suppressed` counts hits ranked behind a
-    rival, `left_out` those that did not fit the token budget; `expandable` holds their ids, as far as they
-    fit.
+    `abstained` is true and `rejected` is the best one. `weaker_left_out` counts what `all` would show beside
+    the results, which has little to do with the query. `missing` lists names, versions, days, ids
+    and quoted texts of the query that occur in no memory searched; `searched` says which those were, unless
+    all were. `competition_suppressed` counts hits ranked behind a rival, `left_out` those that did not fit
+    the token budget; `expandable` holds their ids, as far as they fit.
     """
 
     query: str
@@ -139,7 +162,9 @@ class Found(Wire):
     abstained: bool
     results: list[HitView]
     rejected: list[HitView] | None = None
+    weaker_left_out: int | None = None
     missing: list[str] | None = None
+    searched: str | None = None
     time: TimeView | None = None
     context_reinstatement: ReinstatementView | None = None
     competition_suppressed: int | None = None
@@ -183,7 +208,9 @@ def found(
         abstained=bool(recalled.rejected),
         results=results,
         rejected=rejected or None,
+        weaker_left_out=(recalled.weaker or None) if results else None,
         missing=list(missing) or None,
+        searched=(among or None) if missing else None,
         time=_time(query.text, recalled.time.window) if query.explain or recalled.time.past else None,
         context_reinstatement=_reinstatement(recalled.reinstated),
         competition_suppressed=recalled.overtaken or None,
@@ -206,14 +233,14 @@ def _notes(query: RecallQuery, recalled: Recalled, among: str, wider: str | None
     if recalled.rejected:
         yield (
             f"Nothing good enough was found (confidence {estimate(recalled.confidence):.2f}, required "
-            f"{recalled.required:.2f}); `rejected` is the best one. Rephrase the query, or set "
-            "min_confidence to 0 to see everything."
+            f"{recalled.required:.2f}). Rephrase the query, or set "
+            "`all` to see everything."
         )
         if among:
             yield f"Only memories {among} were searched."
     elif not recalled.hits:
         yield f"No memory {among} matches." if among else "No memory matches."
-    if wider and not recalled.hits:
+    if wider and (not recalled.hits or recalled.missing):
         yield wider
 
 
@@ -221,7 +248,7 @@ def _past_in_words(past: PastAsked, window: Window | None) -> str:
     """How a past time in the query was read."""
     match past.kind:
         case PastKind.THEN:
-            then = f"as of {period_in_words(window.start, window.end)}" if window else "as of then"
+            then = f"as of {_period(window)}" if window else "as of then"
         case PastKind.BEFORE:
             then = f"as of the time before {past.successor}"
         case PastKind.FIRST:
@@ -229,6 +256,12 @@ def _past_in_words(past: PastAsked, window: Window | None) -> str:
         case PastKind.EARLIER:
             then = "about an earlier time"
     return f'Read {then}, from the question ("{past.words}"): memories that have ended since are included.'
+
+
+def _period(window: Window) -> str:
+    zone = current_zone()
+    start = window.start if window.start == EARLIEST else local(window.start, zone)
+    return period_in_words(start, local(window.end, zone))
 
 
 def _time(text: str, window: Window | None) -> TimeView | None:
@@ -275,6 +308,7 @@ def hit_view(
         provenance=Provenance(
             source=memory.source,
             author=memory.author,
+            origin=None if memory.origin == Origin.ASSISTANT else memory.origin,  # the usual one
             at=memory.occurred_at or memory.created_at,
             trust=estimate(trust(hit.record, now)),
         ),
@@ -285,6 +319,17 @@ def hit_view(
         shortened=shortened,
         **shown,
     )
+
+
+def with_domains(answer: Found, lines: Mapping[str, list[str]]) -> Found:
+    """The answer whose explanations say why each hit is in its domains, by the id of the memory."""
+
+    def explained(hit: HitView) -> HitView:
+        if hit.explain is None or not lines.get(hit.id):
+            return hit
+        return hit.model_copy(update={"explain": hit.explain.model_copy(update={"domains": lines[hit.id]})})
+
+    return answer.model_copy(update={"results": [explained(hit) for hit in answer.results]})
 
 
 def shorter(hit: Hit, level: DetailLevel, now: datetime) -> Iterator[HitView]:
@@ -347,17 +392,25 @@ def _keyword_score(hit: Hit) -> float | None:
     return None if hit.keyword is None else max(LEAST_KEYWORD_SCORE, round(hit.keyword, 4))
 
 
+FAINT = 0.02
+"""Below this confidence the best memory has nothing to do with the query, and a person is not shown it."""
+
+
 def render_found(answer: Found) -> str:
     """Hits as text, best first."""
-    lines = [line for place, hit in enumerate(answer.results, 1) for line in _lines(hit, place)]
-    lines.append("" if lines else _nothing(answer))
-    if answer.rejected:
-        lines.extend(["The best one found:", *_lines(answer.rejected[0], 1)])
+    lines = [line for hit in answer.results for line in _lines(hit)]
+    lines.append("" if lines else styled("strong", _nothing(answer)))
+    if answer.rejected and answer.confidence >= FAINT:
+        lines.extend(["The best one found:", *_lines(answer.rejected[0])])
     how = f"{count(len(answer.results), 'memory')} by {answer.method} search"
-    lines.append(f"{how}, confidence {percent(answer.confidence)}.")
+    lines.append(f"{how}, confidence {_sureness(answer.confidence)}.")
+    if answer.weaker_left_out:
+        left = count(answer.weaker_left_out, "weaker match")
+        lines.append(f"{left} left out (`--all` shows them).")
     if answer.missing:
         named = ", ".join(f'"{clip(one)}"' for one in answer.missing)
-        lines.append(f"{named} {'occurs' if len(answer.missing) == 1 else 'occur'} in no memory.")
+        among = f" {answer.searched}" if answer.searched else ""
+        lines.append(f"{named} {'occurs' if len(answer.missing) == 1 else 'occur'} in no memory{among}.")
     if answer.time:
         lines.append(_time_line(answer.time))
     if answer.context_reinstatement:
@@ -365,8 +418,13 @@ def render_found(answer: Found) -> str:
     if answer.left_out:
         lines.append(f"{answer.left_out} more did not fit the token budget.")
     if answer.note:
-        lines.append(answer.note)
+        lines.append(styled("quiet", answer.note))
     return "\n".join(lines).strip("\n")
+
+
+def _sureness(confidence: float) -> str:
+    role: Role = "good" if confidence >= SURE_FROM else "fair" if confidence >= UNSURE_BELOW else "weak"
+    return styled(role, percent(confidence))
 
 
 def _nothing(answer: Found) -> str:
@@ -383,35 +441,104 @@ def _time_line(time: TimeView) -> str:
 
 def _context_line(context: ReinstatementView) -> str:
     cues = (context.temporal_hint, context.topical_hint, context.session_hint)
-    beside = f", with {', '.join(context.related_memories)}" if context.related_memories else ""
+    related = ", ".join(map(short_id, context.related_memories))
+    beside = f", with {related}" if related else ""
     return f"Context of the first result: {' · '.join(cue for cue in cues if cue)}{beside}."
 
 
-def _lines(hit: HitView, place: int) -> list[str]:
+def _lines(hit: HitView) -> list[str]:
     facts = [
-        f"score {hit.combined_score:.3f}",
-        f"retention {percent(hit.retention_strength)}",
-        hit.match_type,
+        short_id(hit.id),
+        f"strength {strength(hit.retention_strength)}" if hit.retention_strength is not None else None,
+        _HOW_FOUND.get(hit.match_type or ""),
         f"{hit.duplicates} more say the same" if hit.duplicates else None,
-        f"contradicts {', '.join(hit.contradicts)}" if hit.contradicts else None,
-        "suppressed" if hit.suppression_count else None,
-        f"via {hit.association.via}" if hit.association else None,
+        styled("warning", f"contradicts {', '.join(map(_bare_id, hit.contradicts))}")
+        if hit.contradicts
+        else None,
+        styled("warning", "suppressed") if hit.suppression_count else None,
+        f"linked to {short_id(hit.association.via or '')}" if hit.association else None,
         "shortened" if hit.shortened else None,
-        no_longer_valid(hit),
+        styled("warning", no_longer_valid(hit) or ""),
         day(hit.provenance.at),
         hit.source,
         hit.scope,
         ", ".join(hit.tags),
-        hit.id,
     ]
-    lines = [
-        f"{place:>2}. {clip(hit.content or '(text left out)', 74)}",
-        "    " + " · ".join(fact for fact in facts if fact),
-    ]
+    text = unmarked(hit.content) if hit.content else "(text left out)"
+    lines = listed_lines(row_number(hit.id), text, facts)
     if hit.matched_text:
-        lines.append(f"    … {clip(hit.matched_text, 74)}")
-    if hit.explain:
-        parts = " + ".join(f"{one.adds:.3f} {one.signal}" for one in hit.explain.signals if one.adds)
-        steps = " → ".join(f"{one.stage} {one.score:.3f} (#{one.rank})" for one in hit.explain.stages)
-        lines.extend([f"    why: {parts}", f"         {steps}"])
-    return lines
+        lines.append(
+            ROW_INDENT + fit(f"… {clip(hit.matched_text, MATCHED_CHARS)}", page_width() - len(ROW_INDENT))
+        )
+    return [*lines, *(_why(hit.explain) if hit.explain else ())]
+
+
+def _bare_id(full: str) -> str:
+    return unmarked(short_id(full))
+
+
+# -- Why a hit is where it is, in words
+
+SURE_FROM, UNSURE_BELOW = 0.7, 0.4
+_HOW_FOUND = {
+    "Association": "found by a link",
+    "Literal": "found by its exact words",
+    "Both": "found by words and meaning",
+    "Keyword": "found by words",
+    "Semantic": "found by meaning",
+}
+_SIGNAL_WORDS = {
+    "context": "alike, with its neighbours",
+    "own": "alike, word by word",
+    "words": "words in common",
+    "own_words": "words in common, alone",
+    "thread": "words of its thread",
+    "dated": "the date asked for",
+    "cosine": "alike as a whole",
+    "likeness": "like the best notes",
+    "speaker": "said by who is asked for",
+    "present": "who is asked for is there",
+    "timed": "says when",
+    "asks": "is itself a question",
+    "literal": "exact words",
+    "form": "kind of text",
+}
+_STAGE_WORDS = {
+    "temporal": "its time",
+    "decay": "its strength",
+    "context": "the context it was learned in",
+    "scope": "the scope",
+    "competition": "a rival",
+    "spreading": "its links",
+    "utility": "how useful it was before",
+}
+_LEAST_SHOWN = 0.0005
+"""Parts of the score below it round to nothing."""
+
+
+def _why(explained: Explanation) -> list[str]:
+    """The signals that changed the score, as bars, then the stages that moved the hit."""
+    parts = [one for one in explained.signals if abs(one.adds) >= _LEAST_SHOWN]
+    parts.sort(key=lambda one: -abs(one.adds))
+    most = max((abs(one.adds) for one in parts), default=1.0)
+    names = [_SIGNAL_WORDS.get(one.signal, one.signal.replace("_", " ")) for one in parts]
+    width = max(map(len, names), default=0)
+    lines = [
+        f"{ROW_INDENT}{padded(name, width)}  {_signal_bar(one, most)}"
+        for name, one in zip(names, parts, strict=True)
+    ]
+    moved = [_moved(one) for one in explained.stages if one.moved]
+    lines.append(ROW_INDENT + styled("quiet", "; ".join(moved) if moved else "No later stage moved it."))
+    return [*lines, *(ROW_INDENT + styled("quiet", one) for one in explained.domains or ())]
+
+
+def _signal_bar(one: SignalView, most: float) -> str:
+    sign = "+" if one.adds > 0 else "−"
+    role: Role = "good" if one.adds > 0 else "weak"
+    return f"{styled(role, bar(abs(one.adds) / most))} {sign}{abs(one.adds):.3f}"
+
+
+def _moved(one: StageView) -> str:
+    way = "up" if one.moved > 0 else "down"
+    what = _STAGE_WORDS.get(one.stage, one.stage.replace("_", " "))
+    return f"{what} moved it {way} by {abs(one.moved)}, to {one.rank}"

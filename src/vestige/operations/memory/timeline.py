@@ -7,16 +7,17 @@ from pydantic import Field
 
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Filter, moved
+from vestige.core.timezone import local, zone_name
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known
 from vestige.operations.registry.arguments import (
-    Arguments,
     DetailLevel,
     EndMoment,
     Moment,
     SearchedScope,
     Tags,
     Wire,
+    ZonedArguments,
 )
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import searched, searched_scope
@@ -25,7 +26,7 @@ from vestige.operations.shared.text import count
 
 
 class Day(Wire):
-    """The memories of one day (UTC)."""
+    """The memories of one day in the zone of the answer."""
 
     date: str
     count: int
@@ -40,10 +41,11 @@ class Timeline(Wire):
     total: int
     shown: int
     scope: str
+    timezone: str
     days: list[Day]
 
 
-class TimelineArguments(Arguments):
+class TimelineArguments(ZonedArguments):
     """Time range and filter."""
 
     start: Moment | None = Field(None, description="Start of the range. Default: a week ago.")
@@ -63,7 +65,8 @@ def render_timeline(timeline: Timeline) -> str:
     parts = [
         f"{day.date} ({count(day.count, 'memory')})\n{memory_lines(day.memories)}" for day in timeline.days
     ]
-    parts.append(f"{timeline.shown} of {count(timeline.total, 'memory')} in {timeline.scope}.")
+    found = f"{timeline.shown} of {count(timeline.total, 'memory')} in {timeline.scope}"
+    parts.append(f"{found}. Days in {timeline.timezone}.")
     return "\n\n".join(parts)
 
 
@@ -99,13 +102,16 @@ def memory_timeline(call: Call, asked: TimelineArguments) -> Timeline:
     records = call.engine.store.find(where, access=call.access, limit=asked.limit)
     days: dict[str, list[MemoryView]] = defaultdict(list)
     for known in as_known(call, records, asked.known_at):
-        days[f"{known.memory.created_at:%Y-%m-%d}"].append(view(known, now, asked.detail_level))
+        days[f"{local(known.memory.created_at, call.zone):%Y-%m-%d}"].append(
+            view(known, now, asked.detail_level)
+        )
     return Timeline(
         start=start.isoformat(),
         end=end.isoformat(),
         total=call.engine.store.count(where, access=call.access),
         shown=len(records),
         scope=searched_scope(call, asked.scope),
+        timezone=zone_name(call.zone),
         days=[Day(date=date, count=len(memories), memories=memories) for date, memories in days.items()],
     )
 

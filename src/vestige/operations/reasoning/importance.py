@@ -18,7 +18,7 @@ from vestige.engine.ingest.importance import DIGITS, assess
 from vestige.operations.registry.arguments import Arguments, Names, Scope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
-from vestige.operations.shared.text import count, fields
+from vestige.operations.shared.text import bar, count, fields
 
 WORTH_SAVING = 0.6
 
@@ -86,10 +86,10 @@ def render_importance(result: Importance) -> str:
     channels = result.channels
     return f"{result.summary}\n\n" + fields(
         (
-            ("novelty", f"{channels.novelty:.2f}  {reasons.novelty}"),
-            ("arousal", f"{channels.arousal:.2f}  {reasons.arousal}"),
-            ("reward", f"{channels.reward:.2f}  {reasons.reward}"),
-            ("attention", f"{channels.attention:.2f}  {reasons.attention}"),
+            ("novelty", f"{bar(channels.novelty)} {reasons.novelty}"),
+            ("arousal", f"{bar(channels.arousal)} {reasons.arousal}"),
+            ("reward", f"{bar(channels.reward)} {reasons.reward}"),
+            ("attention", f"{bar(channels.attention)} {reasons.attention}"),
         )
     )
 

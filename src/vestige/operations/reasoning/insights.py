@@ -11,10 +11,10 @@ from vestige.engine.context import Call
 from vestige.engine.sleep.insights import KeptInsight, insights
 from vestige.engine.sleep.insights import dismiss as dismiss_insight
 from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, RunRecord, run_records
-from vestige.operations.registry.arguments import Arguments, SearchedScope, Wire
+from vestige.operations.registry.arguments import Arguments, IdOf, SearchedScope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import searched, searched_scope
-from vestige.operations.shared.text import count, day, percent, table
+from vestige.operations.shared.text import count, day, percent, short_id, table
 
 EXAMPLE_INSIGHT = "00000000000000000000000000000000"
 
@@ -33,6 +33,7 @@ class InsightView(Wire):
     novelty_score: Annotated[float, Field(alias="novelty_score")]
     generated_at: Annotated[datetime, Field(alias="generated_at")]
     scope: str
+    origin: str | None = None
 
 
 def insight_view(held: KeptInsight) -> InsightView:
@@ -72,7 +73,7 @@ class InsightsArguments(Arguments):
 
 def render_insights(answer: Insights) -> str:
     if not answer.insights:
-        return f"No insights in {answer.scope}. `dream` may find some."
+        return f"No insights in {answer.scope}. `vestige dream` may find some."
     return f"{insight_lines(answer.insights)}\n\n{count(answer.shown, 'insight')} in {answer.scope}."
 
 
@@ -103,10 +104,11 @@ class Dismissed(Wire):
     effect="delete",
     example={"id": EXAMPLE_INSIGHT},
     title="Dismiss an insight",
-    render=lambda answer: f"The insight {answer.id} is removed for good.",
+    render=lambda answer: f"The insight {short_id(answer.id)} is removed for good.",
 )
 def dismiss(
-    call: Call, id: Annotated[str, Field(min_length=1, max_length=64, description="Id of the insight.")]
+    call: Call,
+    id: Annotated[str, Field(min_length=1, max_length=64, description="Id of the insight."), IdOf("insight")],
 ) -> Dismissed:
     """Remove an insight for good: its text is deleted, and no dream draws it again from the same texts."""
     gone = dismiss_insight(call, id)

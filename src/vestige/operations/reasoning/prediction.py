@@ -1,5 +1,6 @@
 """Predicting which memories are needed next: `predict`."""
 
+import re
 from datetime import datetime
 
 from pydantic import Field
@@ -12,7 +13,7 @@ from vestige.engine.reactions.predict import CurrentWork, LikelyQuery, Predictio
 from vestige.operations.registry.arguments import Arguments, Names, SearchedScope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import searched, searched_scope
-from vestige.operations.shared.text import percent
+from vestige.operations.shared.text import listed_lines, percent, row_number, short_id, unmarked, warning
 
 PREVIEW_CHARS = 200
 
@@ -78,11 +79,15 @@ class Predictions(Wire):
     scope: str
 
 
+_WHOLE_ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+
+
 def render_predictions(answer: Predictions) -> str:
-    lines = [f"! {answer.predict_degraded}"] if answer.predict_degraded else []
+    lines = [warning(answer.predict_degraded)] if answer.predict_degraded and answer.predictions else []
     for one in answer.predictions:
-        lines.append(f"{percent(one.confidence):>5}  {preview(one.preview, 70)}")
-        lines += [f"       {one.memory_id} · {one.scope}", *(f"       {reason}" for reason in one.reasons)]
+        reasons = (_WHOLE_ID.sub(lambda found: short_id(found[0]), said) for said in one.reasons)
+        facts = [short_id(one.memory_id), f"{percent(one.confidence)} likely", one.scope, *reasons]
+        lines += listed_lines(row_number(one.memory_id), unmarked(one.preview), facts)
     if answer.speculative:
         lines.append("Likely queries: " + "; ".join(one.query for one in answer.speculative))
     if answer.prediction_accuracy is not None:

@@ -14,12 +14,12 @@ from vestige.operations.reasoning.reference_view import (
     render_reference,
     within,
 )
-from vestige.operations.registry.arguments import Arguments, Moment, SearchedScope
+from vestige.operations.registry.arguments import Moment, SearchedScope, ZonedArguments
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, searched, searched_scope
 
 
-class ReferenceArguments(Arguments):
+class ReferenceArguments(ZonedArguments):
     """A question, and which memories may answer it."""
 
     query: str = Field(min_length=1, max_length=MAX_QUERY_CHARS, description="The question.")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from vestige.cognition.dreams.replay import LINKS_EACH
+from vestige.cognition.graph.dreams.replay import LINKS_EACH
 from vestige.core.models import Filter
 from vestige.engine.context import Call, require_scope
 from vestige.engine.sleep.dream import Dreamed, DreamQuery

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import (
@@ -20,13 +20,18 @@ from pydantic import (
 from pydantic.alias_generators import to_camel, to_snake
 
 from vestige.core.errors import InvalidInput, TooLarge, VestigeError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import MAX_LABEL_CHARS, normal_scope
+from vestige.core.timezone import MAX_ZONE_CHARS, zone_name, zone_of
+
+IdKind = Literal["memory", "intention", "archive", "insight", "review"]
+"""What the id in an argument names; an archive can be named by one of its memories too."""
 
 
 class Wire(BaseModel):
     """A value that crosses a transport: camelCase names, null fields left out."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, defer_build=True)
 
     @property
     def exit_code(self) -> int:
@@ -43,6 +48,13 @@ class Wire(BaseModel):
     def wire(self) -> dict[str, Any]:
         """This value as JSON-able data."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+@dataclass(frozen=True, slots=True)
+class IdOf:
+    """Marks an argument as the id of something, which the command line lets people shorten."""
+
+    kind: IdKind
 
 
 class Arguments(Wire):
@@ -78,6 +90,19 @@ class Arguments(Wire):
         plain = to_snake(name)
         return plain in cls.tolerated and plain not in cls.model_fields
 
+    @classmethod
+    def id_of(cls, name: str) -> IdKind | None:
+        """What an argument is the id of, if it is an id or a list of them."""
+        field = cls.model_fields[name]
+        marks = [*field.metadata, *_marks(field.annotation)]
+        return next((mark.kind for mark in marks if isinstance(mark, IdOf)), None)
+
+
+def _marks(annotation: Any) -> list[Any]:
+    """The marks inside an annotation such as `list[MemoryId] | None`."""
+    own = list(getattr(annotation, "__metadata__", ()))
+    return own + [mark for inner in get_args(annotation) for mark in _marks(inner)]
+
 
 def _kinds(annotation: Any) -> set[Any]:
     """The plain types in an annotation such as `int | None`."""
@@ -87,31 +112,81 @@ def _kinds(annotation: Any) -> set[Any]:
 
 # -- Argument types that several operations share
 
-_LAST_DAY = datetime(9999, 12, 31, tzinfo=UTC)
+_LAST_DAY = date(9999, 12, 31)
 _DATE_ONLY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
 
 
-def _moment(value: Any) -> Any:
-    """A UTC datetime from `YYYY-MM-DD` or RFC 3339; pydantic rejects anything else."""
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value.strip())
-        except ValueError as exc:
-            raise ValueError("expected a date (2026-03-01) or a time (2026-03-01T14:05:00Z)") from exc
-    if isinstance(value, datetime):
-        try:
-            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-        except OverflowError as exc:
-            raise ValueError("the time is out of range") from exc
-    return value
+_ANY_TIME = datetime(2026, 3, 2, 12, tzinfo=UTC)
+"""Stands for now where arguments are only checked: whether words name a time does not depend on it."""
+NOW = "now"
+"""The entry of the validation context with the caller's time, in the caller's zone."""
 
 
-def _end_moment(value: Any) -> Any:
-    """Like `_moment`, but a bare date means the end of that day."""
-    moment = _moment(value)
-    if isinstance(value, str) and _DATE_ONLY.match(value.strip()) and isinstance(moment, datetime):
-        return moment + timedelta(days=1) if moment < _LAST_DAY else moment
-    return moment
+def time_context(now: datetime) -> dict[str, Any]:
+    """The validation context in which times are read; `now` has the caller's zone."""
+    return {NOW: now}
+
+
+def _now(info: ValidationInfo) -> datetime:
+    now = info.context.get(NOW, _ANY_TIME) if info.context else _ANY_TIME
+    return now if isinstance(now, datetime) else _ANY_TIME
+
+
+def moment_of(text: str, now: datetime, *, end: bool = False, coming: bool = False) -> datetime:
+    """The UTC time of a text: RFC 3339, `YYYY-MM-DD`, or words such as `yesterday` and `tomorrow at 10`.
+    Without an offset it is in the zone of `now`. Of a day it is the start, or the `end`. ValueError for other
+    texts."""
+    plain = text.strip()
+    try:
+        given = datetime.fromisoformat(plain)
+    except ValueError:
+        return _moment_in_words(plain, now, end=end, coming=coming)
+    is_day = bool(_DATE_ONLY.match(plain))
+    if end and is_day and given.date() < _LAST_DAY:
+        given += timedelta(days=1)
+    return _in_utc(given, now)
+
+
+def _moment_in_words(plain: str, now: datetime, *, end: bool, coming: bool) -> datetime:
+    # Imported late: the patterns of all words of time take long to compile.
+    from vestige.cognition.intentions.parse_time import moment_in, stated_period
+
+    time = moment_in(plain, now) if coming and not end else None
+    period = None if time else stated_period(plain, now, coming=coming)
+    if time is None and period is None:
+        raise ValueError(
+            "expected a date (2026-03-01), a time (2026-03-01T14:05:00Z), or words such as yesterday or "
+            "tomorrow at 10"
+        )
+    return time.at if time else period.end if end else period.start  # type: ignore[union-attr]  # one of them is given
+
+
+def _in_utc(value: datetime, now: datetime) -> datetime:
+    try:
+        return (value.replace(tzinfo=now.tzinfo) if value.tzinfo is None else value).astimezone(UTC)
+    except OverflowError as exc:
+        raise ValueError("the time is out of range") from exc
+
+
+def _moment_type(*, end: bool = False, coming: bool = False) -> BeforeValidator:
+    """Reads a time; pydantic rejects what is neither a text nor a time."""
+
+    def read(value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, str):
+            return moment_of(value, _now(info), end=end, coming=coming)
+        return _in_utc(value, _now(info)) if isinstance(value, datetime) else value
+
+    return BeforeValidator(read)
+
+
+def _zone_name(value: Any) -> Any:
+    """The canonical name of a zone; its hint is read from the cause."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return zone_name(zone_of(value))
+    except InvalidInput as exc:
+        raise ValueError(exc.message) from exc
 
 
 def _scope(value: Any) -> Any:
@@ -164,8 +239,19 @@ MAX_NAME_BYTES = 255
 FilePath = Annotated[str, AfterValidator(_file_path)]
 Switch = Annotated[bool, Strict()]
 """A strict boolean for arguments with side effects: "no" and 0 are rejected."""
-Moment = Annotated[datetime, BeforeValidator(_moment)]
-EndMoment = Annotated[datetime, BeforeValidator(_end_moment)]
+Moment = Annotated[datetime, _moment_type()]
+EndMoment = Annotated[datetime, _moment_type(end=True)]
+ComingMoment = Annotated[datetime, _moment_type(coming=True)]
+"""Like `Moment`, but `friday` is the next one, and a day in words is its morning."""
+ComingEnd = Annotated[datetime, _moment_type(end=True, coming=True)]
+TimeZone = Annotated[
+    Annotated[str, Field(max_length=MAX_ZONE_CHARS)] | None,  # the limit is that of a text, not of null
+    BeforeValidator(_zone_name),
+    Field(
+        description="Your time zone, such as Europe/Berlin, for times without an offset and for texts. "
+        "Default: that of the machine; UTC for a client on another machine."
+    ),
+]
 Scope = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_CHARS, pattern=r"\S"), BeforeValidator(_scope)
 ]
@@ -193,7 +279,7 @@ StoredBefore = Annotated[
 # The length is checked first: a list that is too long gets no other error.
 Tags = Annotated[list[str], Field(max_length=100), BeforeValidator(_one_or_many), AfterValidator(_distinct)]
 Names = Annotated[list[str], Field(max_length=50), BeforeValidator(_one_or_many), AfterValidator(_distinct)]
-MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="Id of the memory.")]
+MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="Id of the memory."), IdOf("memory")]
 Reason = Annotated[
     str | None,
     Field(
@@ -202,6 +288,12 @@ Reason = Annotated[
     ),
 ]
 DetailLevel = Literal["brief", "summary", "full"]
+
+
+class ZonedArguments(Arguments):
+    """Arguments of an operation that reads or prints times for a person."""
+
+    timezone: TimeZone = None
 
 
 # -- Size limits, checked before validation: validating a million values blocks the process for seconds

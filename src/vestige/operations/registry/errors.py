@@ -9,8 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_snake
 from pydantic_core import ErrorDetails
 
-from vestige.core.errors import InvalidInput, TooLarge, UnknownArgument, VestigeError
-from vestige.core.nearest import nearest_name
+from vestige.core.errors import InvalidInput, TooLarge, UnknownArgument, VestigeError, nearest_name
 from vestige.settings.schema_words import in_words
 
 # -- Allowed values in words

@@ -8,7 +8,7 @@ from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import Tool, registry
 from vestige.operations.registry.schemas import tool_schema
-from vestige.operations.shared.text import count, fields, table
+from vestige.operations.shared.text import count, fields, styled, table
 
 
 class ToolLine(Wire):
@@ -42,7 +42,10 @@ def render_tools(view: ToolsListed | ToolDescribed) -> str:
         (name, "required" if name in needed else "", schema.get("description", ""))
         for name, schema in view.input_schema["properties"].items()
     )
-    parts = [f"{view.name}\n\n{view.description}", table(("argument", "", "meaning"), arguments)]
+    parts = [
+        f"{styled('strong', view.name)}\n\n{view.description}",
+        table(("argument", "", "meaning"), arguments),
+    ]
     if view.actions:
         parts.append(fields(view.actions.items()))
     return "\n\n".join(parts)

@@ -1,5 +1,6 @@
 """Imports every operation, which fills the registry, and declares MCP tool groups, aliases and resources."""
 
+from vestige.operations.agent import agent, vendors
 from vestige.operations.care import (
     backup,
     changelog,
@@ -13,6 +14,8 @@ from vestige.operations.care import (
     status,
     sync,
 )
+from vestige.operations.domains import domains
+from vestige.operations.domains import map as domain_map
 from vestige.operations.intentions import intentions
 from vestige.operations.memory import (
     archive,
@@ -28,15 +31,23 @@ from vestige.operations.memory import (
     search,
     timeline,
 )
+from vestige.operations.project import durable as project_durable
+from vestige.operations.project import index as project_index
+from vestige.operations.project import recall as project_recall
+from vestige.operations.project import search as project_search
 from vestige.operations.reasoning import importance, insights, prediction, reference, session, sleep
 from vestige.operations.registry import gateway, routes
 from vestige.operations.registry.registry import registry
+from vestige.operations.review import capture, review
+from vestige.operations.sessions import sessions
 
 __all__ = [
-    "archive", "backup", "change", "changelog", "codebase", "connections", "contradictions", "dedup",
-    "doctor", "export", "forget", "gateway", "graph", "health", "import_", "importance", "index", "ingest",
-    "insights", "intentions", "keys", "prediction", "read", "reference", "registry", "routes", "scan",
-    "search", "session", "sleep", "status", "sync", "timeline",
+    "agent", "archive", "backup", "capture", "change", "changelog", "codebase", "connections",
+    "contradictions", "dedup", "doctor", "domain_map", "domains", "export", "forget", "gateway",
+    "graph", "health", "import_", "importance", "index", "ingest", "insights", "intentions", "keys",
+    "prediction", "project_durable", "project_index", "project_recall", "project_search", "read",
+    "reference", "registry", "review", "routes", "scan", "search", "session", "sessions", "sleep",
+    "status", "sync", "timeline", "vendors",
 ]  # fmt: skip
 
 TOOLS = (
@@ -44,7 +55,9 @@ TOOLS = (
     "contradictions", "doctor", "export", "mark_reviewed", "suppress", "purge", "memory_graph",
     "memory_health", "importance_score", "import", "predict", "deep_reference", "search",
     "session_context", "dream", "consolidate", "memory_timeline", "vestige", "memory", "codebase",
-    "dedup", "explore_connections", "archive", "insights", "intention", "keys",
+    "dedup", "explore_connections", "archive", "insights", "intention", "domains", "project",
+    "project_recall", "project_warm_up", "agent", "keys", "review", "recall_sessions", "read_session",
+    "sessions", "capture",
 )  # fmt: skip
 """The order of `tools/list`. Clients cut or cache the list, so it does not follow the imports."""
 
@@ -136,10 +149,92 @@ registry.group(
 )
 
 registry.group(
+    "domains",
+    title="Domains",
+    description=(
+        "Topics found in the memories: discover finds them (later it only proposes changes); list, show, "
+        "explain (why a memory is in its domains); create, rename, merge, remove; assign, unassign memories; "
+        "proposals, accept, reject, undo; map places memories."
+    ),
+    actions={
+        action: f"domains.{action}"
+        for action in (
+            "discover", "list", "show", "explain", "create", "rename", "merge", "remove", "assign",
+            "unassign", "proposals", "accept", "reject", "undo", "map",
+        )
+    },
+)  # fmt: skip
+
+registry.group(
+    "agent",
+    title="A persistent agent",
+    description=(
+        "Files of a persistent agent: context (what a session begins with), recall (for a prompt), log a "
+        "session, reflect, remember (a line of MEMORY.md); init, rebuild (read the files), doctor, impact "
+        "(what hooks did), uninstall; hook answers a hook of a client."
+    ),
+    actions={
+        action: f"agent.{action}"
+        for action in (
+            "context", "recall", "log", "reflect", "remember", "init", "rebuild", "doctor", "impact",
+            "uninstall", "hook",
+        )
+    },
+)  # fmt: skip
+
+registry.group(
+    "sessions",
+    title="Sessions of coding agents",
+    description=(
+        "Transcripts of coding agents on this machine: list sessions; resume (the command for it); index "
+        "(read new ones), archive (copy before clients delete them), doctor (what will vanish when)."
+    ),
+    actions={action: f"sessions.{action}" for action in ("list", "resume", "index", "archive", "doctor")},
+)
+
+registry.group(
+    "project",
+    title="Project",
+    description=(
+        "The code of the project you work in: init indexes it (nothing is indexed before), search finds "
+        "sections of its files, status says what is indexed and how fresh it is; refresh, rebuild, doctor. "
+        "Its memories: save (with the code they cite), diary, forget, citations (checks cited code)."
+    ),
+    actions={
+        action: f"project.{action}"
+        for action in (
+            "init",
+            "status",
+            "refresh",
+            "rebuild",
+            "search",
+            "doctor",
+            "save",
+            "diary",
+            "forget",
+            "citations",
+        )
+    },
+)
+
+registry.group(
     "keys",
     title="API keys",
     description="API keys for network clients: create, list, revoke, rotate.",
     actions={action: f"keys.{action}" for action in ("create", "list", "revoke", "rotate")},
+)
+
+registry.group(
+    "review",
+    title="Review inbox",
+    description=(
+        "Texts that wait for the user's decision and are found nowhere else: list, show; approve (store it), "
+        "edit, merge (into a memory), reject, undo; delete (erases the text)."
+    ),
+    actions={
+        action: f"review.{action}"
+        for action in ("list", "show", "approve", "edit", "merge", "reject", "undo", "delete")
+    },
 )
 
 registry.order_tools(*TOOLS)
@@ -215,7 +310,8 @@ registry.resource(
 registry.recalls(
     "search", "session_context", "deep_reference", "memory", "memory_timeline", "codebase", "contradictions",
     "gc", "find_duplicates", "dedup", "explore_connections", "memory_graph", "predict", "intention",
-    "dream", "insights", "consolidate",
+    "dream", "insights", "consolidate", "domains", "agent", "review", "recall_sessions", "read_session",
+    "sessions", "project", "project_recall", "project_warm_up", "capture",
 )  # fmt: skip
 
 registry.answers_up_to("search", 300_000)
@@ -226,6 +322,11 @@ registry.answers_up_to("find_duplicates", 200_000)
 registry.answers_up_to("dedup", 200_000)
 registry.answers_up_to("intention", 200_000)
 registry.answers_up_to("memory_graph", 300_000)
+registry.answers_up_to("recall_sessions", 200_000)
+registry.answers_up_to("read_session", 300_000)
+registry.answers_up_to("project", 300_000)
+registry.answers_up_to("project_recall", 300_000)
+registry.answers_up_to("project_warm_up", 300_000)
 
 # The core profile: tools that an agent needs at all times. The gateway runs the others.
 registry.list_in_core("session_context", "queries", "token_budget", "context")
@@ -236,10 +337,29 @@ registry.list_in_core(
 )
 registry.list_in_core("memory", "action", "id", "ids", "content", "order", "limit", "due")
 registry.list_in_core("vestige", "tool", "arguments")
+registry.list_in_core("project_recall", "task", "token_budget", "session", in_project=True)
+registry.list_in_core("project_warm_up", "token_budget", in_project=True)
 
 registry.concerns_everything(
     "backup", "doctor", "import", "index.rebuild", "index.status", "rebuild", "scan", "sync",
     "keys.create", "keys.list", "keys.revoke", "keys.rotate",
+    "domains.show", "domains.discover", "domains.create", "domains.rename", "domains.merge",
+    "domains.remove", "domains.assign", "domains.unassign", "domains.proposals", "domains.accept",
+    "domains.reject", "domains.undo", "agent.init", "agent.context", "agent.recall", "agent.log",
+    "agent.reflect", "agent.remember", "agent.rebuild", "agent.doctor", "agent.impact", "agent.uninstall",
+    "agent.hook", "recall_sessions", "read_session", "sessions.list", "sessions.resume", "sessions.index",
+    "sessions.archive", "sessions.doctor", "domains.map", "project.init", "project.status",
+    "project.refresh", "project.rebuild", "project.search", "project.doctor", "project_recall",
+    "project_warm_up", "project.save", "project.diary", "project.forget", "project.citations",
+    "agent.import", "agent.rules",
 )  # fmt: skip
+
+# Names that a Python program expects of a memory; the generated classes have both names.
+registry.shorten(
+    "add", "smart_ingest", requires=("content",), without=("items",), answers=ingest.SmartIngested
+)
+registry.shorten("get", "memory.get")
+registry.shorten("update", "memory.edit")
+registry.shorten("forget", "memory.delete")
 
 routes.declare(registry)

@@ -9,18 +9,27 @@ import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from operator import attrgetter
+from dataclasses import field, replace
+from datetime import datetime
 from typing import Any, Literal, TypedDict, get_type_hints
 from urllib.parse import parse_qsl
 
 from pydantic import ValidationError, create_model
 
-from vestige.core.errors import INSIDE, InvalidInput, NotFound, StoreError, UnknownArgument, VestigeError
+from vestige.core.errors import (
+    INSIDE,
+    InvalidInput,
+    NotFound,
+    StoreError,
+    UnknownArgument,
+    VestigeError,
+    nearest_name,
+)
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING
-from vestige.core.nearest import nearest_name
+from vestige.core.timezone import in_zone, known_zone
 from vestige.engine.context import Call, caused_by, inaccessible_ids
-from vestige.operations.registry.arguments import Arguments, Wire, is_too_much, too_much
+from vestige.operations.registry.arguments import Arguments, Wire, is_too_much, time_context, too_much
 from vestige.operations.registry.errors import no_action, unknown_argument, validation_error
 from vestige.operations.registry.route import Created, Method, Route, never
 from vestige.store.contract.trouble import Trouble
@@ -53,6 +62,8 @@ class Operation:
     answers: Any  # a Wire class or a union of several, which is not a type
     positional: tuple[str, ...]
     run: Callable[[Call, Arguments], Wire]
+    module: str
+    """The module that defines it: a program that needs one operation imports no other."""
     render: Callable[[Any], str]
     command: tuple[str, ...]
     command_only: bool
@@ -72,16 +83,25 @@ class Operation:
         call.require(self.permission)
         if self.whole:
             call.require_everything()
-        parsed = self.parse(arguments)
-        call.check()
-        return self.run(call, parsed)
+        call = self.in_stated_zone(call, arguments)
+        with in_zone(call.zone):
+            parsed = self.parse(arguments, now=call.local_now())
+            call.check()
+            return self.run(call, parsed)
 
-    def parse(self, arguments: Mapping[str, Any]) -> Arguments:
-        """Validate the arguments; InvalidInput names the wrong one and the reason."""
+    def in_stated_zone(self, call: Call, arguments: Mapping[str, Any]) -> Call:
+        """The call in the zone that the arguments state; `parse` rejects an invalid one."""
+        stated = arguments.get("timezone") if "timezone" in self.arguments.model_fields else None
+        zone = known_zone(stated) if isinstance(stated, str) else None
+        return call if zone is None else replace(call, zone=zone)
+
+    def parse(self, arguments: Mapping[str, Any], *, now: datetime | None = None) -> Arguments:
+        """Validate the arguments; InvalidInput names the wrong one and the reason. Times are read relative to
+        `now`, in its zone; without it they are only checked."""
         if is_too_much(arguments):
             raise too_much()
         try:
-            return self.arguments.model_validate(arguments)
+            return self.arguments.model_validate(arguments, context=now and time_context(now))
         except ValidationError as exc:
             raise validation_error(self.name, self.arguments, exc, self.example) from exc
 
@@ -146,6 +166,21 @@ class Resource:
         return given
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortName:
+    """A short name of an operation for Python programs, such as `add`.
+
+    Under it the arguments in `requires` are required and those in `without` do not exist; `answers` is the
+    answer that is left then, if the operation has several.
+    """
+
+    name: str
+    operation: str
+    requires: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    answers: type[Wire] | None = None
+
+
 class Registry:
     """All operations, tools, resources and aliases, and the MCP profiles."""
 
@@ -158,8 +193,11 @@ class Registry:
         """The tool that can run every other one."""
         self.core: dict[str, tuple[str, ...]] = {}
         """Tools of the core profile in order, each with the arguments it shows."""
+        self.core_in_project: dict[str, tuple[str, ...]] = {}
+        """Tools that it lists besides where a project has an index."""
         self.large: dict[str, int] = {}
         """Tools with long answers, each with the limit of characters a client should accept."""
+        self.short_names: dict[str, ShortName] = {}
         self._routes: dict[str, Route] = {}
         self._called_by_old_name: set[str] = set()
 
@@ -170,7 +208,7 @@ class Registry:
         permission: Permission,
         effect: Effect | None = None,
         example: Mapping[str, Any],
-        render: Callable[[Any], str] = attrgetter("message"),
+        render: Callable[[Any], str] | None = None,
         title: str | None = None,
         positional: tuple[str, ...] | None = None,
         long: bool = False,
@@ -203,7 +241,8 @@ class Registry:
                 example=example,
                 **signature,
                 positional=required if positional is None else positional,
-                render=render,
+                module=function.__module__,
+                render=render or _message,
                 command=tuple((command or name.replace(".", " ").replace("_", "-")).split()),
                 command_only=command_only,
                 without_store=without_store,
@@ -236,16 +275,17 @@ class Registry:
             raise TypeError(f"{', '.join(sorted(wrong))}: a tool or its place in the order is missing.")
         self.tools = {name: self.tools[name] for name in tools}
 
-    def list_in_core(self, tool: str, *arguments: str) -> None:
-        """List a tool in the core profile with these arguments; it still accepts all the others."""
+    def list_in_core(self, tool: str, *arguments: str, in_project: bool = False) -> None:
+        """List a tool in the core profile with these arguments; it still accepts all the others. With
+        `in_project` it is listed only where a project has an index."""
         known = {"action"} if "" not in self.tools[tool].actions else set()
         for name in self.tools[tool].actions.values():
             known |= set(self.operations[name].arguments.model_fields)
-        if tool in self.core:
+        if tool in self.core or tool in self.core_in_project:
             raise TypeError(f"{tool} is already listed in the core profile.")
         if tool != self.gateway and not known.issuperset(arguments):
             raise TypeError(f"{tool} has no argument {', '.join(sorted(set(arguments) - known))}.")
-        self.core[tool] = arguments
+        (self.core_in_project if in_project else self.core)[tool] = arguments
 
     def concerns_everything(self, *operations: str) -> None:
         """Restrict these operations to callers with access to the whole store."""
@@ -264,6 +304,23 @@ class Registry:
     def alias(self, old: str, tool: str, **arguments: Any) -> None:
         """Keep an old tool name working: it means `tool` with these arguments."""
         self.aliases[old] = (tool, arguments)
+
+    def shorten(
+        self,
+        name: str,
+        operation: str,
+        *,
+        requires: tuple[str, ...] = (),
+        without: tuple[str, ...] = (),
+        answers: type[Wire] | None = None,
+    ) -> None:
+        """Offer an operation to Python programs under a short name too."""
+        unknown = {*requires, *without} - set(self.operations[operation].arguments.model_fields)
+        if name in self.operations or unknown:
+            raise TypeError(f"{name} cannot be a short name of {operation}.")
+        self.short_names[name] = ShortName(
+            name=name, operation=operation, requires=requires, without=without, answers=answers
+        )
 
     def resource(
         self,
@@ -386,6 +443,13 @@ def _prose(function: Callable[..., Any]) -> tuple[str, str]:
         raise TypeError(f"The operation {function.__name__} has no docstring.")
     summary = doc.split("\n\n", 1)[0].replace("\n", " ")
     return summary, "\n\n".join(part.replace("\n", " ") for part in doc.split("\n\n"))
+
+
+def _message(answer: Any) -> str:
+    """The text of an answer that has a message for everybody."""
+    from vestige.operations.shared.text import with_short_ids
+
+    return with_short_ids(answer.message)
 
 
 class _Signature(TypedDict):

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic.fields import FieldInfo
+
+from vestige.core.lazy_dataclass import dataclass
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Created = Callable[[Mapping[str, Any]], bool]

@@ -17,7 +17,7 @@ def new_memory(answer: Mapping[str, Any]) -> bool:
         return False
     if "summary" in answer:
         return bool(answer["summary"]["created"])
-    return answer["decision"] not in ("update", "reinforce")
+    return answer["decision"] not in ("update", "reinforce", "pending")
 
 
 ROUTES: dict[str, dict[str, tuple[Method, str]]] = {
@@ -81,6 +81,20 @@ ROUTES: dict[str, dict[str, tuple[Method, str]]] = {
         "codebase.remember_pattern": ("POST", "/codebase/patterns"),
         "codebase.remember_decision": ("POST", "/codebase/decisions"),
     },
+    "Projects": {
+        "project.init": ("POST", "/project/init"),
+        "project.status": ("GET", "/project"),
+        "project.refresh": ("POST", "/project/refresh"),
+        "project.rebuild": ("POST", "/project/rebuild"),
+        "project.search": ("POST", "/project/search"),
+        "project.doctor": ("GET", "/project/doctor"),
+        "project.save": ("POST", "/project/memories"),
+        "project.diary": ("POST", "/project/diary"),
+        "project.forget": ("DELETE", "/project/memories/{id}"),
+        "project.citations": ("GET", "/project/citations"),
+        "project_recall": ("POST", "/project/recall"),
+        "project_warm_up": ("GET", "/project/warm-up"),
+    },
     "Sleep": {
         "consolidate": ("POST", "/consolidate"),
         "dream": ("POST", "/dream"),
@@ -90,6 +104,56 @@ ROUTES: dict[str, dict[str, tuple[Method, str]]] = {
         "gc": ("POST", "/gc"),
         "archive.list": ("GET", "/archive"),
         "archive.undo": ("POST", "/archive/{id}/undo"),
+    },
+    "Domains": {
+        "domains.list": ("GET", "/domains"),
+        "domains.create": ("POST", "/domains"),
+        "domains.discover": ("POST", "/domains/discover"),
+        "domains.proposals": ("GET", "/domains/proposals"),
+        "domains.accept": ("POST", "/domains/proposals/{proposal}/accept"),
+        "domains.reject": ("POST", "/domains/proposals/{proposal}/reject"),
+        "domains.undo": ("POST", "/domains/proposals/{proposal}/undo"),
+        "domains.map": ("GET", "/domains/map"),
+        "domains.show": ("GET", "/domains/{domain}"),
+        "domains.rename": ("PATCH", "/domains/{domain}"),
+        "domains.remove": ("DELETE", "/domains/{domain}"),
+        "domains.merge": ("POST", "/domains/{domain}/merge"),
+        "domains.assign": ("POST", "/domains/{domain}/assign"),
+        "domains.unassign": ("POST", "/domains/{domain}/unassign"),
+        "domains.explain": ("GET", "/memories/{id}/domains"),
+    },
+    "Review": {
+        "capture": ("POST", "/capture"),
+        "review.list": ("GET", "/review"),
+        "review.show": ("GET", "/review/{id}"),
+        "review.approve": ("POST", "/review/{id}/approve"),
+        "review.edit": ("PATCH", "/review/{id}"),
+        "review.merge": ("POST", "/review/{id}/merge"),
+        "review.reject": ("POST", "/review/{id}/reject"),
+        "review.undo": ("POST", "/review/{id}/undo"),
+        "review.delete": ("DELETE", "/review/{id}"),
+    },
+    "Agent": {
+        "agent.context": ("POST", "/agent/context"),
+        "agent.recall": ("POST", "/agent/recall"),
+        "agent.hook": ("POST", "/agent/hooks/{client}"),
+        "agent.log": ("POST", "/agent/sessions"),
+        "agent.reflect": ("POST", "/agent/reflections"),
+        "agent.remember": ("POST", "/agent/facts"),
+        "agent.init": ("POST", "/agent/init"),
+        "agent.rebuild": ("POST", "/agent/rebuild"),
+        "agent.doctor": ("GET", "/agent"),
+        "agent.impact": ("GET", "/agent/impact"),
+        "agent.uninstall": ("DELETE", "/agent"),
+    },
+    "Sessions": {
+        "recall_sessions": ("POST", "/sessions/search"),
+        "sessions.list": ("GET", "/sessions"),
+        "sessions.index": ("POST", "/sessions/index"),
+        "sessions.archive": ("POST", "/sessions/archive"),
+        "sessions.doctor": ("GET", "/sessions/doctor"),
+        "read_session": ("GET", "/sessions/{session}"),
+        "sessions.resume": ("GET", "/sessions/{session}/resume"),
     },
     "Administration": {
         "system_status": ("GET", "/stats"),
@@ -111,8 +175,11 @@ CREATING: dict[str, Created] = {
     "smart_ingest": new_memory,
     "codebase.remember_pattern": new_memory,
     "codebase.remember_decision": new_memory,
+    "project.save": new_memory,
+    "project.diary": always,
     "intention.set": always,
     "dedup.apply": always,
+    "domains.create": always,
     "keys.create": always,
     "keys.rotate": always,
 }

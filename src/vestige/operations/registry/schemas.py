@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, get_args
 
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from vestige.core.lazy_dataclass import dataclass
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import Operation, Registry, Tool
 
@@ -37,7 +37,7 @@ def core_schema(registry: Registry, tool: Tool) -> Schema:
     # If actions share an argument, the first description is used, without the list of actions.
     for name in reversed(list(tool.actions.values())):
         properties = {**properties, **_operation_schema(registry.operations[name])["properties"]}
-    names = registry.core[tool.name]
+    names = {**registry.core, **registry.core_in_project}[tool.name]
     shown = {name: _brief(properties[name], names) for name in names}
     return _object(shown, whole.get("required", []))
 

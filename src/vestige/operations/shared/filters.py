@@ -9,8 +9,17 @@ from vestige.cognition.text.analyser import query_terms
 from vestige.core.errors import InvalidInput
 from vestige.core.events import preview
 from vestige.core.models import EVERYTHING, ROOT_SCOPE, Filter, check_label, check_text, covers
+from vestige.core.origin import Origin
 from vestige.engine.context import Call
-from vestige.operations.registry.arguments import Arguments, Moment, Names, SearchedScope, StoredBefore, Tags
+from vestige.engine.domains.catalogue import resolved
+from vestige.operations.registry.arguments import (
+    Moment,
+    Names,
+    SearchedScope,
+    StoredBefore,
+    Tags,
+    ZonedArguments,
+)
 from vestige.operations.shared.text import day
 
 # -- Default scope of an operation
@@ -51,22 +60,27 @@ def widening(call: Call, scope: str, to: str) -> str | None:
     if all(covers(scope, one) for one in access):
         return None
     everything = "everything" if call.access == EVERYTHING else "everything you have access to"
-    return f'Pass scope "/" (--scope /) to {to} {everything}.'
+    return f'Pass scope "/" to {to} {everything}.'
+
+
+def limits(call: Call) -> str:
+    """The access of a caller in words; empty for access to everything."""
+    return "" if call.access == EVERYTHING else "that you have access to"
 
 
 # -- Filters
 
 DESCRIBED_CHARS = 300
 _LABELS = (
-    "tags", "tags_all", "include_types", "exclude_types", "domains", "source", "author", "thread",
+    "tags", "tags_all", "include_types", "exclude_types", "domains", "source", "author", "thread", "origin",
 )  # fmt: skip
 
 
-_SAME = ("source", "author", "thread", "created_from", "created_to", "min_retention")
+_SAME = ("source", "author", "thread", "origin", "created_from", "created_to", "min_retention")
 """Arguments that a filter has under the same name."""
 
 
-class FilterArguments(Arguments):
+class FilterArguments(ZonedArguments):
     """Which memories to include; an omitted argument does not filter."""
 
     scope: SearchedScope = None
@@ -78,6 +92,7 @@ class FilterArguments(Arguments):
     source: str | None = Field(None, description="Only memories from this source.")
     author: str | None = Field(None, description="Only memories by this author.")
     thread: str | None = Field(None, description="Only memories from this thread.")
+    origin: Origin | None = Field(None, description="Only memories of this kind of source.")
     created_from: Moment | None = Field(None, description="Only memories stored at or after this time.")
     created_to: StoredBefore = None
     min_retention: float | None = Field(None, ge=0, le=1, description="Minimum retention.")
@@ -106,7 +121,7 @@ class FilterArguments(Arguments):
             tags_all=tuple(self.tags_all),
             node_types=tuple(self.include_types),
             exclude_types=tuple(self.exclude_types),
-            domains=tuple(self.domains),
+            domains=resolved(call.engine.store, self.domains),
             **{name: getattr(self, name) for name in _SAME},
         )
 
@@ -125,6 +140,8 @@ class FilterArguments(Arguments):
         for words, label in (("from source", self.source), ("by", self.author), ("in thread", self.thread)):
             if label is not None:
                 yield f"{words} {label}"
+        if self.origin is not None:
+            yield f"of origin {self.origin}"
         if self.created_from is not None:
             yield f"stored at or after {day(self.created_from)}"
         if self.created_to is not None:

@@ -10,14 +10,25 @@ from vestige.cognition.fsrs.strength import accessibility, retention_of, retriev
 from vestige.cognition.gate.relation import stated_at
 from vestige.core.models import Edge, Memory, Record, estimate
 from vestige.operations.registry.arguments import DetailLevel, Wire
-from vestige.operations.shared.text import clip, day, fields, percent
+from vestige.operations.shared.text import (
+    box,
+    clip,
+    day,
+    fields,
+    listed_lines,
+    row_number,
+    short_id,
+    strength,
+    styled,
+    unmarked,
+)
 
 SUMMARY_CHARS = 4_000
 """Longer texts are cut unless the detail level is `full`, so that one memory cannot fill an answer."""
 
 
 _IN_SUMMARY = (
-    "source", "author", "thread", "position", "occurred_at", "created_at", "updated_at",
+    "origin", "source", "author", "thread", "position", "occurred_at", "created_at", "updated_at",
     "valid_from", "valid_until", "superseded_by",
 )  # fmt: skip
 _IN_FULL = (
@@ -44,6 +55,7 @@ class MemoryView(Wire):
     scope: str | None = None
     retention_strength: float
     state: str | None = None
+    origin: str | None = None
     source: str | None = None
     author: str | None = None
     agent_id: str | None = None
@@ -148,23 +160,26 @@ def edge_view(edge: Edge) -> EdgeView:
 
 
 def memory_lines(memories: list[MemoryView]) -> str:
-    """Memories as text, two lines each, for a narrow terminal."""
-    lines = []
-    for memory in memories:
-        facts = [
-            day(memory.created_at),
-            percent(memory.retention_strength),
-            memory.node_type,
-            "superseded" if memory.superseded_by else no_longer_valid(memory),
-            "pinned" if memory.pinned else None,
-            "suppressed" if memory.suppression_count else None,
-            memory.source,
-            memory.scope,
-            ", ".join(memory.tags),
-        ]
-        lines.append(clip(memory.content or "(text left out)", 78))
-        lines.append(f"  {memory.id}  " + " · ".join(fact for fact in facts if fact))
-    return "\n".join(lines)
+    """Memories as text: number and beginning of the text, then its facts."""
+    return "\n".join(line for memory in memories for line in _memory_lines(memory))
+
+
+def _memory_lines(memory: MemoryView) -> list[str]:
+    number = row_number(memory.id)
+    facts = [
+        short_id(memory.id),
+        strength(memory.retention_strength),
+        day(memory.created_at),
+        memory.node_type,
+        styled("warning", "superseded" if memory.superseded_by else no_longer_valid(memory) or ""),
+        styled("strong", "pinned") if memory.pinned else None,
+        styled("warning", "suppressed") if memory.suppression_count else None,
+        memory.source,
+        memory.scope,
+        ", ".join(memory.tags),
+    ]
+    text = unmarked(memory.content) if memory.content else "(text left out)"
+    return listed_lines(number, text, facts)
 
 
 def no_longer_valid(memory: MemoryView) -> str | None:
@@ -176,27 +191,27 @@ def memory_card(memory: MemoryView) -> str:
     """One memory as text, in full."""
     facts = fields(
         (
-            ("id", memory.id),
+            ("id", styled("id", memory.id)),
             ("type", memory.node_type),
             ("tags", ", ".join(memory.tags)),
             ("scope", memory.scope),
+            ("origin", memory.origin),
             ("source", memory.source),
             ("author", memory.author),
             ("created", day(memory.created_at)),
             ("updated", day(memory.updated_at)),
             ("valid", _window(memory)),
-            ("superseded by", memory.superseded_by),
+            ("superseded by", short_id(memory.superseded_by) if memory.superseded_by else None),
             ("pinned", "yes" if memory.pinned else None),
             ("suppressed", day(memory.suppressed_at)),
             ("archived", day(memory.archived_at)),
-            ("state", memory.state),
-            ("retention", percent(memory.retention_strength)),
+            ("strength", f"{strength(memory.retention_strength)} ({memory.state})"),
             ("next review", day(memory.next_review)),
             ("revision", memory.revision),
             ("other wordings", " | ".join(memory.phrasings or [])),
         )
     )
-    return f"{memory.content or ''}\n\n{facts}"
+    return f"{box(unmarked(memory.content or ''))}\n{facts}"
 
 
 def _window(memory: MemoryView) -> str | None:

@@ -2,10 +2,14 @@
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vestige.core.errors import InvalidInput, ModelMismatch
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Evidence, LogEvent
 from vestige.embed.protocol import Signature
 from vestige.store.filter_rule import in_scope
@@ -19,6 +23,16 @@ class Scored:
     score: float
     start: int = 0
     end: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """The strength of memories, one number each and in the same order: retention, the probability of recall
+    now, and retention reduced by suppression, which decides a memory's state."""
+
+    retentions: NDArray[np.float64]
+    retrievals: NDArray[np.float64]
+    accessibilities: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The changes that `commit` takes, and their parts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, assert_never
 
@@ -12,6 +12,7 @@ from vestige.cognition.fsrs import strength
 from vestige.cognition.fsrs.formulas import LEAST_W20, MOST_W20, is_curve
 from vestige.core.documents import Document, number
 from vestige.core.errors import Forbidden, InvalidInput
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import (
     EVERYTHING,
     LABELS,

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePath
 from typing import Any
 
 from vestige.core.errors import StoreBusy
+from vestige.core.lazy_dataclass import dataclass
 
 BRIEF = frozenset({"purge"})
 """Exclusive work that takes only a moment. Such work waits for its turn as writes do, and for no other
@@ -20,7 +20,7 @@ _WORD = re.compile(r"[a-z][a-z-]*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Who:
     """A process: its command, its start, and its machine if there are several. No other server starts while
-    an `exclusive` one runs."""
+    an `exclusive` one runs. The workers of one server have the same `parent`, and count as one."""
 
     pid: int
     command: str
@@ -28,6 +28,7 @@ class Who:
     server: bool = False
     exclusive: bool = False
     host: str = ""
+    parent: int = 0
 
     def __str__(self) -> str:
         where = f" on {self.host}" if self.host else ""
@@ -67,6 +68,8 @@ def refuse_beside(who: Who, others: Iterable[Who], *, elsewhere: str) -> None:
     """StoreBusy for a server beside an exclusive one, and for an exclusive server beside any other.
     `elsewhere` says what to give this one to have a store of its own."""
     for other in others:
+        if who.parent and (who.parent, who.host) == (other.parent, other.host):
+            continue
         if other.server and (who.exclusive or other.exclusive):
             wanted = "This server" if who.exclusive else "That server"
             raise StoreBusy(

@@ -1,13 +1,13 @@
 """The request of a search to a store, and answers besides the candidate pool."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vestige.core.candidates import CandidatePool, LexicalScores, TermStatistics, Voices
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ANYTHING, Access, Filter, Record
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored

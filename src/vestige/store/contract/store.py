@@ -42,7 +42,7 @@ from vestige.core.models import (
     Tombstone,
 )
 from vestige.embed.protocol import Signature
-from vestige.store.contract.answers import IndexStatus, LogQuery, Notice, ProfileStatus
+from vestige.store.contract.answers import IndexStatus, Levels, LogQuery, Notice, ProfileStatus
 from vestige.store.contract.changes import Change, Claim, Embedded
 from vestige.store.contract.processes import Who
 from vestige.store.contract.search import StoreSearch
@@ -70,12 +70,16 @@ class StoreReads(Protocol):
         """The number of matching records."""
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
-        """Counts of memories that are not archived; of edges, all. `due` are valid and due at `now`;
-        `retentions` holds every memory's retention at `now`, `accessibilities` the same after suppression
-        (`cognition.fsrs.strength.accessibility`), both ascending."""
+        """Counts of memories that are not archived; of edges, all. `due` are valid and due at `now`."""
+
+    def levels(self, *, access: Access, now: datetime) -> Levels:
+        """The strength at `now` of every memory that is not archived."""
 
     def tag_counts(self, *, access: Access) -> dict[str, int]:
         """Every tag with the number of memories that carry it and are not archived."""
+
+    def ids_like(self, part: str, *, access: Access, limit: int) -> list[str]:
+        """Ids of memories, archived ones too, that begin or end with a text, in order."""
 
     def history(self, memory_id: str, *, access: Access) -> list[Revision]:
         """A memory's accessible earlier revisions, oldest first; NotFound for an unknown id."""
@@ -135,6 +139,11 @@ class StoreReads(Protocol):
         when its scope is and every memory it cites; an access limited by domains excludes documents that cite
         nothing.
         """
+
+    def count_documents(
+        self, kind: str, *, access: Access, terms: Sequence[str] | None = None, scope: str | None = None
+    ) -> int:
+        """How many documents `documents` would return for these arguments, without a limit."""
 
     def claimed(self, key: str) -> Claim | None:
         """The claim made under this key, or None."""
@@ -310,7 +319,8 @@ class StoreCare(Protocol):
 
     def settle(self) -> None:
         """Make the store's own files complete without its log, if nothing was written since the previous
-        call: then a plain copy of the file is a backup. A server calls it every few seconds."""
+        call: then a plain copy of the file is a backup. Derived files are written here too from the first
+        call on, which until then the writes do. A server calls it every few seconds."""
 
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
         """The problems of this store, from one snapshot; `deep` reads every page. Nothing is changed."""

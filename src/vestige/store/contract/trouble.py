@@ -2,12 +2,13 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from vestige.core.errors import InvalidInput, StoreTooNew
+from vestige.core.lazy_dataclass import dataclass
 
 Severity = Literal["warning", "broken"]
 

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isnan, nan
 
 import numpy as np
@@ -27,6 +27,7 @@ from vestige.core.candidates import (
     tokens_kept,
 )
 from vestige.core.errors import InvalidInput
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING, Access, Filter, non_negative
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored

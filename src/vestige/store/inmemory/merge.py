@@ -198,6 +198,8 @@ def _split(
 
 
 def _log(state: StoreState, plan: AbsorbPlan) -> None:
+    readings = {name(event): event.clock for event in plan.set_back}
+    state.log = [replace(event, clock=readings.get(name(event), event.clock)) for event in state.log]
     names = {name(event) for event in state.log}
     for event in plan.events:
         if name(event) in names:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -24,6 +24,7 @@ from vestige.cognition.text.analyser import text_hash
 from vestige.core.api_key import ApiKey
 from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput, StoreError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import (
     EVERYTHING,
     Access,

@@ -7,6 +7,8 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from vestige.cognition.fsrs.strength import accessibility, retention_of, retrieval_of
 from vestige.core.documents import Document
 from vestige.core.errors import IdempotencyConflict, InvalidInput, NotFound
@@ -27,7 +29,7 @@ from vestige.core.models import (
     non_negative,
 )
 from vestige.embed.protocol import Signature
-from vestige.store.contract.answers import IndexStatus, LogQuery, ProfileStatus
+from vestige.store.contract.answers import IndexStatus, Levels, LogQuery, ProfileStatus
 from vestige.store.contract.changes import Change, Claim, Embedded, check_claim
 from vestige.store.contract.changes import about as ids_of
 from vestige.store.contract.processes import Who
@@ -138,8 +140,6 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         visible = [held for held in every if held.memory.archived_at is None]
         memories = [held.memory for held in visible]
         created = [memory.created_at for memory in memories]
-        retentions = [retention_of(held.strength, now) for held in visible]
-        suppressions = [memory.suppression_count for memory in memories]
         return StoreStats(
             memories=len(memories),
             embedded=sum(bool(held.pieces) for held in visible),
@@ -149,18 +149,29 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
             superseded=sum(memory.superseded_by is not None for memory in memories),
             edges=len(state.edges_within(access)),
             due=sum(held.strength.due_at <= now and held.memory.valid_at(now) for held in visible),
-            retentions=tuple(sorted(retentions)),
-            retrievals=tuple(sorted(retrieval_of(held.strength, now) for held in visible)),
-            accessibilities=tuple(sorted(accessibility(retentions, suppressions).tolist())),
             oldest=min(created, default=None),
             newest=max(created, default=None),
             by_type=dict(sorted(Counter(memory.node_type for memory in memories).items())),
             by_scope=dict(sorted(Counter(memory.scope for memory in memories).items())),
         )
 
+    def levels(self, *, access: Access, now: datetime) -> Levels:
+        visible = [held for held in self._state().within(access) if held.memory.archived_at is None]
+        retentions = np.array([retention_of(held.strength, now) for held in visible], dtype=np.float64)
+        suppressions = [held.memory.suppression_count for held in visible]
+        return Levels(
+            retentions=retentions,
+            retrievals=np.array([retrieval_of(held.strength, now) for held in visible], dtype=np.float64),
+            accessibilities=accessibility(retentions, suppressions),
+        )
+
     def tag_counts(self, *, access: Access) -> dict[str, int]:
         held = search.select(self._state(), Filter(), access)
         return dict(Counter(tag for one in held for tag in set(one.memory.tags)))
+
+    def ids_like(self, part: str, *, access: Access, limit: int) -> list[str]:
+        ids = sorted(one.memory.id for one in search.select(self._state(), ANYTHING, access))
+        return [one for one in ids if one.startswith(part) or one.endswith(part)][:limit]
 
     def history(self, memory_id: str, *, access: Access) -> list[Revision]:
         held = self._state().accessible(memory_id, access)
@@ -245,6 +256,18 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         ]
         found.sort(key=lambda one: one.id)
         return sorted(found, key=lambda one: one.updated_at, reverse=True)[page]
+
+    def count_documents(
+        self, kind: str, *, access: Access, terms: Sequence[str] | None = None, scope: str | None = None
+    ) -> int:
+        state = self._state()
+        return sum(
+            one.kind == kind
+            and (terms is None or not set(terms).isdisjoint(one.body.get("terms", ())))
+            and (scope is None or in_scope(one.scope, scope, inherited=False))
+            and state.may_read(one, access)
+            for one in state.documents.values()
+        )
 
     def claimed(self, key: str) -> Claim | None:
         return self._state().claims.get(key, (None,))[0]

@@ -1,7 +1,6 @@
 """Plans how histories from another store are merged into this one. Pure, and the same for every store."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from typing import assert_never
@@ -10,6 +9,7 @@ from vestige.cognition.fsrs.formulas import is_curve
 from vestige.core.clock import LAST_READING, check_reading, tick
 from vestige.core.documents import LOCAL, SHARE, Check, Fields, list_of, one_of, row_of, text
 from vestige.core.errors import Forbidden, InvalidInput
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import (
     EVERYTHING,
     Access,
@@ -214,11 +214,13 @@ EdgeKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meeting:
-    """A memory whose history grew: the whole history, the memory before, and the new events."""
+    """A memory whose history changed: the whole history, the memory before, the new events, and those whose
+    clock was set back."""
 
     history: MemoryHistory
     before: Memory | None
     fresh: tuple[LogEvent, ...]
+    set_back: tuple[LogEvent, ...]
 
     @property
     def after(self) -> Memory | None:
@@ -227,15 +229,19 @@ class Meeting:
 
     @property
     def weighed(self) -> bool:
-        return self.after is not None and any(event.kind in FOLDED_FROM for event in self.fresh)
+        return self.after is not None and any(
+            event.kind in FOLDED_FROM for event in (*self.fresh, *self.set_back)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsorbPlan:
-    """The rows to write: events that are new here, by stamp; memories, edges (None: gone) and documents that
-    changed; all events of the curve where it changed. `reading` is the highest clock reading seen."""
+    """The rows to write: events that are new here, by stamp; events here with a lower clock than before;
+    memories, edges (None: gone) and documents that changed; all events of the curve where it changed.
+    `reading` is the highest clock reading seen."""
 
     events: tuple[LogEvent, ...]
+    set_back: tuple[LogEvent, ...]
     memories: tuple[Meeting, ...]
     edges: Mapping[EdgeKey, Edge | None]
     documents: tuple[DocumentHistory, ...]
@@ -304,6 +310,7 @@ def absorb_plan(
     for key in waiting:
         del together[key]
     fresh = {key: _fresh(history, mine.get(key)) for key, history in together.items()}
+    set_back = {key: _events_set_back(history, mine.get(key)) for key, history in together.items()}
     documents = {
         key: _cited_here(history, here)
         for key, history in together.items()
@@ -312,14 +319,17 @@ def absorb_plan(
     curve = together.get(union.CURVE)
     return AbsorbPlan(
         events=_in_order(fresh.values()),
+        set_back=tuple(event for several in set_back.values() for event in several),
         memories=tuple(
-            Meeting(history=history, before=_before(mine.get(key)), fresh=fresh[key])
+            Meeting(history=history, before=_before(mine.get(key)), fresh=fresh[key], set_back=set_back[key])
             for key, history in together.items()
-            if isinstance(history, MemoryHistory) and fresh[key]
+            if isinstance(history, MemoryHistory) and (fresh[key] or set_back[key])
         ),
         edges=_rewired({**mine, **together}, mine, here, held),
         documents=tuple(history for key, history in documents.items() if _differs(history, mine.get(key))),
-        curve=curve if isinstance(curve, CurveHistory) and fresh[union.CURVE] else None,
+        curve=curve
+        if isinstance(curve, CurveHistory) and (fresh[union.CURVE] or set_back[union.CURVE])
+        else None,
         embedded=_vectors(given.values(), here),
         reading=max((_reading(history) for history in together.values()), default=0),
         waiting=tuple(f"{kind}/{document_id}" for _, kind, document_id in waiting),
@@ -393,6 +403,12 @@ def _fresh(history: EntityHistory, known: EntityHistory | None) -> tuple[LogEven
         return history.events
     names = {union.name(event) for event in known.events}
     return tuple(event for event in history.events if union.name(event) not in names)
+
+
+def _events_set_back(history: EntityHistory, known: EntityHistory | None) -> tuple[LogEvent, ...]:
+    """The events that have a lower clock than they have here."""
+    here = {} if known is None else {union.name(event): event.clock for event in known.events}
+    return tuple(event for event in history.events if here.get(union.name(event), 0) > event.clock)
 
 
 def _reading(history: EntityHistory) -> int:

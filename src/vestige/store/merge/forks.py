@@ -7,20 +7,20 @@ the events it meets and in whichever order, so merging stays a union of sets. A 
 own node takes a new node id.
 
 An event that was repaired in one of two stores is still one event, and no fork (`union.is_same`): each store
-keeps it as it is there.
+keeps its payload, and both come to the lower reading of its clock (`union.merged`).
 """
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC
 from hashlib import blake2b
 
 from vestige.core.errors import StoreError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import LogEvent
-from vestige.store.contract.changes import PUT
-from vestige.store.merge.histories import DocumentHistory, EntityHistory, Fork, MemoryHistory, stamp
-from vestige.store.merge.union import Key, Name, folded, is_same, name, versions_of, writes
+from vestige.store.merge.histories import EntityHistory, Fork
+from vestige.store.merge.union import Key, Name, is_same, name, with_events
 
 MARK = "~"
 AFTER_MARK = "\x7f"
@@ -99,8 +99,10 @@ def fork_plan(
     kept: dict[Name, LogEvent] = {}
     for event in (event for history in given.values() for event in history.events):
         same = _same(event, stored.get(base(event), ()))
-        if same is not None and same != event:
-            kept[name(event)] = same
+        if same is not None:
+            one = replace(same, clock=min(same.clock, event.clock))
+            if one != event:
+                kept[name(event)] = one
         if MARK in event.node or (name(event) in here and same is None):
             contested.add(base(event))
     changed = contested or kept
@@ -133,27 +135,4 @@ def _named(
 ) -> EntityHistory:
     """A history whose contested events are named by their content, and with the versions of `kept` events."""
     new = {name(event): _of(kept.get(name(event), event), contested) for event in history.events}
-    if all(new[name(event)] == event for event in history.events):
-        return history
-    events = tuple(sorted({name(event): event for event in new.values()}.values(), key=stamp))
-    match history:
-        case MemoryHistory(versions=versions) if versions:
-            states = {name(new[old]): version for old, version in versions_of(history).items()}
-            return replace(history, events=events, versions=folded(writes(events), states))
-        case DocumentHistory():
-            clock, node = _put_stamp(history, new)
-            return replace(history, events=events, clock=clock, node=node)
-        case _:
-            return replace(history, events=events)
-
-
-def _put_stamp(history: DocumentHistory, new: Mapping[Name, LogEvent]) -> tuple[int, str]:
-    """The stamp of a document: that of the event of its put, where it has one."""
-    return next(
-        (
-            (new[name(event)].clock, new[name(event)].node)
-            for event in history.events
-            if event.kind == PUT and (event.clock, event.node) == (history.clock, history.node)
-        ),
-        (history.clock, history.node),
-    )
+    return with_events(history, new)

@@ -5,9 +5,8 @@ events; the order of the stamps decides what the entity is. So it does not matte
 exchange.
 """
 
-from dataclasses import dataclass
-
 from vestige.core.documents import Document
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Access, LogEvent, Memory, covers
 from vestige.store.contract.changes import Embedded
 

@@ -2,7 +2,7 @@
 
 from bisect import bisect
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from vestige.cognition.fsrs.formulas import (
 )
 from vestige.cognition.fsrs.strength import MAX_STORAGE, StrengthLine, after_sighting, encode
 from vestige.core.errors import InvalidInput
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Evidence, LearningState, LogEvent, Strength, utc
 from vestige.store.contract.changes import CARRIED, CREATED, REMARKED, STATE, no_curve
 from vestige.store.merge.histories import Stamp, stamp

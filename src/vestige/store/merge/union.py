@@ -32,6 +32,7 @@ GROUPS = (
     ("suppression_count", "suppressed_at"),
     ("archived_at",),
     ("domains", "domain_scores"),
+    ("origin",),
     (
         *("node_type", "source", "author", "agent_id", "session_id", "thread", "position"),
         *("occurred_at", "metadata"),
@@ -75,7 +76,10 @@ def key_of(history: EntityHistory) -> Key:
 
 
 def merged(mine: EntityHistory, theirs: EntityHistory) -> EntityHistory:
-    """The merge of two histories, without vectors; InvalidInput where they contradict each other."""
+    """The merge of two histories, without vectors; InvalidInput where they contradict each other. Of two
+    readings of the clock for one event the lower one counts: a repair only sets clocks back, so stores that
+    were repaired at different times come to the same order."""
+    mine, theirs = _set_back(mine, theirs), _set_back(theirs, mine)
     events = _union(mine.events, theirs.events)
     match mine, theirs:
         case MemoryHistory(), MemoryHistory():
@@ -236,6 +240,45 @@ def reduced(event: LogEvent) -> Mapping[str, Any]:
     if event.kind not in NEEDED:
         return event.payload
     return {field: value for field, value in event.payload.items() if field in NEEDED[event.kind]}
+
+
+def with_events(history: EntityHistory, new: Mapping[Name, LogEvent]) -> EntityHistory:
+    """The history with other names or clocks of its events, and the entity that this order makes. `new` has
+    every event under the name it had."""
+    if all(new[name(event)] == event for event in history.events):
+        return history
+    events = tuple(sorted({name(event): event for event in new.values()}.values(), key=stamp))
+    match history:
+        case MemoryHistory(versions=versions) if versions:
+            states = {name(new[old]): version for old, version in versions_of(history).items()}
+            return replace(history, events=events, versions=folded(writes(events), states))
+        case DocumentHistory():
+            clock, node = _put_stamp(history, new)
+            return replace(history, events=events, clock=clock, node=node)
+        case _:
+            return replace(history, events=events)
+
+
+def _put_stamp(history: DocumentHistory, new: Mapping[Name, LogEvent]) -> tuple[int, str]:
+    """The stamp of a document: that of the event of its put, where it has one."""
+    return next(
+        (
+            (new[name(event)].clock, new[name(event)].node)
+            for event in history.events
+            if event.kind == PUT and (event.clock, event.node) == (history.clock, history.node)
+        ),
+        (history.clock, history.node),
+    )
+
+
+def _set_back(history: EntityHistory, other: EntityHistory) -> EntityHistory:
+    """The history with the clocks of the other one where these are lower."""
+    readings = {name(event): event.clock for event in other.events}
+    later = {name(event) for event in history.events if event.clock > readings.get(name(event), event.clock)}
+    if not later:
+        return history
+    new = {name(event): event for event in history.events}
+    return with_events(history, new | {one: replace(new[one], clock=readings[one]) for one in later})
 
 
 def is_same(one: LogEvent, other: LogEvent) -> bool:

@@ -12,7 +12,6 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import psycopg
@@ -21,6 +20,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
 
 from vestige.core.errors import StoreBusy, StoreReadOnly, StoreUnavailable
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.postgres.processes.locks import Lock, signed
 from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.server.dialect import respelled
@@ -52,7 +52,9 @@ KEPT_ALIVE = {
     "tcp_user_timeout": 30_000,
 }
 """The keep-alive settings: a server that vanished is noticed within a minute, not within two hours."""
-REFUSALS = re.compile(r'authentication failed|no password supplied|pg_hba\.conf|role ".*" does not exist')
+REFUSALS = re.compile(
+    r'authentication failed|no password supplied|pg_hba\.conf|role ".{1,256}" does not exist'
+)
 """Messages of a server that refuses a login: before a session there is no error code. In other languages they
 are reported like any other connection error."""
 
@@ -261,7 +263,7 @@ class PostgresConnections:
     def written(self, work: Callable[[PostgresSession], T], patience_seconds: float | None = None) -> T:
         """The result of `work` in the one write transaction. It is repeated when the server rolled it back:
         because of another transaction, or because it was restarted before the commit was requested."""
-        again = self.pool.waiting.turns(self._patience(patience_seconds))
+        again = self.pool.waiting.turns(self.patience(patience_seconds))
         with translated(self.place):
             while True:
                 try:
@@ -287,7 +289,7 @@ class PostgresConnections:
         """A separate connection for long use; the caller closes it."""
         self.check_open()
         with translated(self.place):
-            again = self.pool.waiting.turns(self._patience(patience_seconds))
+            again = self.pool.waiting.turns(self.patience(patience_seconds))
             while True:
                 try:
                     return _kept_idle(self.pool.connect())
@@ -303,7 +305,7 @@ class PostgresConnections:
         """StoreError once it was closed."""
         self.pool.check_open()
 
-    def _patience(self, wanted: float | None) -> float:
+    def patience(self, wanted: float | None) -> float:
         return self.wait_seconds if wanted is None else min(wanted, self.wait_seconds)
 
     @contextmanager
@@ -319,7 +321,7 @@ class PostgresConnections:
         self.check_open()
         if self.read_only:
             raise StoreReadOnly(hint=HINTS[StoreReadOnly], details={"store": str(self.place)})
-        patience = self._patience(patience_seconds)
+        patience = self.patience(patience_seconds)
         with self._lent(patience) as session:
             self._take_turn(session, patience)
             yield session

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
@@ -12,6 +12,7 @@ from psycopg import Connection, errors, sql
 
 from vestige import __version__
 from vestige.core.errors import StoreBusy, StoreError, StoreReadOnly
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store import migrations
 from vestige.store.migrations import AppliedMigration, Migration
 from vestige.store.postgres.connection import NodeId, PostgresConnections, connect, connector, prepare, value

@@ -25,7 +25,7 @@ from vestige.store.postgres.search.words import PostgresSurfaces
 from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.server.errors import translated
 from vestige.store.postgres.server.requirements import SOFTWARE
-from vestige.store.sql.commit import analyse
+from vestige.store.sql.group import Commit, GroupWriter, Take, apply_all
 from vestige.store.sql.merge import absorb
 from vestige.store.sql.tables import Tables
 
@@ -126,13 +126,17 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
         claim: Claim | None = None,
         patience_seconds: float | None = None,
     ) -> list[LogEvent]:
-        steps = [analyse(change) for change in changes]
-        events = self._connections.written(
-            lambda db: self._commit(db, steps, changes, access, claim), patience_seconds
-        )
+        def write(take: Take) -> None:
+            self._connections.written(lambda db: apply_all(db, take(), self._apply), patience_seconds)
+
+        patience = self._connections.patience(patience_seconds)
+        writer = GroupWriter(write=write, conclude=self._conclude, patience_seconds=patience)
+        return self._commits.run(Commit.of(changes, access, claim), writer)
+
+    def _conclude(self, group: Sequence[Commit]) -> None:
+        events = [event for one in group for event in one.events or ()]
         if events:
             self._connections.node.text = events[-1].node  # another process may give a new one
-        return events
 
     def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
         absorbed = absorb.absorb(self._connections, histories, access, self._surfaces, self._new_id)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 import psycopg
@@ -10,6 +10,7 @@ from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from vestige.core.errors import InvalidInput, StoreReadOnly
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store import migrations
 from vestige.store.contract.processes import Who
 from vestige.store.postgres import opening

@@ -2,7 +2,7 @@
 are written with one statement per table."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ from vestige.cognition.text.analyser import text_hash
 from vestige.core.clock import tick
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, Forbidden, NotFound
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import (
     NO_METADATA,
     ROOT_SCOPE,
@@ -74,7 +75,9 @@ def write_texts(
         return
     memories.insert(db, {one.key: one.row for one in worded if one.is_new and one.row})
     memories.update(db, {one.key: one.row for one in worded if not one.is_new and one.row})
-    index_rows.put_words(db, {one.key: one.analysis for one in worded if one.analysis is not None}, surfaces)
+    for new in (True, False):
+        analysed = {one.key: one.analysis for one in worded if one.analysis and one.is_new == new}
+        index_rows.put_words(db, analysed, surfaces, new=new)
     vectors.delete(db, [one.key for one in worded if one.lost_vectors])
     if profile is not None:
         again = [one.key for one in worded if one.embedded and not one.is_new]
@@ -274,18 +277,21 @@ class PendingCommit:
         documents = PendingDocuments.begin(db, changes, access)
         named = [memory_id for change in changes for memory_id in contract.about(change)]
         touched = list(dict.fromkeys([*named, *documents.cited()]))
-        known = memories.stored(db, touched)
-        before = store_facts.read(db)
+        # All are asked before the first answer is read: over a network they are one trip.
+        rows, head = memories.ask_stored(db, touched), db.execute(store_facts.HEAD)
         # Every search records evidence, which needs less.
         adds = any(isinstance(one, contract.Add) for one in changes)
+        last_key = surfaces.ask_last_key(db) if adds else None
+        buried = history.ask_buried(db, touched) if adds else ()
+        known, before = memories.stored_in(rows), store_facts.head_in(head)
         return cls(
             access=access,
             before=before,
             clock=before.clock,
             curve=before.curve,
-            next_key=surfaces.next_key(db) if adds else 0,
+            next_key=index_rows.next_key(last_key) if last_key else 0,
             surfaces=surfaces,
-            taken=history.buried_among(db, touched) | known.keys() if adds else set(),
+            taken={row[0] for row in buried} | known.keys() if adds else set(),
             documents=documents,
             pending_memories={name: PendingMemory.known(one) for name, one in known.items()},
         )

@@ -65,11 +65,12 @@ class Surfaces(Protocol):
     """What each database does its own way: the keys of memories, the index of their words, and anything else
     that holds their text."""
 
-    def next_key(self, db: Database) -> int:
-        """The key of a new memory; keys are never used again."""
+    def ask_last_key(self, db: Database) -> Rows:
+        """A row with the last key of a memory, not read yet, or no row before the first; keys are never used
+        again."""
 
-    def put_words(self, db: Database, analysed: "Mapping[int, Analysis]") -> None:
-        """Write the terms of memories, replacing what is there."""
+    def put_words(self, db: Database, analysed: "Mapping[int, Analysis]", *, new: bool = False) -> None:
+        """Write the terms of memories, replacing what is there; nothing is there of `new` ones."""
 
     def delete_words(self, db: Database, keys: Sequence[int]) -> None:
         """Remove the terms of memories from every place that holds them."""

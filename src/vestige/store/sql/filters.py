@@ -1,7 +1,6 @@
 """SQL conditions made from filters, and values converted to columns and back (times, JSON, vectors)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from types import MappingProxyType
@@ -12,6 +11,7 @@ import orjson
 from numpy.typing import NDArray
 
 from vestige.core.errors import InvalidInput
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import (
     NO_METADATA,
     ROOT_SCOPE,
@@ -186,7 +186,7 @@ class RowCodec:
 SHARES_DOMAIN = (
     "EXISTS (SELECT 1 FROM json_each(m.domains) d WHERE d.value IN (SELECT value FROM json_each(?)))"
 )
-LABELS = ("source", "author", "agent_id", "session_id", "thread", "position")
+LABELS = ("source", "author", "agent_id", "session_id", "thread", "position", "origin")
 
 Param = str | int | float | SqlList
 
@@ -194,16 +194,20 @@ Param = str | int | float | SqlList
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
     """One condition. `excluded` is its negation, where that names few rows and an index finds them. `keys` is
-    SQL that selects the keys it lets through, where that needs no access to the memories themselves."""
+    SQL that selects the keys it lets through, where that needs no access to the memories themselves. `bound`
+    names the time that its only parameter is compared with. The keys that a `fleeting` one lets
+    through are not worth keeping for a later search, or depend on more than the memories."""
 
     sql: str
     params: tuple[Param, ...] = ()
     excluded: str | None = None
     keys: str | None = None
+    bound: str | None = None
+    fleeting: bool = False
 
     @classmethod
-    def of(cls, sql: str, *params: Param) -> "Condition":
-        return cls(sql=sql, params=params)
+    def of(cls, sql: str, *params: Param, fleeting: bool = False) -> "Condition":
+        return cls(sql=sql, params=params, fleeting=fleeting)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,10 +234,16 @@ class SqlConditions:
         """The values of its placeholders, in order."""
         return tuple(param for one in self.conditions for param in one.params)
 
-    def without(self, others: "SqlConditions") -> "SqlConditions":
-        """The conditions that are not among the others."""
-        rest = tuple(one for one in self.conditions if one not in others.conditions)
-        return SqlConditions(conditions=rest, retained=self.retained)
+    def by_creation(self) -> tuple["SqlConditions", "SqlConditions"]:
+        """The conditions on the time of creation, and the others."""
+        timed = tuple(one for one in self.conditions if one.bound in ("created_from", "created_to"))
+        rest = tuple(one for one in self.conditions if one not in timed)
+        return SqlConditions(conditions=timed), SqlConditions(conditions=rest, retained=self.retained)
+
+    @property
+    def selects(self) -> bool:
+        """Whether some condition does more than to exclude a few."""
+        return any(one.excluded is None for one in self.conditions)
 
     def parted(self) -> tuple["SqlConditions", tuple[Condition, ...]]:
         """The conditions that select, and those that exclude only a few."""
@@ -317,26 +327,42 @@ def _labelled(where: Filter) -> Iterator[Condition]:
 
 def _timed(where: Filter) -> Iterator[Condition]:
     if where.created_from is not None:
-        yield Condition.of("m.created_at >= ?", moment_text(where.created_from))
+        yield Condition(
+            sql="m.created_at >= ?",
+            params=(moment_text(where.created_from),),
+            bound="created_from",
+            fleeting=True,
+        )
     if where.created_to is not None:
-        yield Condition.of("m.created_at < ?", moment_text(where.created_to))
+        yield Condition(
+            sql="m.created_at < ?", params=(moment_text(where.created_to),), bound="created_to", fleeting=True
+        )
     if where.valid_at is not None:
         then = (moment_text(where.valid_at),)
         yield Condition(
-            sql="m.valid_from IS NULL OR m.valid_from <= ?", params=then, excluded="m.valid_from > ?"
+            sql="m.valid_from IS NULL OR m.valid_from <= ?",
+            params=then,
+            excluded="m.valid_from > ?",
+            bound="valid_from",
         )
         yield Condition(
-            sql="m.valid_until IS NULL OR m.valid_until > ?", params=then, excluded="m.valid_until <= ?"
+            sql="m.valid_until IS NULL OR m.valid_until > ?",
+            params=then,
+            excluded="m.valid_until <= ?",
+            bound="valid_until",
         )
 
 
 def _known(known_at: datetime, asked: Iterable[Condition], then: Sequence[int]) -> Iterator[Condition]:
     """Conditions that a memory existed at a moment and matched then."""
     moment = moment_text(known_at)
-    yield Condition.of("m.created_at <= ?", moment)
+    yield Condition.of("m.created_at <= ?", moment, fleeting=True)
     present = SqlConditions(conditions=(Condition.of("m.updated_at <= ?", moment), *asked))
     yield Condition.of(
-        f"({present.sql}) OR m.key IN (SELECT value FROM json_each(?))", *present.params, listed(then)
+        f"({present.sql}) OR m.key IN (SELECT value FROM json_each(?))",
+        *present.params,
+        listed(then),
+        fleeting=True,
     )
 
 
@@ -346,13 +372,13 @@ def _visible(where: Filter) -> Iterator[Condition]:
         yield Condition(sql="m.suppression_count = 0", excluded="m.suppression_count > 0")
     if where.suppressed_by is not None:
         since = moment_text(where.suppressed_by)
-        yield Condition.of("m.suppression_count > 0 AND m.suppressed_at <= ?", since)
+        yield Condition.of("m.suppression_count > 0 AND m.suppressed_at <= ?", since, fleeting=True)
     if where.archived is not None:
         inside, outside = "m.archived_at IS NOT NULL", "m.archived_at IS NULL"
         yield Condition.of(inside) if where.archived else Condition(sql=outside, excluded=inside)
     if where.due_by is not None:
         due = moment_text(where.due_by)
-        yield Condition.of("m.key IN (SELECT key FROM strengths WHERE due_at <= ?)", due)
+        yield Condition.of("m.key IN (SELECT key FROM strengths WHERE due_at <= ?)", due, fleeting=True)
 
 
 def _retained(where: Filter) -> Retained | None:

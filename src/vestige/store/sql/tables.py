@@ -28,12 +28,13 @@ from vestige.core.models import (
     non_negative,
 )
 from vestige.embed.protocol import Signature
-from vestige.store.contract.answers import LogQuery, ProfileStatus
-from vestige.store.contract.changes import Change, Claim, Embedded
+from vestige.store.contract.answers import Levels, LogQuery, ProfileStatus
+from vestige.store.contract.changes import Claim, Embedded
 from vestige.store.merge.histories import EntityHistory
-from vestige.store.sql.commit import PendingCommit, Step
+from vestige.store.sql.commit import PendingCommit
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.filters import clause
+from vestige.store.sql.group import Commit, CommitQueue
 from vestige.store.sql.merge import histories as history_export
 from vestige.store.sql.rows import documents, history, memories, stats, store_facts
 from vestige.store.sql.rows import edges as edge_rows
@@ -51,6 +52,7 @@ class Tables(KeyTable):
     def __init__(self, connections: Transactions, surfaces: Surfaces) -> None:
         self._tables = connections
         self._surfaces = surfaces
+        self._commits = CommitQueue()
 
     def histories(
         self, where: Filter | None = None, *, access: Access, vectors: bool = False, batch: int = 500
@@ -100,9 +102,16 @@ class Tables(KeyTable):
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
         return self._tables.read(lambda db: stats.stats(db, access, now))
 
+    def levels(self, *, access: Access, now: datetime) -> Levels:
+        return self._tables.read(lambda db: stats.levels(db, access, now))
+
     def tag_counts(self, *, access: Access) -> dict[str, int]:
         with self._tables.reading(snapshot=False) as db:
             return memories.tag_counts(db, access)
+
+    def ids_like(self, part: str, *, access: Access, limit: int) -> list[str]:
+        with self._tables.reading(snapshot=False) as db:
+            return memories.ids_like(db, part, access, limit)
 
     def history(self, memory_id: str, *, access: Access) -> list[Revision]:
         return self._tables.read(lambda db: history.of(db, memory_id, access))
@@ -165,6 +174,12 @@ class Tables(KeyTable):
         )
         with self._tables.reading(snapshot=False) as db:
             return documents.page(db, wanted, access, most, first)
+
+    def count_documents(
+        self, kind: str, *, access: Access, terms: Sequence[str] | None = None, scope: str | None = None
+    ) -> int:
+        with self._tables.reading(snapshot=False) as db:
+            return documents.count(db, documents.DocumentQuery(kind=kind, terms=terms, scope=scope), access)
 
     def claimed(self, key: str) -> Claim | None:
         with self._tables.reading(snapshot=False) as db:
@@ -254,18 +269,12 @@ class Tables(KeyTable):
         with self._tables.reading(snapshot=False) as db:
             return index_rows.are_current(db)
 
-    def _commit(
-        self,
-        db: Database,
-        steps: Sequence[Step],
-        changes: Sequence[Change],
-        access: Access,
-        claim: Claim | None,
-    ) -> list[LogEvent]:
+    def _apply(self, db: Database, commit: Commit) -> list[LogEvent]:
+        claim = commit.claim
         if claim is not None:
             store_facts.claim(db, claim)
-        work = PendingCommit.begin(db, changes, access, self._surfaces)
-        for step in steps:
+        work = PendingCommit.begin(db, commit.changes, commit.access, self._surfaces)
+        for step in commit.steps:
             work.apply(step)
         events = work.write(db)
         if claim is not None:

@@ -10,11 +10,12 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
 from vestige.core.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.sql.database import Params
 from vestige.store.sql.filters import is_read_only, storable_params
 from vestige.store.sqlite.file import identity
@@ -28,7 +29,7 @@ BUSY_TIMEOUT_SECONDS = 0.01
 RETRY_SECONDS = (0.001, 0.010)
 IDLE_READERS = 8
 """The number of readers that are kept. A connection holds up to `cache_size` of pages: these, the writer and
-the one for notices 160 MB in all for a very large store. A reader drops its pages after a write."""
+the one for notices 160 MB in all for a very large store. They are given back when the store is at rest."""
 
 T = TypeVar("T")
 Synchronous = Literal["normal", "full"]
@@ -43,6 +44,7 @@ PRAGMAS = (
     "PRAGMA cache_size = -16000",
     f"PRAGMA journal_size_limit = {JOURNAL_BYTES}",
 )
+SHRINK = "PRAGMA shrink_memory"
 # Both have an effect only on macOS, where the disk buffers writes until it is forced to flush.
 DURABLE = ("PRAGMA synchronous = FULL", "PRAGMA fullfsync = ON", "PRAGMA checkpoint_fullfsync = ON")
 
@@ -278,9 +280,7 @@ class SqliteConnections:
         other writers for the configured time, or for `patience_seconds` where that is less."""
         if self.read_only:
             raise StoreReadOnly(hint=HINTS[StoreReadOnly], details={"path": str(self.path)})
-        waiting = self.waiting
-        if patience_seconds is not None:
-            waiting = replace(waiting, deadline_seconds=min(patience_seconds, waiting.deadline_seconds))
+        waiting = replace(self.waiting, deadline_seconds=self.patience(patience_seconds))
         with translated(self.path), self._writer_lent(waiting.deadline_seconds) as db:
             patiently(lambda: db.execute("BEGIN IMMEDIATE"), waiting, self.path)
             try:
@@ -291,14 +291,25 @@ class SqliteConnections:
             except BaseException:
                 roll_back(db)
                 if self.journal.lost is not None:
-                    identity.note_lost(db, self.path, f"{self.path.name}-wal {self.journal.lost}")
+                    self._note_lost(db)
                     self.journal.save(db)
                 raise
             self.journal.maintain(db)
 
+    def patience(self, wanted: float | None) -> float:
+        """How long to wait for other writers: the configured time, or what is wanted where that is less."""
+        most = self.waiting.deadline_seconds
+        return most if wanted is None else min(wanted, most)
+
     def written(self, work: Callable[[sqlite3.Connection], T], patience_seconds: float | None = None) -> T:
         with self.writing(patience_seconds) as db:
             return work(db)
+
+    def _note_lost(self, db: sqlite3.Connection) -> None:
+        """Note the loss when it is found: no later write of this process is acknowledged."""
+        if not self.journal.noted:
+            why = f"{self.path.name}-wal {self.journal.lost}"
+            self.journal.noted = identity.note_lost(db, self.path, why)
 
     def empty_journal(self) -> None:
         """Truncate the write-ahead log if it holds deleted text, waiting a moment for its readers. Committed
@@ -309,12 +320,25 @@ class SqliteConnections:
                     self.journal.pay(db)
 
     def settle(self) -> None:
-        """Copy the log into the file, if it was not written since the previous call."""
+        """Copy the log into the file, if it was not written since the previous call, and give the memory of
+        cached pages back: those of readers are from before the last write."""
         self.check_open()
         if not self.read_only and self.journal.at_rest():
             with suppress(StoreError), translated(self.path), self._writer_lent() as db:
                 if self.journal.is_whole():
                     self.journal.copy(db)
+                db.execute(SHRINK)
+            with suppress(StoreError), translated(self.path):
+                self._shrink_readers()
+
+    def _shrink_readers(self) -> None:
+        with self._pool_lock:
+            idle, self._idle = self._idle, []
+        for db in idle:
+            try:
+                db.execute(SHRINK)
+            finally:
+                self._give_back(db)
 
     def close(self) -> None:
         """Close idle connections now, and lent ones when they come back."""

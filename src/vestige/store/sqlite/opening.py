@@ -5,7 +5,6 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from vestige import __version__
 from vestige.core.errors import StoreBusy, StoreError, StoreReadOnly
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store import migrations
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Upgrade

@@ -2,21 +2,21 @@
 sibling module."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from datetime import datetime
 from pathlib import Path
 
-from vestige.core.models import Access, LogEvent
+from vestige.core.models import Access, Edge, LogEvent
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import IndexStatus
-from vestige.store.contract.changes import Change, Claim, Forget
+from vestige.store.contract.changes import Add, Change, Claim, Embedded, Forget, Revise
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Trouble, file_software
 from vestige.store.merge.forks import no_ids
 from vestige.store.merge.histories import Absorbed, EntityHistory
-from vestige.store.sql.commit import analyse
 from vestige.store.sql.database import Database
+from vestige.store.sql.group import Commit, GroupWriter, Take, apply_all
 from vestige.store.sql.merge import absorb
 from vestige.store.sql.tables import Tables
 from vestige.store.sqlite import opening
@@ -34,12 +34,12 @@ from vestige.store.sqlite.connection import (
 from vestige.store.sqlite.file import identity
 from vestige.store.sqlite.opening import SqliteDependencies, open_file, upgrading
 from vestige.store.sqlite.processes.peers import SqlitePeers
-from vestige.store.sqlite.search import segments
+from vestige.store.sqlite.search import segments, snapshot
 from vestige.store.sqlite.search.search import SqliteSearch
 from vestige.store.sqlite.search.words import SqliteSurfaces
 
 
-class SqliteStore(Tables, SqliteSearch, SqlitePeers):
+class SqliteStore(SqliteSearch, Tables, SqlitePeers):
     """A `MemoryStore` in one file, which any number of processes may share. Made by `open`."""
 
     def __init__(
@@ -54,6 +54,7 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         Tables.__init__(self, connections, SqliteSurfaces())
         SqliteSearch.__init__(self, connections)
         SqlitePeers.__init__(self, connections, who)
+        self._publisher = segments.Publisher()
 
     @classmethod
     def open(
@@ -121,15 +122,24 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         claim: Claim | None = None,
         patience_seconds: float | None = None,
     ) -> list[LogEvent]:
-        steps = [analyse(change) for change in changes]
-        with self._connections.writing(patience_seconds) as db:
-            identity.require_in_place(self._connections.path, self._file)
-            events = self._commit(db, steps, changes, access, claim)
+        def write(take: Take) -> None:
+            with self._connections.writing(patience_seconds) as db:
+                identity.require_in_place(self._connections.path, self._file)
+                apply_all(db, take(), self._apply)
+
+        patience = self._connections.patience(patience_seconds)
+        writer = GroupWriter(write=write, conclude=self._conclude, patience_seconds=patience)
+        return self._commits.run(Commit.of(changes, access, claim), writer)
+
+    def _conclude(self, group: Sequence[Commit]) -> None:
+        events = [event for one in group for event in one.events or ()]
         if events:
             self._node = events[-1].node  # another process may have given the file a new one
             identity.keep_mark(self._connections.path, events[-1].node, events[-1].seq)
+        changes = [change for one in group for change in one.changes]
         self._tidy(ended=any(isinstance(change, Forget) for change in changes))
-        return events
+        if any(isinstance(change, Add | Revise) for change in changes):
+            self._publisher.after_write(self._connections)
 
     # -- Merge of histories
 
@@ -138,7 +148,17 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         absorbed = absorb.absorb(self._connections, histories, access, self._surfaces, self._new_id)
         self._node = absorbed.successor or self._node
         self._tidy(ended=absorbed.memories_ended > 0)
+        self._publisher.after_write(self._connections)
         return absorbed
+
+    # -- Reading
+
+    def edges(
+        self, memory_ids: Sequence[str], *, access: Access, among: bool = False, heaviest: int | None = None
+    ) -> list[Edge]:
+        if not self.has_edges():
+            return []
+        return super().edges(memory_ids, access=access, among=among, heaviest=heaviest)
 
     # -- Derived data
 
@@ -146,7 +166,13 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
         adopted = super().adopt(signature)
         if adopted:
             segments.sweep(self._connections)
+            self._publisher.after_write(self._connections)
         return adopted
+
+    def put_vectors(self, embedded: Mapping[str, Embedded], *, coming: Signature | None = None) -> int:
+        put = super().put_vectors(embedded, coming=coming)
+        self._publisher.after_write(self._connections)
+        return put
 
     def index_status(self) -> IndexStatus:
         """The index files are read through and their checksums verified."""
@@ -180,6 +206,9 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
             backup.copy(db, destination, prove=prove)
 
     def settle(self) -> None:
+        self._publisher.by_worker = True
+        self._publisher.publish(self._connections)
+        snapshot.publish_if_due(self._connections)
         self._connections.settle()
 
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:

@@ -4,20 +4,20 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b, file_digest
 from pathlib import Path
 
 from vestige.core.errors import InvalidInput, StoreError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store import migrations
 from vestige.store.contract.processes import Who
 from vestige.store.sql.database import Database
 from vestige.store.sqlite import opening
 from vestige.store.sqlite.connection import SqliteConnections, connect, translated
+from vestige.store.sqlite.file.foreign import HEADER
 from vestige.store.sqlite.file.identity import known_node
-from vestige.store.sqlite.file.reference import HEADER
 from vestige.store.sqlite.search.words import SqliteSurfaces
 from vestige.store.sqlite.store import SqliteStore
 from vestige.store.transfer.ends import DestinationState, UnfitRow

@@ -1,7 +1,6 @@
 """Validates the values of columns before a database has to refuse them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from math import isfinite
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import MAX_INTEGER, nul_in_json
 from vestige.store.sql.filters import moment_text
 

@@ -1,13 +1,14 @@
 """Compares two stores: every row of every table, and the answers to the same queries."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
 from vestige.cognition.text.analyser import memory_terms
 from vestige.core.candidates import LexicalScores
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.store import MemoryStore

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Protocol
 
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.contract.store import MemoryStore
 from vestige.store.sql.database import Database, Surfaces
 

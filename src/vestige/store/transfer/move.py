@@ -3,10 +3,11 @@
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from vestige.core.errors import InvalidInput, StoreCorrupt
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.contract.store import MemoryStore
 from vestige.store.sql.check.fields import clocks
 from vestige.store.sql.database import Database

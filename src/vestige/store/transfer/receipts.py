@@ -5,12 +5,13 @@ the next run continues after them. It stays when the transfer is done: by it a s
 nothing to do.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from hashlib import blake2b
 
 import orjson
 
 from vestige.core.errors import StoreBusy, StoreError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import json_text
 from vestige.store.sql.merge import arrivals

@@ -1,9 +1,10 @@
 """Copies the rows of a store into an empty one, in batches that are written whole or not at all."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.sql.database import Database, Row
 from vestige.store.sql.filters import moment_text
 from vestige.store.sql.rows import history, memories, strengths

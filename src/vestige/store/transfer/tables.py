@@ -6,10 +6,11 @@ its last backup, notices, and the files and journals of its caches.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from vestige.core.documents import LOCAL
 from vestige.core.errors import InvalidInput
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
 from vestige.store.merge.absorb import check_event
 from vestige.store.sql.database import Database, Row, Surfaces
@@ -201,7 +202,7 @@ MEMORIES = MemoriesTable(
         " source:text? author:text? agent_id:text? session_id:text? thread:text? position:integer?"
         " occurred_at:moment? valid_from:moment? valid_until:moment? superseded_by:text? pinned:integer"
         " suppression_count:integer suppressed_at:moment? archived_at:moment? revision:integer tags:json"
-        " domains:json domain_scores:json metadata:json content:text phrasings:json"
+        " domains:json domain_scores:json metadata:json content:text phrasings:json origin:text?"
     ),
     order=("key",),
 )

@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 import anyio
@@ -19,6 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vestige.core.errors import ConfigError, InvalidInput, TooLarge, VestigeError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.settings.settings import Settings
 from vestige.transports.bridge import requests
 from vestige.transports.bridge.answers import BridgeRefused, answer, truncated

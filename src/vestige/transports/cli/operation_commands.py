@@ -1,27 +1,28 @@
 """Commands generated from the registry: one per operation."""
 
+import gc
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from vestige.core.errors import Cancelled, InvalidInput, StoreError, VestigeError
-from vestige.core.nearest import nearest_name
-from vestige.operations.registry.arguments import Wire
-from vestige.operations.registry.registry import Operation, Registry
-from vestige.transports.arguments import (
-    Argument,
-    ArgumentReader,
-    Wording,
-    arguments_of,
-    example_of,
-    invalid_argument,
-)
+from vestige.core.errors import Cancelled, InvalidInput, StoreError, VestigeError, nearest_name
+from vestige.transports.arguments import Argument, ArgumentReader, Wording, invalid_argument
+from vestige.transports.cli.catalog import CommandCatalog, CommandEntry
+from vestige.transports.cli.command_group import CommandGroup
 from vestige.transports.cli.options import everywhere
-from vestige.transports.cli.session import CliSession, ProgressLine
-from vestige.transports.cli.usage import unknown_command
+from vestige.transports.cli.session import CliSession, visible
+from vestige.transports.cli.short_ids import complete_id, first_words, from_list, in_full
+from vestige.transports.cli.terminal import ProgressLine
 
+if TYPE_CHECKING:
+    from vestige.operations.registry.arguments import Wire
+    from vestige.operations.registry.registry import Operation
+
+FindOperation = Callable[[CommandEntry], "Operation"]
 CONFIRM = "confirm"
 """The argument that confirms a destructive operation; the prompt sets it."""
 NOTES = ("note", "message", "hint", "warning")
@@ -40,98 +41,47 @@ class NearestChoice(click.Choice[str]):
         return self.fail(f"{value!r} is not one of the choices.{hint}", param, ctx)
 
 
-class CommandGroup(click.Group):
-    """A group that shows its help when called alone and suggests the nearest command for an unknown one."""
-
-    def __init__(self, name: str, help_text: str) -> None:
-        super().__init__(
-            name,
-            help=help_text,
-            short_help=help_text,  # click would shorten it in the list of commands
-            params=list(everywhere()),
-            invoke_without_command=True,
-            callback=_show_help,
-        )
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0]
-        if name.startswith("-"):  # click reports unknown options
-            return super().resolve_command(ctx, args)
-        if self.get_command(ctx, name) is None and not ctx.resilient_parsing:
-            raise unknown_command(ctx, name, self.list_commands(ctx))
-        return super().resolve_command(ctx, args)
-
-    def place(self, path: tuple[str, ...], command: click.Command, groups: Mapping[str, str]) -> None:
-        """Add a command at its path, creating the groups on the way."""
-        first, *rest = path
-        if not rest:
-            self.add_command(command, first)
-            return
-        inner = self.commands.get(first)
-        if not isinstance(inner, CommandGroup):
-            inner = CommandGroup(first, groups.get(first, ""))
-            self.add_command(inner)
-        inner.place(tuple(rest), command, groups)
+def add_operations(root: CommandGroup, catalog: CommandCatalog, find: FindOperation | None = None) -> None:
+    """Add the command of every operation. `find` returns an operation by its entry when a command runs."""
+    for entry in catalog.commands:
+        maker = partial(operation_command, entry, catalog, find or load_operation)
+        root.place(entry.command, maker, catalog.wording(entry).of(entry.summary), catalog.groups)
+    for name, path in catalog.short_names.items():
+        root.short_name(name, path)
 
 
-@click.pass_context
-def _show_help(ctx: click.Context) -> None:
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+def load_operation(entry: CommandEntry) -> "Operation":
+    """The operation of an entry, by importing the module that defines it."""
+    from importlib import import_module
+
+    from vestige.operations.registry.registry import registry
+
+    import_module(entry.module)
+    return registry.operations[entry.name]
 
 
-def add_operations(root: CommandGroup, registry: Registry) -> None:
-    groups, tools = _groups(registry), _tools(registry)
-    for operation in registry.operations.values():
-        root.place(operation.command, operation_command(operation, tools, registry), groups)
-    for name, group in root.commands.items():
-        if isinstance(group, CommandGroup) and not group.help:  # not a tool: list its commands instead
-            group.help = group.short_help = f"The {name}: {', '.join(sorted(group.commands))}."
-
-
-def _groups(registry: Registry) -> dict[str, str]:
-    """The help of each group: the description of its tool up to the colon."""
-    groups: dict[str, str] = {}
-    for tool in registry.tools.values():
-        for name in tool.actions.values():
-            path = registry.operations[name].command
-            if len(tool.actions) > 1 and len(path) > 1:
-                groups.setdefault(path[0], tool.description.partition(":")[0] + ".")
-    return groups
-
-
-def _tools(registry: Registry) -> dict[str, str]:
-    """The command of each tool that has one."""
-    return {
-        tool.name: " ".join(registry.operations[tool.actions[""]].command)
-        for tool in registry.tools.values()
-        if "" in tool.actions
-    }
-
-
-def operation_command(operation: Operation, tools: Mapping[str, str], registry: Registry) -> click.Command:
-    arguments = arguments_of(operation)
-    wording = Wording(arguments, tools)
-    asks = operation.effect == "delete"
-    wants_word = asks and any(argument.name == CONFIRM for argument in arguments)
+def operation_command(
+    entry: CommandEntry, catalog: CommandCatalog, find: FindOperation, name: str
+) -> click.Command:
+    arguments, wording = entry.arguments, catalog.wording(entry)
+    wants_word = entry.asks and any(argument.name == CONFIRM for argument in arguments)
 
     def notes() -> Wording:
-        others = [one for other in registry.operations.values() for one in arguments_of(other)]
-        return Wording(arguments, tools, others)
+        return catalog.wording(entry, all_arguments=True)
 
     def run(**given: Any) -> None:
         session = click.get_current_context().ensure_object(CliSession)
         sure = given.get(CONFIRM) if wants_word else given.pop("yes", True)
-        values = ArgumentReader(_stdin).values(arguments, given)
-        _check(operation, arguments, values, notes)
+        values = from_list(session, arguments, ArgumentReader(_stdin).values(arguments, given))
+        operation = find(entry)
+        _check(operation, entry, values, notes)
         if not sure:
-            confirm(f"{operation.title}? {_named(operation, values)}".strip())
+            question = f"{entry.title}? {_named(entry, values)}".strip()
+            confirm(question, lambda: _first_words(session, entry, values))
         if wants_word:
             values[CONFIRM] = True
         try:
-            result = _answer(session, operation, values)
+            result = _answer(session, operation, entry, values)
         except VestigeError as error:
             reword(error, notes())
             raise
@@ -140,18 +90,20 @@ def operation_command(operation: Operation, tools: Mapping[str, str], registry: 
             click.get_current_context().exit(result.exit_code)
 
     params = [
-        _parameter(argument, wording) for argument in arguments if not (asks and argument.name == CONFIRM)
+        _parameter(argument, wording)
+        for argument in arguments
+        if not (entry.asks and argument.name == CONFIRM)
     ]
-    if asks:
+    if entry.asks:
         names = ["--yes", "-y", *(["--confirm", CONFIRM] if wants_word else [])]
         params.append(click.Option(names, is_flag=True, help="Do not ask."))
     return click.Command(
-        operation.command[-1],
+        name,
         callback=run,
         params=[*params, *everywhere()],
-        help=wording.of(operation.description),
-        short_help=wording.of(operation.summary),
-        epilog=f"\b\nExample:\n  {example_of(operation)}",
+        help=wording.of(entry.description),
+        short_help=wording.of(entry.summary),
+        epilog=f"\b\nExample:\n  {entry.example}",
     )
 
 
@@ -161,7 +113,7 @@ def reword(error: VestigeError, wording: Wording) -> None:
     error.hint = error.hint and wording.of(error.hint)
 
 
-def _with_notes(result: Wire, wording: Wording) -> Wire:
+def _with_notes(result: "Wire", wording: Wording) -> "Wire":
     """An answer with its notes for the user in the words of the command line. Its other texts are data."""
     said = {name: getattr(result, name, None) for name in NOTES}
     return result.model_copy(
@@ -170,27 +122,26 @@ def _with_notes(result: Wire, wording: Wording) -> Wire:
 
 
 def _check(
-    operation: Operation,
-    arguments: Sequence[Argument],
-    values: Mapping[str, Any],
-    notes: Callable[[], Wording],
+    operation: "Operation", entry: CommandEntry, values: Mapping[str, Any], notes: Callable[[], Wording]
 ) -> None:
     """Validate arguments before asking or opening anything; a missing one is named as on the command line."""
     try:
         operation.parse(values)
     except InvalidInput as error:
-        missing = {one.name: one for one in arguments if one.required and one.name not in values}
+        missing = {one.name: one for one in entry.arguments if one.required and one.name not in values}
         lacking = missing.get(error.details.get("argument", ""))
         if lacking is None:
             reword(error, notes())
             raise
         shown = lacking.name.upper() if lacking.positional else lacking.flag
-        command = " ".join(["vestige", *operation.command])
-        hint = f"For example: `{example_of(operation)}`"
+        command = click.get_current_context().command_path
+        hint = f"For example: `{entry.example.replace(' '.join(['vestige', *entry.command]), command, 1)}`"
         raise InvalidInput(f"`{command}` needs `{shown}`.", hint=hint, details=error.details) from error
 
 
-def _answer(session: CliSession, operation: Operation, values: Mapping[str, Any]) -> Wire:
+def _answer(
+    session: CliSession, operation: "Operation", entry: CommandEntry, values: Mapping[str, Any]
+) -> "Wire":
     """The answer of an operation, or its answer for a store that cannot be opened."""
     try:
         app = session.open()
@@ -198,21 +149,33 @@ def _answer(session: CliSession, operation: Operation, values: Mapping[str, Any]
         if operation.without_store is None:
             raise
         return operation.without_store(exc, session.database().remains())
-    with app, ProgressLine() as progress:
-        return app.run(operation, values, progress)
+    gc.enable()
+    session.data_dir = app.engine.settings.data_dir
+    with app, ProgressLine(colour=session.colour) as progress:
+        return app.run(operation, in_full(app, entry.arguments, values), progress)
 
 
-def confirm(question: str) -> None:
-    """Ask before something is destroyed; without a terminal `--yes` is needed."""
+def _first_words(session: CliSession, entry: CommandEntry, values: Mapping[str, Any]) -> str:
+    """The first words of the memories that are named; nothing if the store cannot be opened."""
+    if not any(argument.id_of for argument in entry.arguments):
+        return ""
+    with suppress(StoreError), session.open() as app:
+        return visible(first_words(app, entry.arguments, values))
+    return ""
+
+
+def confirm(question: str, about: Callable[[], str] = lambda: "") -> None:
+    """Ask before something is destroyed; without a terminal `--yes` is needed. `about` returns
+    what the question adds."""
     if not sys.stdin.isatty():
         message = "Confirmation is needed, but there is no terminal to ask on."
         raise invalid_argument("yes", message, "Pass --yes to confirm.")
-    if not click.confirm(question, err=True):
+    if not click.confirm(" ".join(filter(None, (question, about()))), err=True):
         raise Cancelled("Nothing was changed.")
 
 
-def _named(operation: Operation, values: Mapping[str, Any]) -> str:
-    return " ".join(str(values[name]) for name in operation.positional if name in values)
+def _named(entry: CommandEntry, values: Mapping[str, Any]) -> str:
+    return " ".join(str(values[name]) for name in entry.positional if name in values)
 
 
 def _stdin() -> bytes:
@@ -229,6 +192,7 @@ def _parameter(argument: Argument, wording: Wording) -> click.Parameter:
             nargs=-1 if argument.kind == "list" else 1,
             metavar=metavar if argument.required else f"[{metavar}]",
             type=_type(argument),
+            shell_complete=complete_id if argument.id_of else None,
         )
     if argument.kind == "boolean":
         flag = argument.flag + (f"/{argument.flag.replace('--', '--no-', 1)}" if argument.two_sided else "")
@@ -239,6 +203,7 @@ def _parameter(argument: Argument, wording: Wording) -> click.Parameter:
         metavar=_METAVARS.get(argument.kind),
         type=_type(argument),
         help=_help(argument, wording),
+        shell_complete=complete_id if argument.id_of else None,
     )
 
 

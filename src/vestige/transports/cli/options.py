@@ -7,7 +7,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from vestige.settings.settings import environment_name
+from vestige.settings.directories import environment_name
 from vestige.transports.cli.session import CliSession, Form
 
 

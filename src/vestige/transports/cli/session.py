@@ -3,115 +3,35 @@
 import json
 import os
 import re
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import field
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 import orjson
 
-from vestige.core.caller import Progress
 from vestige.core.errors import VestigeError
-from vestige.engine.context import Engine
-from vestige.operations.registry.arguments import Wire
-from vestige.operations.registry.registry import Operation
-from vestige.settings.settings import Settings, load_settings
-from vestige.store.contract.trouble import DatabaseStatus, Trouble, Upgrade
-from vestige.store.transfer.ends import End
-from vestige.transports.mcp.service import ServerApplication, Service
+from vestige.core.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from vestige.settings.settings import Settings
+    from vestige.transports.cli.openers import (
+        LocalApplication,
+        MaintainedDatabase,
+        OpenApp,
+        OpenDatabase,
+        OpenEnds,
+        OpenServer,
+    )
 
 Form = Literal["json", "table"]
-
-
-class LocalApplication(Service, AbstractContextManager["LocalApplication"], Protocol):
-    """A running Vestige, as `vestige.app.open_app` opens it."""
-
-    @property
-    def engine(self) -> Engine:
-        """The engine behind it."""
-
-    def run(self, operation: Operation, arguments: Mapping[str, Any], progress: Progress) -> Wire:
-        """Run an operation for the local user."""
-
-    def exchange_events(self) -> None:
-        """Receive events of other processes from now on."""
-
-
-OpenApp = Callable[[Mapping[str, Any]], LocalApplication]
-"""Opens the application with flags such as `data_dir`: slow, and may raise VestigeError."""
-
-
-class ServingApplication(ServerApplication, Service, Protocol):
-    """A running Vestige that serves clients, as `vestige.app.open_server` opens it."""
-
-
-OpenServer = Callable[[Mapping[str, Any]], ServingApplication]
-"""Opens an application for a server, with the same flags."""
-
-
-class RestoreContents(Protocol):
-    """The contents of a backup: how many memories and events, and the time of the last change."""
-
-    @property
-    def memories(self) -> int: ...
-    @property
-    def events(self) -> int: ...
-    @property
-    def newest(self) -> str | None: ...
-
-
-class RestoreResult(Protocol):
-    """The result of a restore: what is in the store now, and where the replaced one is kept."""
-
-    @property
-    def contents(self) -> RestoreContents: ...
-    @property
-    def kept(self) -> Path | None: ...
-
-
-class Restorer(Protocol):
-    """Replaces the file of a store by a backup. Depends on the backend, so it is passed in."""
-
-    def recognises(self, backup: Path) -> bool:
-        """Whether a file is a database of this backend."""
-
-    def inspect(self, backup: Path) -> RestoreContents:
-        """Check a backup and return its contents."""
-
-    def staging(self, database: Path) -> AbstractContextManager[Path]:
-        """The exclusive right to replace a store, with a temporary folder beside it."""
-
-    def stage(self, backup: Path, folder: Path, name: str) -> Path:
-        """Check a backup and copy it into a folder."""
-
-    def swap(self, staged: Path, database: Path, *, prove: Callable[[], None]) -> RestoreResult:
-        """Replace the store; `prove` opens it and raises if it is not valid."""
-
-
-class MaintainedDatabase(Protocol):
-    """The database of the settings, without opening the store. Depends on the backend, so it is passed in."""
-
-    def status(self) -> DatabaseStatus:
-        """Its status. Nothing is created or changed."""
-
-    def upgrade(self) -> Upgrade:
-        """What opening the store would do to its schema."""
-
-    def remains(self) -> Sequence[Trouble]:
-        """Problems of a store that cannot be opened."""
-
-    def restorer(self) -> Restorer:
-        """The restorer of this backend, or InvalidInput with what to do instead."""
-
-
-OpenDatabase = Callable[[Settings], MaintainedDatabase]
-"""The database of these settings; it is accessed when a method is called."""
-
-OpenEnds = Callable[[Settings, str, str], tuple[End, End]]
-"""Both ends of a transfer, from their names; they are opened when they are used."""
+UNKNOWN_WIDTH = 80
+NARROWEST = 40
+"""Columns that tables need; on a narrower terminal lines run over."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -119,23 +39,30 @@ class CliSession:
     """Global options of a run, and its output. `surroundings` are options that come from environment
     variables instead of `flags`."""
 
-    open_app: OpenApp
-    open_server: OpenServer
-    open_database: OpenDatabase
-    open_ends: OpenEnds
+    open_app: "OpenApp"
+    open_server: "OpenServer"
+    open_database: "OpenDatabase"
+    open_ends: "OpenEnds"
     flags: dict[str, Any] = field(default_factory=dict)
     surroundings: dict[str, str] = field(default_factory=dict)
     form: Form | None = None
     colour: bool = False
+    data_dir: Path | None = None
+    """The data directory of the store that was opened."""
 
-    def open(self, **flags: Any) -> LocalApplication:
+    def open(self, **flags: Any) -> "LocalApplication":
         return self.open_app({**self.flags, **flags})
 
-    def settings(self) -> Settings:
+    def settings(self) -> "Settings":
         """The effective settings, for commands without a store."""
-        return load_settings(self.flags)
+        from vestige.core.timezone import show_times_in
+        from vestige.settings.settings import load_settings
 
-    def database(self) -> MaintainedDatabase:
+        settings = load_settings(self.flags)
+        show_times_in(settings.zone)
+        return settings
+
+    def database(self) -> "MaintainedDatabase":
         return self.open_database(self.settings())
 
     @property
@@ -146,14 +73,46 @@ class CliSession:
         """Show a result: as JSON for a program, as text for a person."""
         if self.wants_json:
             write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-        else:
-            write_text(visible(text()))
+            return
+        from vestige.operations.shared.text import page_of
+
+        with page_of(self.width) as page:
+            self.show(text())
+        if page.listed and self.data_dir is not None:
+            from vestige.transports.cli.short_ids import keep_list
+
+            keep_list(self.data_dir, page.listed)
+
+    def show(self, marked: str, *, wrap: bool = True) -> bool:
+        """Show text for a person, in colour where the terminal has it; returns whether the reader is still
+        there. Lines to copy, such as commands, must not be wrapped."""
+        from vestige.operations.shared.text import unmarked, wrapped
+
+        text = visible(marked.rstrip("\n"))
+        text = wrapped(text, self.width) if wrap else text
+        if self.colour and sys.stdout.isatty():
+            from vestige.transports.cli.terminal import coloured
+
+            return write_text(coloured(text, self.width))
+        return write_text(unmarked(text))
+
+    def show_aside(self, text: Callable[[], str]) -> None:
+        """Show text for a person on standard error, such as a plan before a question."""
+        from vestige.operations.shared.text import page_of, unmarked, wrapped
+
+        with page_of(self.width):
+            click.echo(unmarked(wrapped(visible(text()), self.width)), err=True)
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal; of no terminal, those of a narrow one."""
+        return max(NARROWEST, shutil.get_terminal_size((UNKNOWN_WIDTH, 24)).columns)
 
     def line(self, value: Any, text: Callable[[], str]) -> bool:
         """Show one of several results on its own line; returns whether the reader is still there."""
         if self.wants_json:
             return write(f"{_json(value)}\n".encode())
-        return write_text(visible(text()))
+        return self.show(text(), wrap=False)
 
     def refuse(self, error: VestigeError) -> int:
         """Show an error; returns its exit code."""
@@ -162,10 +121,22 @@ class CliSession:
         else:
             # With None, click colours a terminal only.
             shown = None if self.colour else False
-            click.echo(click.style("Error: ", fg="red") + visible(error.message), err=True, color=shown)
-            if error.hint:
-                click.echo(click.style("Hint: ", fg="yellow") + visible(error.hint), err=True, color=shown)
+            said = (("Error: ", "red", error.message), ("Hint: ", "yellow", error.hint))
+            for label, colour, text in said:
+                if text:
+                    lines = self._within_width(label + visible(text))[len(label) :]
+                    click.echo(click.style(label, fg=colour) + lines, err=True, color=shown)
         return error.exit_code
+
+    def _within_width(self, text: str) -> str:
+        """The text in lines that fit a terminal; unchanged where no person reads it, or where it is short."""
+        unknown = UNKNOWN_WIDTH if sys.stderr.isatty() else 0
+        columns = shutil.get_terminal_size((unknown, 24)).columns
+        if not columns or len(text) <= columns // 2:
+            return text
+        from vestige.operations.shared.text import wrapped
+
+        return wrapped(text, max(NARROWEST, columns))
 
 
 def visible(text: str) -> str:
@@ -181,32 +152,6 @@ _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f"
     r"\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"  # text direction, and line ends
 )
-
-
-class ProgressLine:
-    """A progress line on standard error; silent unless it is a terminal."""
-
-    def __init__(self) -> None:
-        self._watched = sys.stderr.isatty()
-        self._shown = False
-
-    def __call__(self, done: float, total: float | None, what: str | None) -> None:
-        if not self._watched:
-            return
-        share = f" {done / total:.0%}" if total else ""
-        self._draw(f"{what or 'Working'}{share}")
-        self._shown = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
-            self._draw("")
-
-    def _draw(self, text: str) -> None:
-        # Return to the start of the line, and clear the previous text.
-        click.echo(f"\r{text}\x1b[K", nl=False, err=True, color=True)
 
 
 @contextmanager
@@ -233,13 +178,17 @@ def write(data: bytes) -> bool:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        # Buffered data would fail again when the interpreter closes the stream.
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        with suppress(OSError, ValueError):
-            os.dup2(nothing, sys.stdout.fileno())
-        os.close(nothing)
+        abandon_output()
         return False
     return True
+
+
+def abandon_output() -> None:
+    """Lose what is still buffered, which would fail again when the interpreter closes the stream."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    with suppress(OSError, ValueError):
+        os.dup2(nothing, sys.stdout.fileno())
+    os.close(nothing)
 
 
 def _json(value: Any) -> str:

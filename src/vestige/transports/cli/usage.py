@@ -3,11 +3,14 @@
 import click
 from click.exceptions import BadArgumentUsage, BadOptionUsage, BadParameter, NoSuchOption
 
-from vestige.core.errors import InvalidInput, UnknownArgument
-from vestige.core.nearest import nearest_name
+from vestige.core.errors import InvalidInput, UnknownArgument, nearest_name
 
 OTHER_NAMES = {"--port": "--bind", "--host": "--bind"}
 """Options under the names that other programs use."""
+
+
+FEW = 12
+"""The most commands of a group that an error lists."""
 
 
 def usage_error(error: click.UsageError) -> InvalidInput:
@@ -24,13 +27,28 @@ def usage_error(error: click.UsageError) -> InvalidInput:
 
 
 def unknown_command(ctx: click.Context, name: str, known: list[str]) -> InvalidInput:
-    close = nearest_name(name, known)
-    meant = _further_in(ctx, name) or ([f"{ctx.command_path} {close}"] if close else [])
+    close = _other_command(ctx, name) or nearest_name(name, known)
+    meant = [f"{ctx.command_path} {close}"] if close else []
+    meant = meant if _other_command(ctx, name) else _further_in(ctx, name) or meant
+    named = ", ".join(known) if len(known) <= FEW else ""
     return InvalidInput(
         f"`{ctx.command_path}` has no command `{name}`.",
-        hint=f"Did you mean {' or '.join(f'`{one}`' for one in meant)}?" if meant else _help_hint(ctx),
+        hint=f"Did you mean {' or '.join(f'`{one}`' for one in meant)}?"
+        if meant
+        else f"Its commands: {named}."
+        if named
+        else _help_hint(ctx),
         details={"command": name},
     )
+
+
+def _other_command(ctx: click.Context, name: str) -> str | None:
+    """The command that a word means at the top; a word that names no command there is left alone."""
+    if ctx.parent is not None:
+        return None
+    from vestige.operations.registry.command_names import OTHER_COMMANDS  # only after an error
+
+    return next((command for command, words in OTHER_COMMANDS.items() if name in words.split()), None)
 
 
 def _further_in(ctx: click.Context, name: str) -> list[str]:
@@ -39,7 +57,7 @@ def _further_in(ctx: click.Context, name: str) -> list[str]:
     return [
         f"{ctx.command_path} {group} {name}"
         for group, command in sorted(groups.items())
-        if isinstance(command, click.Group) and name in command.commands
+        if isinstance(command, click.Group) and name in command.list_commands(ctx)
     ]
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from vestige.core.errors import InvalidInput
-from vestige.core.nearest import nearest_name
+from vestige.core.errors import InvalidInput, nearest_name
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 Entry: TypeAlias = dict[str, Json]

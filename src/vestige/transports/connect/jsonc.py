@@ -17,12 +17,13 @@ UNIT = "  "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A value and its position; members of an object have positions too."""
+    """A value and its position; members of an object and items of an array have positions too."""
 
     start: int
     end: int
     value: Json
     members: tuple["Member", ...] = ()
+    """Of an array its items, whose keys are empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +63,37 @@ def put(text: str, keys: Keys, value: Json) -> str:
     return _insert(text, node, keys[found], _nested(keys[found + 1 :], value))
 
 
+def append(text: str, keys: Keys, value: Json) -> str:
+    """The text with a value at the end of the array at `keys`, which is made if it is missing."""
+    if _skip(text, 0) == len(text):
+        return put(text, keys, [value])
+    node = _parse(text)
+    for key in keys:
+        member = _member(node, key) if isinstance(node.value, dict) else None
+        if member is None:
+            return put(text, keys, [value])
+        node = member.node
+    if not isinstance(node.value, list):
+        raise ValueError(f"`{'.'.join(keys)}` is not a list")  # noqa: TRY004 - as above
+    return _insert(text, node, "", value)
+
+
 def take(text: str, keys: Keys) -> str:
     node = _parse(text)
     for key in keys[:-1]:
         node = _found(node, key).node
-    member = _found(node, keys[-1])
+    return _cut(text, node, _found(node, keys[-1]))
+
+
+def take_item(text: str, keys: Keys, index: int) -> str:
+    """The text without an item of the array at `keys`, which must exist."""
+    node = _parse(text)
+    for key in keys:
+        node = _found(node, key).node
+    return _cut(text, node, node.members[index])
+
+
+def _cut(text: str, node: Node, member: Member) -> str:
     index = node.members.index(member)
     start, end = _content_end(text, node.start + 1, member.start), member.end
     follower = node.members[index + 1] if index + 1 < len(node.members) else None
@@ -131,17 +158,18 @@ def _object(text: str, start: int) -> Node:
 
 
 def _array(text: str, start: int) -> Node:
-    values: list[Json] = []
-    at, more = _skip(text, start + 1), True
+    items: list[Member] = []
+    at = _skip(text, start + 1)
     while not text.startswith("]", at):
-        if not more:
+        if items and not items[-1].has_comma:
             raise _wrong(text, at)
         node = _node(text, at)
-        values.append(node.value)
-        at = _skip(text, node.end)
-        more = text.startswith(",", at)
-        at = _skip(text, at + 1) if more else at
-    return Node(start=start, end=at + 1, value=values)
+        comma = _skip(text, node.end)
+        end = comma + 1 if text.startswith(",", comma) else node.end
+        items.append(Member(key="", start=at, end=end, node=node))
+        at = _skip(text, end)
+    value: Json = [item.node.value for item in items]
+    return Node(start=start, end=at + 1, value=value, members=tuple(items))
 
 
 def _string(text: str, found: re.Match[str]) -> str:
@@ -178,7 +206,8 @@ def _found(node: Node, key: str) -> Member:
 
 
 def _insert(text: str, node: Node, key: str, value: Json) -> str:
-    """Add a last member to an object, formatted like its neighbours."""
+    """Add a last member to an object, or a last item to an array, formatted like its neighbours."""
+    name = "" if isinstance(node.value, list) else f"{json.dumps(key, ensure_ascii=False)}: "
     newline, unit = _newline(text), _unit(text)
     end = _content_end(text, node.start + 1, node.end - 1)
     last = node.members[-1] if node.members else None
@@ -187,11 +216,11 @@ def _insert(text: str, node: Node, key: str, value: Json) -> str:
     if last and not last.has_comma:
         head = text[: last.node.end] + "," + text[last.node.end : end]
     if not _spread(text, node):
-        shown = f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
+        shown = f"{name}{json.dumps(value, ensure_ascii=False)}"
         return head + (" " if last else "") + shown + comma + text[end:]
     outer = _indent_at(text, node.start)
     inner = _indent_at(text, last.start) if last and _begins_line(text, last.start) else outer + unit
-    shown = f"{json.dumps(key, ensure_ascii=False)}: {_formatted(value, inner, unit, newline)}"
+    shown = f"{name}{_formatted(value, inner, unit, newline)}"
     tail = text[end:]
     if "\n" not in text[end : node.end]:
         tail = newline + outer + tail.lstrip()
@@ -217,10 +246,13 @@ def _nested(keys: Keys, value: Json) -> Json:
 
 
 def _formatted(value: Json, indent: str, unit: str, newline: str) -> str:
-    """An object over several lines, everything else on one."""
+    """An object, or a list of objects, over several lines, everything else on one."""
+    inner = indent + unit
+    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        items = (f"{inner}{_formatted(one, inner, unit, newline)}" for one in value)
+        return f"[{newline}{f',{newline}'.join(items)}{newline}{indent}]"
     if not isinstance(value, dict) or not value:
         return json.dumps(value, ensure_ascii=False)
-    inner = indent + unit
     lines = (
         f"{inner}{json.dumps(key, ensure_ascii=False)}: {_formatted(one, inner, unit, newline)}"
         for key, one in value.items()

@@ -138,6 +138,9 @@ class FileChange:
     foreign: bool = False
     spent: tuple[Path, ...] = ()
     roots: tuple[Path, ...] = ()
+    done: str = ""
+    idle: str = ""
+    """What to say when it is done, or when there is nothing to do, of a change that is not of an entry."""
 
     @property
     def nothing(self) -> bool:
@@ -145,6 +148,8 @@ class FileChange:
 
     @property
     def outcome(self) -> str:
+        if self.done:
+            return self.done
         if self.reverts:
             return f"Restored the previous entry of {self.client.title}."
         return f"{self.client.title} is no longer connected." if self.undoes else "The entry is written."
@@ -251,6 +256,13 @@ def connected(client: AgentClient, machine: Machine, *, name: str, scope: Scope)
     values = _values(client, files.read(place(client, machine, scope)))
     entry = _at(values, _entry_keys(client, values, name))
     return entry if isinstance(entry, dict) else None
+
+
+def own_names(client: AgentClient, machine: Machine, *, scope: Scope) -> list[str]:
+    """The names of the entries of a client that refer to Vestige; InvalidInput if its file cannot be read."""
+    values = _values(client, files.read(place(client, machine, scope)))
+    entries = _at(values, _entry_keys(client, values, "")[:-1])
+    return [name for name, entry in entries.items() if _ours(entry)] if isinstance(entries, dict) else []
 
 
 def place(client: AgentClient, machine: Machine, scope: Scope) -> Path:

@@ -12,7 +12,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vestige.core.errors import INSIDE, VestigeError
 from vestige.operations.registry.registry import generic_error
-from vestige.transports.http import health, metrics, rest
+from vestige.transports.dashboard import pages as dashboard
+from vestige.transports.http import rest
 from vestige.transports.http.auth import login
 from vestige.transports.http.auth.addresses import bind_of
 from vestige.transports.http.auth.gate import Auth, Gate, public_paths
@@ -24,13 +25,17 @@ from vestige.transports.http.limits.fair_queue import BodyBuffer, ConcurrencyLim
 from vestige.transports.http.limits.responses import UnreadLimit
 from vestige.transports.http.mcp import endpoint
 from vestige.transports.http.middleware.access_log import ANONYMOUS, AccessLog
+from vestige.transports.http.middleware.error_pages import ErrorPages
 from vestige.transports.http.middleware.security_headers import SecurityHeaders
 from vestige.transports.http.problems import client_gone, failure, problem, refusal_of
+from vestige.transports.http.status import health, metrics
+from vestige.transports.http.workers.group import rows_of
+from vestige.transports.http.workers.peer_relay import Forwarding
 
 Part = Callable[[ServerContext], Sequence[BaseRoute]]
 """Makes the routes of a part of the server."""
 
-PARTS: tuple[Part, ...] = (rest.routes, endpoint.routes, endpoints.routes)
+PARTS: tuple[Part, ...] = (rest.routes, endpoint.routes, endpoints.routes, dashboard.routes)
 
 
 def build_app(context: ServerContext, auth: Auth, parts: Sequence[Part] = PARTS) -> ASGIApp:
@@ -56,9 +61,14 @@ def build_app(context: ServerContext, auth: Auth, parts: Sequence[Part] = PARTS)
         metrics=counted,
     )
 
+    if context.group is None:
+        served: ASGIApp = entry
+    else:
+        served = Forwarding(entry, context.group, endpoint.PATH)
+
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         # Startup and shutdown are not requests, and pass no middleware.
-        await (inside if scope["type"] == "lifespan" else entry)(scope, receive, send)
+        await (inside if scope["type"] == "lifespan" else served)(scope, receive, send)
 
     return serve
 
@@ -69,8 +79,9 @@ def routes(
     return [
         *health.routes(context),
         *metrics.routes(context, counted),
-        *login.routes(context, auth),
+        # Before the login: without the dashboard, the login is the start page.
         *(route for part in parts for route in part(context)),
+        *login.routes(context, auth),
     ]
 
 
@@ -80,14 +91,16 @@ def _layers(inside: ASGIApp, context: ServerContext, auth: Auth) -> ASGIApp:
     names = AllowedNames.of(bind_of(server.bind), server.allowed_hosts, server.allowed_origins)
     is_public = public_paths(context.public)
     app: ASGIApp = ConcurrencyLimit(inside, server.max_concurrent, is_public)
-    app = BodyBuffer(app, server.max_body_bytes, is_public)
-    app = RateLimit(app, server.requests_per_minute, context.monotonic)
+    app = BodyBuffer(app, server.max_body_bytes, is_public, buffered=context.buffered_bodies)
+    requests = rows_of(context.group, "requests")
+    app = RateLimit(app, server.requests_per_minute, context.monotonic, requests)
     app = UnreadLimit(app, context.unsent)
     app = RequestShare(app, context.most_connections, PROBES.__contains__)
     app = Gate(app, auth, is_public)
     app = BodyLimit(app, server.max_body_bytes)
     app = Origins(app, names)
     app = Hosts(app, names)
+    app = ErrorPages(app)
     return SecurityHeaders(app)
 
 

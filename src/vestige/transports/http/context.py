@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ParamSpec, TypeVar
 
 import anyio
@@ -11,12 +11,14 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from vestige.core.caller import Caller
+from vestige.core.lazy_dataclass import dataclass
 from vestige.operations.registry.arguments import is_too_much, too_much
 from vestige.operations.registry.registry import Registry
 from vestige.settings.settings import Settings
 from vestige.transports.http.limits.fair_queue import BUFFERED_BODIES, LARGE_BYTES, QueueSlot, SharedBudget
 from vestige.transports.http.limits.responses import MIN_BODY_BYTES, TIMES_BODY
 from vestige.transports.http.limits.worker_pool import WorkerPools
+from vestige.transports.http.workers.group import WorkerGroup
 from vestige.transports.mcp.service import ServerApplication
 
 P = ParamSpec("P")
@@ -48,7 +50,8 @@ class ServerContext:
     `stopping` is set when the server no longer accepts connections; streams end then. While its routes are
     made, a part adds to `owned` what runs as long as the server, to `gauges` what /metrics shows, and to
     `public` paths that need no key. Operations run in `pools`; their responses count in `unsent` until they
-    are read.
+    are read. `group` are the workers of the server, if it has several; the settings are then the share of
+    this one.
     """
 
     app: ServerApplication
@@ -58,6 +61,7 @@ class ServerContext:
     entropy: Callable[[int], bytes]
     limiter: anyio.CapacityLimiter
     affordable: int | None = None
+    group: WorkerGroup | None = None
     stopping: anyio.Event = field(default_factory=anyio.Event)
     owned: list[Owned] = field(default_factory=list)
     gauges: dict[str, Gauge] = field(default_factory=dict)
@@ -70,7 +74,7 @@ class ServerContext:
         server = self.settings.server
         object.__setattr__(self, "pools", WorkerPools(self.limiter, server.max_concurrent))
         object.__setattr__(
-            self, "unsent", SharedBudget(BUFFERED_BODIES * max(server.max_body_bytes, MIN_BODY_BYTES))
+            self, "unsent", SharedBudget(self.buffered_bodies * max(server.max_body_bytes, MIN_BODY_BYTES))
         )
 
     @property
@@ -78,6 +82,11 @@ class ServerContext:
         """The limit of connections: the setting, or fewer if the process has fewer file descriptors."""
         most = self.settings.server.max_connections
         return most if self.affordable is None else min(most, self.affordable)
+
+    @property
+    def buffered_bodies(self) -> int:
+        """How many bodies of the largest size this process keeps in memory."""
+        return max(2, BUFFERED_BODIES // (self.group.workers if self.group else 1))
 
     @property
     def most_answer(self) -> int:

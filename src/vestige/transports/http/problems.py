@@ -2,7 +2,7 @@
 itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from typing import Any
 
@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from vestige.core.errors import Cancelled, VestigeError
+from vestige.core.lazy_dataclass import dataclass
 
 MEDIA_TYPE = "application/problem+json"
 CHALLENGE = 'Bearer realm="vestige"'

@@ -15,7 +15,7 @@ import orjson
 from anyio.to_thread import run_sync
 from pydantic.alias_generators import to_snake
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as StarletteRoute
 from starlette.types import Receive, Scope, Send
@@ -47,6 +47,8 @@ _SWITCHES: dict[str, object] = {"true": True, "false": False}
 
 DOCUMENT = f"{PREFIX}/openapi.json"
 PAGE = f"{PREFIX}/docs"
+SHORT = "/docs"
+"""Where people look for the page."""
 FILES = {
     PAGE: ("api.html", "text/html; charset=utf-8"),
     f"{PAGE}/api.js": ("api.js", "text/javascript; charset=utf-8"),
@@ -62,7 +64,7 @@ def description_routes(
 ) -> list[BaseRoute]:
     """The OpenAPI document, and a page to read it and try it out. They contain nothing that is not in the
     source, so they need no key."""
-    context.public.update((DOCUMENT, f"{PAGE}/", *FILES))  # with a slash it redirects to the page
+    context.public.update((DOCUMENT, SHORT, f"{PAGE}/", *FILES))  # with a slash it redirects to the page
 
     making, made = anyio.Lock(), list[bytes]()
 
@@ -76,8 +78,12 @@ def description_routes(
                 made.append(await run_in_thread(context, described))
         return Response(made[0], media_type=JSON)
 
+    async def to_page(request: Request) -> Response:
+        return RedirectResponse(PAGE, status_code=307)
+
     return [
         StarletteRoute(DOCUMENT, answer),
+        StarletteRoute(SHORT, to_page),
         *(StarletteRoute(path, _fixed(*file)) for path, file in FILES.items()),
     ]
 

@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FrameType
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from vestige.core.caller import CancelSignal, Invocation
 from vestige.core.errors import ConfigError, Conflict
+from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.context import Engine
 from vestige.operations.registry.groups import registry
 from vestige.settings.settings import Settings
@@ -41,6 +42,10 @@ from vestige.transports.http.limits.connections import (
     backlog,
 )
 from vestige.transports.http.limits.watchdog import Watchdog
+from vestige.transports.http.workers.channel import LEAVING, NOBODY, READY, HandedListener
+from vestige.transports.http.workers.group import WorkerGroup
+from vestige.transports.http.workers.peer_relay import pass_sessions_on
+from vestige.transports.http.workers.table import WorkerState
 from vestige.transports.mcp.service import ServerApplication
 
 logger = logging.getLogger(__name__)
@@ -189,31 +194,48 @@ def url_of(opened: socket.socket) -> str:
     return f"http://{bracketed(local.get(host, host))}:{port}"
 
 
-def serve(app: ServerApplication, opened: LimitedListener, started: Callable[[], None]) -> None:
-    """Serve an application until a signal ends it. `started` is called when requests are accepted."""
-    engine, server = app.engine, app.engine.settings.server
+def serve(
+    app: ServerApplication,
+    opened: LimitedListener,
+    started: Callable[[], None],
+    group: WorkerGroup | None = None,
+) -> None:
+    """Serve an application until a signal ends it. `started` is called when requests are accepted. A worker
+    of a `group` gets its connections from its parent."""
+    engine = app.engine
+    settings = group.share_of(engine.settings) if group else engine.settings
+    server = settings.server
     cancellable = CancellableApp(app)
     connections = Connections(limits=ConnectionLimits(most=affordable(server.max_connections)))
     context = ServerContext(
         app=cancellable,
-        settings=engine.settings,
+        settings=settings,
         registry=registry,
         monotonic=engine.monotonic,
         entropy=engine.entropy,
         limiter=anyio.CapacityLimiter(server.max_concurrent),
         affordable=connections.limits.most,
+        group=group,
     )
     context.owned.append(cancellable.watchdog.running)
     auth = Auth(context, secret_of(engine.settings, engine.entropy))
     config = server_config(
         build_app(context, auth),
-        engine.settings,
+        settings,
         connections,
         ws="websockets-sansio",
         end_seconds=math.ceil(server.shutdown_seconds) + CANCEL_SECONDS,
     )
     opened.connections = connections
-    HttpServer(context, cancellable.cancel_all, connections, config, started).run(sockets=[opened])
+    if group is None:
+        HttpServer(context, cancellable.cancel_all, connections, config, started).run(sockets=[opened])
+        return
+    assert isinstance(opened, HandedListener)
+    worker = WorkerServer(context, cancellable.cancel_all, connections, config, started)
+    worker.join(group, opened)
+    with group.listen() as peers:
+        worker.run(sockets=[opened, peers])
+    group.leave()
 
 
 def server_config(
@@ -284,6 +306,9 @@ class HttpServer(SignalledServer):
         for server in self.servers:
             server.close()
         self._context.stopping.set()
+        await self._end_requests(seconds, sockets)
+
+    async def _end_requests(self, seconds: float, sockets: list[socket.socket] | None) -> None:
         # uvicorn would close WebSockets as well, but with the code of a server that restarts.
         with anyio.move_on_after(STREAM_SECONDS):
             while self._connections.websockets:
@@ -296,3 +321,71 @@ class HttpServer(SignalledServer):
         if self._connections.requests:
             logger.warning("Cancelling %d requests that did not end in time", self._connections.requests)
         self._cancel_all.set()
+
+
+class WorkerServer(HttpServer):
+    """The server of a worker. It ends when its parent says so. If another worker takes over, idle connections
+    and sessions are passed on to it: a client notices nothing."""
+
+    _group: WorkerGroup
+    _channel: HandedListener
+    _heir = NOBODY
+
+    def join(self, group: WorkerGroup, channel: HandedListener) -> None:
+        """Take orders from the parent."""
+        self._group, self._channel = group, channel
+        channel.stop = self._stop
+
+    def _stop(self, heir: int) -> None:
+        self._heir, self.should_exit = heir, True
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Ask the parent to be ended, so that no connection is on its way. Ctrl-C in a terminal reaches the
+        parent as well, which decides."""
+        if sig == signal.SIGTERM:
+            self._channel.report(LEAVING)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._group.beat(WorkerState.SERVING)
+            self._channel.report(READY)
+
+    async def _end(self, seconds: float, sockets: list[socket.socket] | None) -> None:
+        self._group.beat(WorkerState.DRAINING)
+        self._context.stopping.set()
+        heir = next((one for one in self._group.others() if one.index == self._heir), None)
+        if heir is not None:
+            with anyio.move_on_after(seconds):
+                await self._pass_connections_on()
+        for server in self.servers:
+            server.close()
+        await self._end_requests(seconds, sockets)
+        if heir is not None:
+            await pass_sessions_on(self._group, heir)
+
+    async def _pass_connections_on(self) -> None:
+        """Give every connection back to the parent as soon as it has no request under way."""
+        while len(self._connections):
+            for protocol in list(self.server_state.connections):
+                transport = getattr(protocol, "transport", None)
+                client = getattr(protocol, "client", None)
+                cycle = getattr(protocol, "cycle", None)
+                idle = self._connections.idle(client) if client else None
+                under_way = cycle is not None and not cycle.response_complete
+                if idle is None or under_way or transport is None or transport.get_write_buffer_size():
+                    continue
+                with closing_handle(os.dup(idle.fileno())) as handle:
+                    if not self._channel.give_back(handle):
+                        return
+                transport.close()
+            await anyio.sleep(POLL_SECONDS)
+
+
+@contextmanager
+def closing_handle(handle: int) -> Iterator[int]:
+    """A file descriptor that is closed at the end of the block."""
+    try:
+        yield handle
+    finally:
+        os.close(handle)

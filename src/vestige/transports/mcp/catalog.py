@@ -3,8 +3,8 @@ Because it is a file, `tools/list` is answered without importing any operation."
 
 import json
 import os
+from collections.abc import Iterable
 
-from vestige.core.nearest import nearest_name
 from vestige.transports.mcp.protocol.jsonrpc import INVALID_PARAMS, Message, ProtocolError, as_object, shown
 
 # -- Prompts of the catalog, filled in
@@ -39,7 +39,7 @@ def _prompt_arguments(prompt: Message, arguments: object) -> dict[str, str]:
     name = shown(str(prompt["name"]))
     for argument, value in given.items():
         if argument not in declared:
-            nearest = nearest_name(argument, declared)
+            nearest = _nearest(argument, declared)
             suffix = f" (did you mean {nearest}?)" if nearest else ""
             raise ProtocolError(
                 INVALID_PARAMS, f"The prompt {name} has no argument {shown(argument)}{suffix}"
@@ -103,7 +103,8 @@ _JSON = "application/json"
 class Catalog:
     """The content of `tools.json`, in one profile. An alias can be called but is not listed. A call through
     the gateway, {tool, arguments}, counts as a call of the tool it names. `long` lists the tools that run on
-    their own thread, each with the actions that need it ("" for a tool without actions)."""
+    their own thread, each with the actions that need it ("" for a tool without actions). `in_project` adds
+    the tools that the core profile lists where a project has an index."""
 
     def __init__(
         self,
@@ -111,6 +112,8 @@ class Catalog:
         profile: str = PROFILES[0],
         instructions: str = INSTRUCTIONS[0],
         granted: frozenset[str] | None = None,
+        *,
+        in_project: bool = False,
     ) -> None:
         listed = as_object(data.get("tools")) or {}
         self._gateway = data.get("gateway")
@@ -118,7 +121,9 @@ class Catalog:
         self._templates = _entries(data, "resourceTemplates")
         self.for_all = granted is None
         """Whether the lists are complete; otherwise they are limited to the client's permissions."""
-        self.tools, others = _entries(listed, profile), _entries(listed, "full")
+        self.tools, others = list(_entries(listed, profile)), _entries(listed, "full")
+        if in_project and profile == PROFILES[0]:
+            self.tools += _entries(listed, "project")
         self.resources, self.templates = self._resources, self._templates
         if granted is not None:
             needed = as_object(data.get("needed")) or {}
@@ -161,13 +166,13 @@ class Catalog:
         return isinstance(actions, list) and ("" in actions or arguments.get("action") in actions)
 
     def nearest_tool(self, name: str) -> str | None:
-        return nearest_name(name, sorted(self._names))
+        return _nearest(name, sorted(self._names))
 
     def prompt(self, name: str) -> Message | None:
         return self._prompts.get(name)
 
     def nearest_prompt(self, name: str) -> str | None:
-        return nearest_name(name, self._prompts)
+        return _nearest(name, self._prompts)
 
     def resource(self, uri: str) -> str | None:
         """The media type of a resource, or None if there is no such resource or template."""
@@ -191,8 +196,22 @@ def _entries(data: Message, key: str) -> list[Message]:
 
 
 def packaged(profile: str = PROFILES[0], instructions: str = INSTRUCTIONS[0]) -> Catalog:
-    """The complete catalog of this release."""
-    return Catalog(packaged_data(), profile, instructions)
+    """The complete catalog of this release, for a server in the working directory."""
+    return Catalog(packaged_data(), profile, instructions, in_project=is_in_project())
+
+
+def is_in_project() -> bool:
+    """Whether the working directory belongs to a project with an index."""
+    try:
+        folder = os.getcwd()  # noqa: PTH109 - pathlib is slow to import
+    except OSError:
+        return False
+    while not os.path.isfile(f"{folder}{os.sep}.vestige{os.sep}code.db"):  # noqa: PTH113 - as above
+        above = os.path.dirname(folder)  # noqa: PTH120 - as above
+        if above == folder:
+            return False
+        folder = above
+    return True
 
 
 def packaged_data() -> Message:
@@ -203,3 +222,9 @@ def packaged_data() -> Message:
     if data is None:
         raise TypeError("tools.json must contain an object")
     return data
+
+
+def _nearest(wrong: str, known: Iterable[str]) -> str | None:
+    from vestige.core.errors import nearest_name  # after an error only: it imports typing
+
+    return nearest_name(wrong, known)

@@ -22,6 +22,7 @@ def document(registry: Registry) -> dict[str, Any]:
         "instructions": INSTRUCTIONS,
         "tools": {
             "core": [_in_core(registry, tools[name]) for name in registry.core],
+            "project": [_in_core(registry, tools[name]) for name in registry.core_in_project],
             "full": [_in_full(registry, tool) for tool in tools.values() if tool.name != registry.gateway],
         },
         "gateway": registry.gateway,

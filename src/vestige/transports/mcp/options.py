@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Mapping
 
-from vestige.core.nearest import nearest_name
 from vestige.settings.directories import default_data_directory
 from vestige.transports.mcp.catalog import INSTRUCTIONS, PROFILES
 
@@ -125,5 +124,7 @@ def _unknown(argument: str, flag: str) -> str:
     if not argument.startswith("-"):
         return f"unexpected argument {argument!r}"
     flags = (*_PATHS, _PROFILE, _EXCLUSIVE, *_QUESTIONS)
+    from vestige.core.errors import nearest_name  # after an error only: it imports typing
+
     nearest = nearest_name(flag, [name for name in flags if name.startswith("--")])
     return f"unknown flag {flag}" + (f" (did you mean {nearest}?)" if nearest else "")

@@ -223,7 +223,7 @@ def main() -> int:
 
     def open_app() -> "Service":
         # Heavy imports, when they are first needed.
-        from vestige.settings.settings import calm_blas
+        from vestige.settings.blas import calm_blas
 
         calm_blas()
         from vestige.app.app import open_server

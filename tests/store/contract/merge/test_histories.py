@@ -1,6 +1,7 @@
 """Everything canonical, told entity by entity."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,6 +61,23 @@ def a_document(name: str, *, kind: str = "note", cites: tuple[str, ...] = (), sc
     )
 
 
+BODIES: dict[str, dict[str, Any]] = {
+    "domain_centroids": {"profile": "p", "rows": []},
+    "domain_moves": {"rows": []},
+    "domain_run": {"run": 1},
+    "domain_proposal": {
+        "kind": "merge",
+        "targets": ["a", "b"],
+        "status": "pending",
+        "parts": [],
+        "confidence": 0.5,
+        "seen": 1,
+        "run": 1,
+    },
+}
+"""Valid bodies of local documents; others may be empty."""
+
+
 def put(store: MemoryStore, *documents: Document, logged: bool = True) -> None:
     store.commit([Put(document=one, logged=logged) for one in documents], access=EVERYTHING)
 
@@ -85,7 +103,7 @@ def full(store: MemoryStore) -> MemoryStore:
         a_document("free"),
     )
     put(store, a_document("quiet", kind="sample"), logged=False)
-    put(store, *(a_document("mine", kind=kind) for kind in LOCAL))
+    put(store, *(replace(a_document("mine"), kind=kind, body=BODIES.get(kind, {})) for kind in LOCAL))
     put(store, a_document("dropped"), a_document("lost", cites=("gone",)))
     do(store, Drop(kind="note", id="dropped", at=T0))
     forget(store, "gone")

@@ -110,7 +110,8 @@ def test_an_edge_with_an_end_out_of_reach_is_not_there(shared: MemoryStore) -> N
 def test_counts_are_of_what_is_in_reach(shared: MemoryStore) -> None:
     stats = shared.stats(access=MINE, now=T0 + 365 * DAY)
     assert (stats.memories, stats.embedded, stats.pinned, stats.edges, stats.due) == (2, 2, 0, 1, 2)
-    assert len(stats.retentions) == len(stats.accessibilities) == 2
+    levels = shared.levels(access=MINE, now=T0 + 365 * DAY)
+    assert len(levels.retentions) == len(levels.accessibilities) == 2
     assert dict(stats.by_scope) == {"/user/ada": 1, "/user/ada/notes": 1}
     assert shared.tag_counts(access=MINE) == {"red": 2}
     assert shared.tag_counts(access=HOME) == {"red": 2}

@@ -34,6 +34,19 @@ def test_records_come_in_the_order_asked_for_once_each_without_the_unknown(store
     assert store.get_many([], access=EVERYTHING) == []
 
 
+def test_ids_are_found_by_their_beginning_or_end_and_signs_of_patterns_mean_themselves(
+    store: MemoryStore,
+) -> None:
+    add(store, a_memory("abc-1xyz"), a_memory("abc-2xyz"), a_memory("zzz-3abc"), a_memory("a%c_9"))
+    assert store.ids_like("abc", access=EVERYTHING, limit=9) == ["abc-1xyz", "abc-2xyz", "zzz-3abc"]
+    assert store.ids_like("abc", access=EVERYTHING, limit=2) == ["abc-1xyz", "abc-2xyz"]
+    assert store.ids_like("2xyz", access=EVERYTHING, limit=9) == ["abc-2xyz"]
+    assert store.ids_like("a%c", access=EVERYTHING, limit=9) == ["a%c_9"]
+    assert store.ids_like("_9", access=EVERYTHING, limit=9) == ["a%c_9"]
+    assert store.ids_like("c-1x", access=EVERYTHING, limit=9) == []
+    assert store.ids_like("abc", access=Access(scopes=("/elsewhere",)), limit=9) == []
+
+
 def test_thousands_of_records_can_be_asked_for_at_once(store: MemoryStore) -> None:
     wanted = [memory_id(number) for number in range(40_000)]
     add(store, a_memory(wanted[-1]), a_memory(wanted[0]))
@@ -43,7 +56,8 @@ def test_thousands_of_records_can_be_asked_for_at_once(store: MemoryStore) -> No
 def test_an_empty_store_answers_everything_with_nothing(store: MemoryStore) -> None:
     stats = store.stats(access=EVERYTHING, now=T0)
     assert (stats.memories, stats.edges, stats.due) == (0, 0, 0)
-    assert (stats.retentions, stats.retrievals, stats.accessibilities) == ((), (), ())
+    levels = store.levels(access=EVERYTHING, now=T0)
+    assert [len(one) for one in (levels.retentions, levels.retrievals, levels.accessibilities)] == [0, 0, 0]
     assert (stats.oldest, stats.newest, dict(stats.by_type), dict(stats.by_scope)) == (None, None, {}, {})
     assert store.find(ANYTHING, access=EVERYTHING, limit=5) == []
     assert list(store.stream(access=EVERYTHING)) == []
@@ -180,8 +194,10 @@ def test_stats_count_what_is_there(store: MemoryStore) -> None:
     assert (stats.memories, stats.embedded, stats.pinned) == (3, 1, 1)
     assert (stats.suppressed, stats.superseded, stats.edges) == (1, 1, 2)
     assert stats.due == sum(strength.due_at <= now for strength in strengths) == 2
-    assert stats.retentions == pytest.approx(sorted(retention_of(one, now) for one in strengths), abs=1e-9)
-    assert stats.retrievals == pytest.approx(sorted(retrieval_of(one, now) for one in strengths), abs=1e-9)
+    levels = store.levels(access=EVERYTHING, now=now)
+    kept, recalled = sorted(levels.retentions), sorted(levels.retrievals)
+    assert kept == pytest.approx(sorted(retention_of(one, now) for one in strengths), abs=1e-9)
+    assert recalled == pytest.approx(sorted(retrieval_of(one, now) for one in strengths), abs=1e-9)
     assert (stats.oldest, stats.newest) == (T0, T0 + 9 * DAY)
     assert dict(stats.by_type) == {"fact": 2, "event": 1}
     assert dict(stats.by_scope) == {"/project": 1, "/": 1, "/project/x": 1}
@@ -194,9 +210,9 @@ def test_stats_tell_how_accessible_each_memory_is_with_its_suppression(store: Me
     now = T0 + 10 * DAY
     kept = {name: retention_of(held(store, name).strength, now) for name in suppressions}
     expected = sorted(float(accessibility(kept[name], count)) for name, count in suppressions.items())
-    stats = store.stats(access=EVERYTHING, now=now)
-    assert stats.accessibilities == pytest.approx(expected, abs=1e-9)
-    assert stats.accessibilities[0] == pytest.approx(0.2 * kept["c"], abs=1e-9)
+    reached = sorted(store.levels(access=EVERYTHING, now=now).accessibilities)
+    assert reached == pytest.approx(expected, abs=1e-9)
+    assert reached[0] == pytest.approx(0.2 * kept["c"], abs=1e-9)
 
 
 def test_a_memory_is_due_at_the_very_moment(store: MemoryStore) -> None:

@@ -69,7 +69,8 @@ def test_it_is_read_by_its_id_with_all_that_belongs_to_it(shelved: MemoryStore) 
 
 def test_it_is_counted_apart(shelved: MemoryStore) -> None:
     stats = shelved.stats(access=EVERYTHING, now=T0)
-    assert (stats.memories, stats.archived, stats.pinned, len(stats.retentions)) == (5, 1, 0, 5)
+    levels = shelved.levels(access=EVERYTHING, now=T0)
+    assert (stats.memories, stats.archived, stats.pinned, len(levels.retentions)) == (5, 1, 0, 5)
     assert stats.by_type == {"fact": 5}
     assert shelved.tag_counts(access=EVERYTHING) == {}
     assert shelved.count(Filter(), access=EVERYTHING) == 5

@@ -47,7 +47,8 @@ def test_a_deleted_memory_is_in_no_list_count_or_statistic(deleted: MemoryStore)
     assert [ids(records) for records in deleted.stream(access=EVERYTHING)] == [["b"]]
     assert deleted.count(ANYTHING, access=EVERYTHING) == 1
     stats = deleted.stats(access=EVERYTHING, now=T0)
-    assert (stats.memories, stats.embedded, stats.edges, len(stats.retentions)) == (1, 1, 0, 1)
+    levels = deleted.levels(access=EVERYTHING, now=T0)
+    assert (stats.memories, stats.embedded, stats.edges, len(levels.retentions)) == (1, 1, 0, 1)
     assert deleted.tag_counts(access=EVERYTHING) == {}
     assert deleted.unembedded(SIGNATURE, limit=5) == []
 

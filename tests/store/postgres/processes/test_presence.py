@@ -110,3 +110,11 @@ def test_a_minute_later_nobody_else_is_expected() -> None:
     assert pool.renewed_within(60)
     time[0] = 60.0
     assert not pool.renewed_within(60)
+
+
+def test_the_workers_of_one_exclusive_server_count_as_one(postgres_url: str) -> None:
+    worker = replace(EXCLUSIVE, parent=7)
+    with closing(open_at(postgres_url, who=worker)), closing(open_at(postgres_url, who=worker)):
+        for others in (0, 8):
+            with pytest.raises(StoreBusy, match="Another server"):
+                open_at(postgres_url, who=replace(SERVER, pid=10, parent=others))

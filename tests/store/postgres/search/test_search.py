@@ -207,7 +207,7 @@ def test_a_literal_whose_words_are_everywhere_is_looked_for_nowhere(
 def test_no_more_token_bits_are_read_than_a_sketch_holds_and_more_when_it_holds_more(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "MOST_BYTES", 2 * (vectors.ENTRY_BYTES + 2 * 10))
+    monkeypatch.setattr(vectors, "MOST_BYTES", 2 * 10)
     monkeypatch.setattr("vestige.core.candidates.MOST_TOKENS", 16)
     monkeypatch.setattr("vestige.core.candidates.LEAST_TOKENS", 1)
     of_each = [[10 * number + at for at in range(10)] for number in range(4)]
@@ -222,8 +222,8 @@ def test_no_more_token_bits_are_read_than_a_sketch_holds_and_more_when_it_holds_
         sketch = store.gather(probe, access=EVERYTHING).sketch
         assert sketch is not None
         assert sketch.bits.tolist() == [[bits] for number in asked for bits in of_each[number][:kept]], asked
-        assert cache._bytes == sum(entry.size for entry in cache._held.values())
-        assert len(cache._held) <= max(2, len(asked))
+        assert sum(cache.counts.values()) <= cache.size <= max(2, len(asked)) * 10
+        assert len(cache.counts) <= max(2, len(asked))
 
 
 # -- damage ----------------------------------------------------------------------------------------

@@ -75,27 +75,27 @@ def an_addition(number: int) -> Add:
     return Add(memory=memory, embedded=embedded(memory, axis(number % 3), tokens=[some_tokens(number)]))
 
 
-def test_a_memory_is_written_in_eight_trips(store: PostgresStore, counter: Counter) -> None:
+def test_a_memory_is_written_in_four_trips(store: PostgresStore, counter: Counter) -> None:
     store.commit([an_addition(0)], access=EVERYTHING)
     before = counter.trips
     store.commit([an_addition(1)], access=EVERYTHING)
-    assert counter.trips - before <= 8
+    assert counter.trips - before <= 4
 
 
 def test_several_memories_take_no_more_trips_than_one(store: PostgresStore, counter: Counter) -> None:
     store.commit([an_addition(0)], access=EVERYTHING)
     before = counter.trips
     store.commit([an_addition(number) for number in range(1, 4)], access=EVERYTHING)
-    assert counter.trips - before <= 8
+    assert counter.trips - before <= 4
 
 
-def test_a_remark_or_a_link_is_written_in_five_trips(store: PostgresStore, counter: Counter) -> None:
+def test_a_remark_or_a_link_is_written_in_four_trips(store: PostgresStore, counter: Counter) -> None:
     add(store, a_memory("m1"), a_memory("m2"))
     edge = Edge(source_id="m1", target_id="m2", kind="related", weight=0.5, created_at=T0)
     for change in (RecordEvidence(memory_id="m1", evidence=Evidence.GOOD, at=T0), Link(edge=edge)):
         before = counter.trips
         store.commit([change], access=EVERYTHING)
-        assert counter.trips - before <= 5
+        assert counter.trips - before <= 4
 
 
 def test_a_search_takes_one_trip_more_than_statements(store: PostgresStore, counter: Counter) -> None:

@@ -6,8 +6,11 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +21,7 @@ from tests.store.support.sqlite_files import open_at
 from vestige.core.errors import StoreError
 from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.store.sqlite.file import identity
-from vestige.store.sqlite.file.wal import emptied
+from vestige.store.sqlite.file.wal import CUT, emptied
 from vestige.store.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there an open file cannot be removed or cut")
@@ -122,6 +125,63 @@ def test_a_log_that_a_checkpoint_emptied_is_whole(store: SqliteStore, path: Path
         assert Path(f"{path}-wal").stat().st_size == 0
     add(store, a_memory("last"))
     assert doctor(store) == []
+
+
+def turn(store: SqliteStore, times: int = 1) -> None:
+    """Write transactions of one frame each."""
+    for _ in range(times):
+        store._connections.written(lambda db: db.execute("UPDATE clock SET reading = reading + 1") and None)
+
+
+@pytest.mark.parametrize("later", [1, 2, 99])
+@pytest.mark.parametrize("shorter", [False, True])
+@pytest.mark.parametrize("moment", range(8))
+def test_a_log_that_others_empty_and_write_during_the_check_is_whole(
+    path: Path, monkeypatch: pytest.MonkeyPatch, moment: int, shorter: bool, later: int
+) -> None:
+    with closing(open_at(path)) as store, closing(open_at(path)) as other:
+
+        def empty() -> None:
+            with other._connections._writer_lent() as db:
+                assert emptied(db, 0.0)
+
+        deeds: dict[int, Callable[[], None]] = {moment: empty, moment + later: lambda: turn(other)}
+
+        def interrupted(call: Callable[..., Any]) -> Callable[..., Any]:
+            def interrupting(*arguments: Any, **options: Any) -> Any:
+                deed = deeds.get(next(calls)) if not busy else None
+                if deed is not None:
+                    busy.append(deed)  # it asks for files too
+                    deed()
+                    busy.clear()
+                return call(*arguments, **options)
+
+            return interrupting
+
+        busy: list[object] = []
+        turn(store, 3)
+        if shorter:
+            empty()
+            turn(other)
+        else:
+            turn(store)
+        calls = count()
+        for name in ("stat", "pread"):
+            monkeypatch.setattr(os, name, interrupted(getattr(os, name)))
+        assert store._connections.journal.is_whole(written=True)
+        monkeypatch.undo()
+        turn(store)
+
+
+def test_a_loss_is_noted_once_however_many_writes_are_refused(path: Path) -> None:
+    with closing(open_at(path)) as store, closing(open_at(path)) as other:
+        add(store, a_memory("m1"))
+        store._connections.journal.lost = CUT
+        for number in range(3):
+            with pytest.raises(StoreError, match="was cut"):
+                add(store, a_memory(f"late{number}"))
+            add(other, a_memory(f"other{number}"))
+        assert len(identity.lost_writes(path)) == 1
 
 
 def cut_after_a_write(db: sqlite3.Connection, path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.store.support import sqlite_files
 from tests.store.support.generators import a_memory, add, held
 from tests.store.support.sqlite_files import NOW, FakeClock, ids
-from vestige.core.errors import StoreError
+from vestige.core.errors import StoreBusy, StoreError
 from vestige.store.contract.processes import Who
 from vestige.store.sqlite.processes.presence import FOLDER
 from vestige.store.sqlite.store import SqliteStore
@@ -22,7 +22,7 @@ from vestige.store.sqlite.store import SqliteStore
 path = sqlite_files.path
 
 
-def serve(path: Path, *, exclusive: bool, read_only: bool = False) -> SqliteStore:
+def serve(path: Path, *, exclusive: bool, read_only: bool = False, parent: int = 0) -> SqliteStore:
     clock = FakeClock()
     return SqliteStore.open(
         path,
@@ -32,7 +32,9 @@ def serve(path: Path, *, exclusive: bool, read_only: bool = False) -> SqliteStor
         new_id=ids(),
         now=lambda: NOW,
         machine="here",
-        who=Who(pid=os.getpid(), command="vestige mcp", since=NOW, server=True, exclusive=exclusive),
+        who=Who(
+            pid=os.getpid(), command="vestige mcp", since=NOW, server=True, exclusive=exclusive, parent=parent
+        ),
         read_only=read_only,
     )
 
@@ -88,3 +90,10 @@ def test_who_cannot_be_seen_leads_because_work_that_is_done_twice_is_better_than
     with closing(serve(path, exclusive=False)) as one, closing(serve(path, exclusive=False)) as other:
         assert one.leading()
         assert other.leading()
+
+
+def test_the_workers_of_one_exclusive_server_count_as_one(path: Path) -> None:
+    with closing(serve(path, exclusive=True, parent=7)), closing(serve(path, exclusive=True, parent=7)):
+        for others in (0, 8):
+            with pytest.raises(StoreBusy, match="Another server"):
+                serve(path, exclusive=False, parent=others)

@@ -28,6 +28,7 @@ from tests.store.support.index_files import (
     files_of,
     fill,
     folder_of,
+    leave_to_worker,
     listed,
     publish_early,
     told,
@@ -205,6 +206,7 @@ def test_a_copy_of_the_database_alone_works_and_writes_its_own_files(path: Path,
     copy = path.with_name("copy.db")
     store.backup(copy)
     other = open_at(copy)
+    other.settle()
     assert answers_rightly(other, vectors)
     assert [file.name for file in files_of(copy)] == listed(copy)
     assert not other.index_status().problems
@@ -212,11 +214,12 @@ def test_a_copy_of_the_database_alone_works_and_writes_its_own_files(path: Path,
 
 
 def test_a_reader_on_read_only_media_uses_files_and_writes_none(path: Path, store: SqliteStore) -> None:
+    leave_to_worker(store)
     vectors = fill(store, 14, 50)
     reader = reopened(path, read_only=True)
     assert answers_rightly(reader, vectors)
     assert not folder_of(path).exists()
-    asked(store, units(0, 1))
+    store.settle()
     assert answers_rightly(reader, vectors)
     assert reader._matrix._rows.filed
     reader.close()
@@ -233,6 +236,25 @@ def test_a_folder_that_cannot_be_written_breaks_no_search(
 
 
 # -- publishing ----------------------------------------------------------------------------------------
+
+
+def test_a_search_never_publishes(path: Path, store: SqliteStore) -> None:
+    leave_to_worker(store)
+    vectors = fill(store, 19, 60)
+    assert answers_rightly(store, vectors)
+    assert not folder_of(path).exists()
+    store.settle()
+    assert listed(path)
+    assert answers_rightly(store, vectors)
+
+
+def test_without_a_worker_the_writes_publish_in_pieces(path: Path, store: SqliteStore) -> None:
+    counts = []
+    for step in range(4):
+        fill(store, 60 + step, 20, first=100 * step)
+        counts.append(len(listed(path)))
+    assert counts[0] > 0
+    assert counts == sorted(set(counts)), "each write published what it wrote"
 
 
 def test_few_vectors_are_not_published(path: Path, store: SqliteStore) -> None:
@@ -274,6 +296,7 @@ def test_a_store_that_grows_publishes_again_and_keeps_the_earlier_files(
 
 
 def test_of_two_that_publish_at_once_one_wins_and_both_answer(path: Path, store: SqliteStore) -> None:
+    leave_to_worker(store)
     vectors = fill(store, 30, 40)
     other = open_at(path)
     with store._connections.reading() as db:
@@ -292,6 +315,7 @@ def test_of_two_that_publish_at_once_one_wins_and_both_answer(path: Path, store:
 def test_a_file_written_while_one_of_its_memories_is_purged_is_never_listed(
     path: Path, store: SqliteStore
 ) -> None:
+    leave_to_worker(store)
     fill(store, 31, 40)
     with store._connections.reading() as db:
         (plan,) = segments._plans(db, everything=True)
@@ -305,6 +329,7 @@ def test_a_file_written_while_one_of_its_memories_is_purged_is_never_listed(
 
 
 def test_what_a_crash_between_file_and_row_leaves_behind_is_swept(path: Path, store: SqliteStore) -> None:
+    leave_to_worker(store)
     vectors = fill(store, 32, 40)
     folder_of(path).mkdir()
     orphan = folder_of(path) / f"1-1-9-{'0' * 32}.vectors"
@@ -313,6 +338,7 @@ def test_what_a_crash_between_file_and_row_leaves_behind_is_swept(path: Path, st
     half.write_bytes(b"half written")
     stranger = folder_of(path) / "notes.txt"
     stranger.write_bytes(b"not ours")
+    store.settle()
     assert answers_rightly(store, vectors)
     assert not orphan.exists()
     assert half.exists(), "another process may be writing it"
@@ -367,7 +393,7 @@ def test_another_process_lets_go_of_a_purged_memory_and_of_its_file(path: Path, 
 
 def test_adopting_another_model_removes_the_files_of_the_old_one(path: Path, store: SqliteStore) -> None:
     fill(store, 43, 40)
-    asked(store, units(0, 1))
+    leave_to_worker(store)
     assert files_of(path)
     every = [record.memory for batch in store.stream(access=EVERYTHING) for record in batch]
     change_model(store, OTHER_SIGNATURE, *every)

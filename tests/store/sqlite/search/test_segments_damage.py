@@ -73,6 +73,8 @@ def test_the_next_publication_mends_what_was_cut(path: Path, store: SqliteStore)
     for name in files:
         os.truncate(folder_of(path) / name, 100)
     assert answers_rightly(store, vectors)
+    with closing(open_at(path)) as later:
+        later.settle()
     assert answers_rightly(store, vectors)
     status = store.index_status()
     assert (status.problems, status.indexed) == ({}, status.vectors)

@@ -20,6 +20,7 @@ from tests.store.support.index_files import (
     files_of,
     fill,
     folder_of,
+    leave_to_worker,
     listed,
     publish_early,
     units,
@@ -97,6 +98,7 @@ sys.exit(0 if found[0] == "m00004" and not {"m00002", "m00100"} & set(found) els
 
 
 def test_processes_that_publish_at_once_leave_one_set_of_files(path: Path, store: SqliteStore) -> None:
+    leave_to_worker(store)
     vectors = fill(store, 5, 300)
     gate = path.with_name("go")
     script = f"""
@@ -118,10 +120,11 @@ asked(store, units(0, 1))
 
 
 def test_a_process_killed_between_file_and_row_does_no_harm(path: Path, store: SqliteStore) -> None:
+    leave_to_worker(store)
     vectors = fill(store, 6, 50)
     killed = """
 segments.sync = lambda folder: os.kill(os.getpid(), signal.SIGKILL)
-asked(store, units(0, 1))
+store.settle()
 """
     assert sibling(path, killed) == -signal.SIGKILL
     (orphan,) = files_of(path)
@@ -129,6 +132,7 @@ asked(store, units(0, 1))
     forget(store, "m00001")
     del vectors["m00001"]
     assert not orphan.exists(), "it held what was purged"
+    store.settle()
     assert answers_rightly(store, vectors)
     assert [file.name for file in files_of(path)] == listed(path)
     assert listed(path)

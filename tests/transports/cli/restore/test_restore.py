@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.transports.cli.harness import ENVIRONMENT, Outcome, invoke
-from vestige.app.app import restore_main
+from vestige.app.console import restore_main
 from vestige.core.errors import StoreError
 from vestige.store.contract.processes import Who
 from vestige.store.sqlite.backup.restore import restore

@@ -3,6 +3,7 @@
 from testbed.world import HandClock
 from vestige.transports.http.auth.addresses import sender_of
 from vestige.transports.http.auth.failures import FORGET_SECONDS, LOCK_FAILURES, LOCK_SECONDS, FailureDelay
+from vestige.transports.http.workers.table import LocalRows
 
 
 def test_the_first_failures_cost_nothing_and_later_ones_ever_more_up_to_a_bound() -> None:
@@ -45,10 +46,11 @@ def test_failures_are_forgotten_after_a_quiet_time() -> None:
 
 
 def test_only_so_many_senders_are_remembered() -> None:
-    delay = FailureDelay(HandClock().parts().monotonic, max_senders=100)
+    rows = LocalRows(100)
+    delay = FailureDelay(HandClock().parts().monotonic, rows)
     for number in range(1_000):
         delay.failed(str(number))
-    assert len(delay._senders) == 100
+    assert len(rows) == 100
 
 
 def test_a_network_of_ipv6_addresses_is_one_sender() -> None:

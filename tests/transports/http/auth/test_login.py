@@ -368,3 +368,41 @@ def test_who_leaves_in_the_middle_of_a_login_is_no_failure(
     shell.http.portal.call(leave)
     assert statuses == [499]
     assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_a_ticket_logs_in_once(shell: Site) -> None:
+    key, _ = shell.mint("read", label="a machine")
+    ticket = shell.auth.logins.ticket(key.id, shell.world.clock.now).text
+    first = shell.http.post("/login", json={"ticket": ticket})
+    assert (first.status_code, first.json()["label"]) == (200, "a machine")
+    assert shell.http.get("/whoami").json()["name"] == "a machine"
+    second = shell.http.post("/login", json={"ticket": ticket})
+    assert (second.status_code, second.json()["code"]) == (401, "unauthenticated")
+    assert "used already" in second.json()["detail"]
+
+
+@pytest.mark.parametrize("wrong", ["old", "forged", "cookie", "revoked", "number"])
+def test_another_ticket_does_not_log_in(shell: Site, wrong: str) -> None:
+    key, _ = shell.mint("read", label="a machine")
+    now, logins = shell.world.clock.now, shell.auth.logins
+    ticket: object = logins.ticket(key.id, now).text
+    if wrong == "old":
+        shell.world.clock.advance(hours=61 / 3600)
+    elif wrong == "forged":
+        ticket = f"{ticket}x"
+    elif wrong == "cookie":
+        ticket = logins.begin(key.id, now).text
+    elif wrong == "revoked":
+        shell.revoke(key)
+    else:
+        ticket = 7
+    response = shell.http.post("/login", json={"ticket": ticket})
+    assert response.status_code == (400 if wrong == "number" else 401)
+    assert "set-cookie" not in response.headers
+
+
+def test_a_ticket_opens_nothing_as_a_cookie_or_a_key(shell: Site) -> None:
+    key, _ = shell.mint("read", label="a machine")
+    ticket = shell.auth.logins.ticket(key.id, shell.world.clock.now).text
+    assert shell.http.get("/whoami", headers={"Cookie": f"{COOKIE}={ticket}"}).status_code == 401
+    assert shell.http.get("/whoami", headers=bearer(ticket)).status_code == 401

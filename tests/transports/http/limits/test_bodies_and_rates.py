@@ -15,6 +15,7 @@ from tests.transports.http.support.harness import Site, bearer, new_site, whoami
 from vestige.core.errors import TooLarge
 from vestige.transports.http.context import ServerContext
 from vestige.transports.http.limits.bodies_and_rates import BodyLimit, Buckets
+from vestige.transports.http.workers.table import LocalRows
 
 OPEN = {"auth.enabled": False}
 
@@ -184,10 +185,11 @@ def test_what_is_more_than_a_bucket_gets_in_and_is_paid_for_afterwards() -> None
 
 
 def test_only_so_many_senders_are_counted() -> None:
-    buckets = Buckets(60, HandClock().parts().monotonic, max_senders=100)
+    rows = LocalRows(100)
+    buckets = Buckets(60, HandClock().parts().monotonic, rows)
     for number in range(1_000):
         buckets.take(str(number))
-    assert len(buckets._buckets) == 100
+    assert len(rows) == 100
 
 
 def test_each_key_has_its_own_limit(tmp_path: Path) -> None:

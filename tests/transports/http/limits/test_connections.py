@@ -657,6 +657,7 @@ print(affordable(2_000), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 def test_no_module_uses_private_parts_of_the_web_server() -> None:
     allowed = {
+        "h11",  # a client of our own, between workers
         "uvicorn",
         "uvicorn.middleware.proxy_headers",
         "websockets.sync.client",

@@ -57,9 +57,9 @@ import gc
 from pathlib import Path
 from threading import Event
 from vestige.transports.http.limits.malloc import GROWN_BYTES, small_heap
-def held():
+def held(field="VmRSS:"):
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:"))
+    return next(int(line.split()[1]) for line in lines if line.startswith(field))
 class Frame:
     pass
 gc.disable()
@@ -69,10 +69,25 @@ with small_heap(0.01):
         frame = Frame()
         frame.body, frame.error = b"x" * GROWN_BYTES, frame
     del frame
-    print((held() - start) // 1024)
+    print((held("VmHWM:") - start) // 1024)
     while held() - start > 10_000:
         Event().wait(0.01)
 print((held() - start) // 1024)
+"""
+CACHES = """
+from functools import lru_cache
+from threading import Event
+from vestige.cognition.english.words import all_words_of
+from vestige.transports.http.limits.malloc import GROWN_BYTES, small_heap
+foreign = lru_cache(maxsize=8)(len)  # of another program
+foreign("text")
+all_words_of("The office moved to the third floor.")
+print(all_words_of.cache_info().currsize)
+with small_heap(0.01):
+    grown = b"x" * (2 * GROWN_BYTES)
+    while all_words_of.cache_info().currsize:
+        Event().wait(0.01)
+print(foreign.cache_info().currsize)
 """
 LONG = 60.0
 """A limit no passing test reaches."""
@@ -107,3 +122,10 @@ def test_a_process_that_has_grown_collects_what_refers_to_itself() -> None:
     megabytes, later = said(COLLECT)
     assert megabytes >= 64
     assert later < 10
+
+
+@glibc
+def test_a_process_that_has_grown_empties_its_own_caches_of_texts() -> None:
+    before, foreign = said(CACHES)
+    assert before == 1
+    assert foreign == 1

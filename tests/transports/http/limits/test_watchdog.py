@@ -102,6 +102,49 @@ def test_the_stacks_are_written_while_the_interpreter_lock_is_held() -> None:
     assert "running: ingest with 40 characters" in done.stderr
 
 
+BUSY = textwrap.dedent(
+    """
+    import asyncio, threading, time
+    from vestige.core.caller import Invocation
+    from vestige.transports.http.limits.watchdog import Watchdog
+
+    watchdog = Watchdog(time.monotonic, 0.05)
+    ended = threading.Event()
+
+    def deep(left):
+        return left and eval("deep(left - 1)", {"deep": deep, "left": left})
+
+    def stacks_that_change():
+        with watchdog.watching(Invocation(name="ingest", arguments={})):
+            while not ended.is_set():
+                deep(60)
+
+    async def main():
+        async with watchdog.running():
+            threads = [threading.Thread(target=stacks_that_change) for _ in range(6)]
+            for thread in threads:
+                thread.start()
+            for _ in range(40):
+                time.sleep(0.2)  # the event loop stands still while the threads run
+                await asyncio.sleep(0.02)
+            ended.set()
+
+    asyncio.run(main())
+    """
+)
+
+
+@pytest.mark.slow
+def test_writing_the_stacks_of_threads_that_run_does_not_crash_the_server() -> None:
+    # A timer that read the stacks of all threads from outside crashed two of three such processes.
+    done = subprocess.run(
+        [sys.executable, "-c", BUSY], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
+
+    assert done.returncode == 0
+    assert "stacks_that_change" in done.stderr
+
+
 def test_the_log_has_the_level_of_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     clock = _Hand()
     watchdog = Watchdog(clock)

@@ -16,7 +16,7 @@ from testbed.failures import Failures, each
 from testbed.planting import Planting
 from testbed.world import HandClock
 from tests.transports.http.support.harness import PATIENCE_SECONDS, URL, Site, bearer, new_site
-from tests.transports.parity.example_store import planted
+from tests.transports.parity.example_store import example_of, planted
 from tests.transports.parity.transports import direct
 from vestige.core.errors import InvalidInput, VestigeError
 from vestige.operations.registry.groups import registry
@@ -25,7 +25,7 @@ from vestige.operations.registry.route import Route
 from vestige.transports.http import problems, rest
 from vestige.transports.http.auth import gate, hosts
 from vestige.transports.http.auth.cookies import COOKIE, CSRF_HEADER
-from vestige.transports.http.auth.gate import DOMAIN_HEADER, SAFE, SCOPE_HEADER
+from vestige.transports.http.auth.gate import DOMAIN_HEADER, SAFE, SCOPE_HEADER, ZONE_HEADER
 from vestige.transports.http.limits import bodies_and_rates
 from vestige.transports.http.openapi.document import FAILURES, IDEMPOTENCY_HEADER, IDEMPOTENT, document
 from vestige.transports.http.problems import Refusal
@@ -139,7 +139,7 @@ def test_an_answer_is_as_it_is_described(tmp_path: Path) -> None:
     with planted(tmp_path / "planted", clock=clock):
         pass
     planting = Planting(folder=tmp_path / "planted", clock=clock)
-    examples = [(name, dict(registry.operations[name].example)) for name in OFFERED]
+    examples = [(name, example_of(registry.operations[name])) for name in OFFERED]
     for number, (name, arguments) in enumerate([*examples, *FURTHER]):
         folder = tmp_path / str(number)
         with failures.case(f"{name} {arguments}"), planting.copied(folder) as world, chdir(folder):
@@ -205,6 +205,7 @@ def test_it_names_the_headers_that_a_request_may_have(route: Route) -> None:
     assert named == {
         SCOPE_HEADER,
         DOMAIN_HEADER,
+        ZONE_HEADER,
         "X-Request-Id",
         *([CSRF_HEADER] if route.method not in SAFE else []),
         *([IDEMPOTENCY_HEADER] if takes_key else []),

@@ -31,7 +31,7 @@ from testbed.world import World, open_world
 from tests.transports.cli.harness import ENVIRONMENT
 from vestige.app.app import open_app
 from vestige.core.api_key import ApiKey
-from vestige.engine import keys
+from vestige.engine.care import keys
 from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry
 from vestige.transports.http.app import PARTS, Part, build_app
@@ -187,12 +187,14 @@ class Running:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """The environment of a process whose memories are in this folder."""
+    """The environment of a process whose memories are in this folder. A server has one worker, however many
+    cores there are: tests of several say how many."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         "LANG": "C.UTF-8",
         "VESTIGE_DATA_DIR": str(folder),
+        "VESTIGE_SERVER_WORKERS": "1",
         **ENVIRONMENT,
         **more,
     }

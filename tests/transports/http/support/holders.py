@@ -16,6 +16,7 @@ import httpx2
 from tests.operations.access.access_world import DOMAIN, LIMITS, MINE, Limit, reach_world
 from tests.transports.http.support.harness import Site, bearer, open_site
 from tests.transports.http.support.mcp_requests import modern, post
+from tests.transports.parity.example_store import session_example
 from tests.transports.parity.transports import tool_of
 from vestige.core.caller import PERMISSIONS
 from vestige.operations.registry.groups import registry
@@ -129,6 +130,7 @@ def open_house(
 ) -> Iterator[tuple[Site, dict[str, Headers]]]:
     """A server with everybody's credentials."""
     with reach_world(folder, limit, canaries=canaries, settings=SETTINGS) as world, open_site(world) as site:
+        world.app.engine.sessions().store(session_example())
         yield site, credentials(site)
 
 

@@ -23,7 +23,7 @@ from tests.transports.http.support.socket import served
 from tests.transports.mcp.apps import serving
 from tests.transports.mcp.lines import MODERN_VERSION
 from tests.transports.mcp.mutations import malformed
-from vestige.engine import keys
+from vestige.engine.care import keys
 from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry
 from vestige.transports.http.app import build_app

@@ -6,12 +6,12 @@ them, nothing of the store is locked, and every user may create them unless an a
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 from psycopg import Connection, sql
 
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.contract.trouble import Trouble
 from vestige.store.postgres.opening import schema
 from vestige.store.sql.check.schema import SchemaObject, SchemaObjects, by_name, differences

@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ import psycopg
 from psycopg import Connection, errors
 
 from vestige.core.errors import StoreBusy, StoreUnavailable, VestigeError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.contract.processes import BRIEF, Holder, Who, kept, refuse_beside
 from vestige.store.postgres.connection import PostgresConnections, value
 from vestige.store.postgres.processes.locks import Lock, signed
@@ -168,7 +169,10 @@ def _patience(wait_seconds: float) -> bytes:
 
 
 def _register(db: Connection[Any], oid: int, who: Who, purpose: str) -> PostgresPresence:
-    text = orjson.dumps(asdict(who)).decode()
+    fields = asdict(who)
+    if not who.parent:
+        del fields["parent"]  # versions before it do not know the field
+    text = orjson.dumps(fields).decode()
     return PostgresPresence(id=int(value(db, _REGISTER, (purpose, text, oid))), db=db)
 
 

@@ -4,12 +4,13 @@ and the tokens read last."""
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.ranking.bm25 import Integers
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.postgres.search.changes_since import ChangesSince, Past
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sql.search.vectors import TokenCache

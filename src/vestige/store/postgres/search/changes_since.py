@@ -2,12 +2,12 @@
 memories that pass the filter, and the vectors in use."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import orjson
 
 from vestige.cognition.ranking.bm25 import Frequency, Integers
+from vestige.core.lazy_dataclass import dataclass
 from vestige.embed.protocol import Signature
 from vestige.store.postgres.search import words
 from vestige.store.postgres.search.statement import Passing, SqlPart

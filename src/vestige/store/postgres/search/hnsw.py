@@ -7,11 +7,12 @@ until it exists, searches read all vectors. It has half precision, which decides
 import logging
 import threading
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import psycopg
 
 from vestige.core.errors import VestigeError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.contract.answers import IndexStatus
 from vestige.store.postgres.connection import PostgresConnections, PostgresSession
 from vestige.store.postgres.processes.locks import Lock, signed

@@ -28,7 +28,7 @@ from vestige.store.sql.search import pool
 from vestige.store.sql.search import vectors as sql_vectors
 from vestige.store.sql.search.pool import Lexical, SoughtTerms
 from vestige.store.sql.search.threads import Directory
-from vestige.store.sql.search.vectors import Closest, check_queries
+from vestige.store.sql.search.vectors import Closest, TokenColumns, check_queries
 
 # -- Candidates of a search, gathered in three statements
 
@@ -52,8 +52,10 @@ def gather(
         closest = Closest.none(len(ordered.keys), 0 if probe.vector is None else len(probe.vector))
     else:
         dimension = query.space.profile.signature.dimension
-        entries = {key: entry for key, entry in found.entries.items() if key not in outdated}
-        sketch = sql_vectors.sketch(dimension, sql_vectors.around(directory, ordered.keys), entries)
+        tokens = found.tokens or TokenColumns.of((), sql_vectors.width(dimension))
+        if outdated:
+            tokens = tokens.among(~np.isin(tokens.keys, list(outdated)))
+        sketch = sql_vectors.sketch(sql_vectors.around(directory, ordered.keys), tokens)
         closest = pg_vectors.closest(ordered.keys, found.pieces, query.vector)
     return pool.pool(
         directory,
@@ -68,7 +70,8 @@ def gather(
 
 def _outdated(arms: pool.ArmKeys, found: signals.Signals) -> set[int]:
     """The candidates that have vectors, but none of their present text."""
-    having = set(arms.near.tolist()) | (found.entries.keys() & set(arms.keys.tolist()))
+    owners = set[int]() if found.tokens is None else set(found.tokens.keys.tolist())
+    having = set(arms.near.tolist()) | (owners & set(arms.keys.tolist()))
     return having - {piece[0] for piece in found.pieces}
 
 

@@ -1,12 +1,13 @@
 """The last statement of a search: the signals of its candidates, and the tokens of their neighbours."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from vestige.cognition.ranking.bm25 import Integers
 from vestige.core import candidates as limits
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.postgres.search import words
 from vestige.store.postgres.search.statement import SqlPart
 from vestige.store.postgres.search.vectors import ROUNDING, SENT, Query
@@ -14,7 +15,7 @@ from vestige.store.postgres.server.values import SentKeys, sent_keys
 from vestige.store.sql.database import Database, Row
 from vestige.store.sql.filters import vector_bytes
 from vestige.store.sql.search import pool, vectors
-from vestige.store.sql.search.vectors import TokenCache, TokenEntry
+from vestige.store.sql.search.vectors import TokenCache, TokenColumns
 
 # Each table is looked up key by key (OFFSET 0 keeps it so): a join might read all of it for a few hundred.
 TRAITS = (
@@ -68,7 +69,7 @@ class Signals:
 
     traits: list[Row] = field(default_factory=list)
     pieces: list[Row] = field(default_factory=list)
-    entries: dict[int, TokenEntry] = field(default_factory=dict)
+    tokens: TokenColumns | None = None
     literals: dict[int, int] = field(default_factory=dict)
 
 
@@ -83,51 +84,44 @@ def read(
     """The signals of these candidates; `beside` are the keys whose tokens are compared (`vectors.around`)."""
     if not len(keys):
         return Signals()
-    owners = [] if query is None else np.unique(beside[beside >= 0]).tolist()
-    held = _held(cache, query, owners)
+    owners = np.unique(beside[beside >= 0])
+    held = None if query is None else _held(cache, query, owners)
     chosen = sent_keys(keys)
-    missing = np.array([key for key in owners if key not in held], dtype=np.int64)
+    missing = owners if held is None else held.lacking(owners)
     tables = _tables(query, held, sought, chosen, sent_keys(missing))
     selects = _selects(query, sought, chosen)
     given = f"WITH {', '.join(part.sql for part in tables)} " if tables else ""
     sql = given + " UNION ALL ".join(part.sql for part in selects)
     rows = db.execute(sql, [param for part in (*tables, *selects) for param in part.params]).fetchall()
-    fresh = {
-        row[WIDTH]: TokenEntry(length=row[WIDTH + 5], bits=row[WIDTH + 6], asked=row[WIDTH + 7])
-        for row in rows
-        if row[WIDTH + 5] is not None
-    }
+    if held is not None and query is not None:
+        read = [(row[WIDTH], *row[WIDTH + 5 : WIDTH + 8]) for row in rows if row[WIDTH + 5] is not None]
+        fresh = TokenColumns.of(read, held.bits.shape[1])
+        held = held.and_also(fresh)
+        cache.keep(query.space.version, fresh, held)
     distinct = list(dict.fromkeys(sought))
-    if fresh and query is not None:
-        cache.keep(query.space.version, fresh, (*held, *fresh))
     return Signals(
         traits=list({row[WIDTH]: row[:WIDTH] for row in rows if row[0] is not None}.values()),
         pieces=[row[WIDTH : WIDTH + 5] for row in rows if row[WIDTH + 1] is not None],
-        entries=held | fresh,
+        tokens=held,
         literals={row[WIDTH]: words.count_in(distinct, *row[-2:]) for row in rows if row[-2] is not None},
     )
 
 
-def _held(cache: TokenCache, query: Query | None, owners: Sequence[int]) -> dict[int, TokenEntry]:
-    """The cached tokens; an entry that is cached in part is read again, because it may be too short."""
-    if query is None:
-        return {}
-    known = cache.held(query.space.version, owners)
-    return {key: entry for key, entry in known.items() if entry.has(entry.length)}
+def _held(cache: TokenCache, query: Query, owners: Integers) -> TokenColumns:
+    """The cached tokens; what is cached in part is read again, because it may be too short."""
+    size = vectors.width(query.space.profile.signature.dimension)
+    known = cache.held(query.space.version, owners, size)
+    return known.among(known.counts >= known.lengths)
 
 
 def _tables(
-    query: Query | None,
-    held: dict[int, TokenEntry],
-    sought: Sequence[str],
-    chosen: SentKeys,
-    missing: SentKeys,
+    query: Query | None, held: TokenColumns | None, sought: Sequence[str], chosen: SentKeys, missing: SentKeys
 ) -> list[SqlPart]:
     """The tables that are selected from, each made once."""
     parts = []
-    if query is not None:
+    if query is not None and held is not None:
         most, longest = limits.MOST_TOKENS, limits.LONGEST_TOKENS
-        here = sum(entry.length for entry in held.values())
+        here = int(held.lengths.sum())
         read = (missing, longest, query.space.profile.id)
         counted = (here, most, limits.LEAST_TOKENS, most, len(held), longest)
         parts.append(SqlPart(sql=f"tokens AS MATERIALIZED ({TOKENS})", params=read))

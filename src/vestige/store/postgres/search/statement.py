@@ -1,12 +1,12 @@
 """A statement that is composed of parts, each of which returns rows of its own kind."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from vestige.cognition.ranking.bm25 import Integers
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.postgres.server.values import SentKeys, sent_keys
 from vestige.store.sql import filters
 from vestige.store.sql.database import Database

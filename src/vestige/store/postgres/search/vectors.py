@@ -5,12 +5,13 @@ once more in float64.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from vestige.cognition.ranking.bm25 import Floats, Integers
 from vestige.core.candidates import Vectors
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import MAX_INTEGER
 from vestige.store.contract.answers import Scored
 from vestige.store.postgres.search.changes_since import Space

@@ -12,7 +12,7 @@ from vestige.cognition.query.literals import count_held, literal_terms
 from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
 from vestige.store.postgres.search.statement import Answer, Passing, SqlPart
 from vestige.store.postgres.server.values import integers, sent_keys
-from vestige.store.sql.database import Database
+from vestige.store.sql.database import Database, Rows
 from vestige.store.sql.filters import SqlList, listed
 from vestige.store.sql.rows import memories
 from vestige.store.sql.search.index_rows import Analysis, source_hash
@@ -46,15 +46,14 @@ FORGET = "DELETE FROM terms WHERE term = ANY(?) AND memories <= 0"
 class PostgresSurfaces:
     """The `Surfaces` of PostgreSQL."""
 
-    def next_key(self, db: Database) -> int:
+    def ask_last_key(self, db: Database) -> Rows:
         """The row of a deleted memory stays in `places`, so the last key is always known and no key is given
         twice, not even one of a memory that lost its row."""
-        (last,) = db.execute(LAST_KEY).fetchone()
-        return int(last) + 1
+        return db.execute(LAST_KEY)
 
-    def put_words(self, db: Database, analysed: Mapping[int, Analysis]) -> None:
+    def put_words(self, db: Database, analysed: Mapping[int, Analysis], *, new: bool = False) -> None:
         counted = {key: Counter(one.terms.split()) for key, one in analysed.items()}
-        gone = self._take_out(db, list(analysed))
+        gone = [] if new else self._take_out(db, list(analysed))
         db.execute(
             "INSERT INTO words (key, terms) SELECT * FROM unnest(?::bigint[], ?::text[])",
             (listed(analysed), listed(one.terms for one in analysed.values())),

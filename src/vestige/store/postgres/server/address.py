@@ -1,15 +1,15 @@
 """The address of a store: a server's URL and a schema in its database. It is shown without the password."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Conninfo
 
-from vestige.core.errors import ConfigError
+from vestige.core.errors import ConfigError, nearest_name
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import SCHEMA_NAMES, is_schema_name
-from vestige.core.nearest import nearest_name
 
 SECRETS = ("password", "sslpassword", "passfile", "sslkey")
 SHORTEST_WORD = 4

@@ -7,7 +7,7 @@ restart it lends each of its dead connections once, or queries the server before
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import psycopg
@@ -15,6 +15,7 @@ from psycopg import Connection
 from psycopg.pq import TransactionStatus
 
 from vestige.core.errors import StoreBusy, StoreError
+from vestige.core.lazy_dataclass import dataclass
 
 RETRY_SECONDS = 0.05
 IDLE_SECONDS = 600.0

@@ -121,10 +121,12 @@ def _drop_twin(db: Database, event: LogEvent) -> None:
     for history in found:
         rest = tuple(one for one in history.events if name(one) != name(event))
         if history.versions and len(writes(rest)) < len(history.versions):
-            versions = folded(writes(rest), versions_of(history))
+            kept = folded(writes(rest), versions_of(history))
+            first = history.versions[0].revision  # the dropped one may have been the first
+            versions = [replace(one, revision=first + at) for at, one in enumerate(kept)]
             key = memories.keys_of(db, [history.memory_id])[history.memory_id]
             history_rows.drop(db, [key])
-            past = revisions(replace(history, events=rest, versions=versions))
+            past = revisions(replace(history, events=rest, versions=tuple(versions)))
             history_rows.keep(db, [(key, one) for one in past])
             db.execute("UPDATE memories SET revision = ? WHERE key = ?", (versions[-1].revision, key))
     db.execute("DELETE FROM events WHERE position = ?", (event.position,))

@@ -1,8 +1,8 @@
 """Compares the schema of a store with that of an empty database which has just been migrated (ADR 0025)."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.contract.trouble import Trouble
 
 DERIVED = ("index", "view", "trigger")

@@ -1,10 +1,11 @@
 """Merges histories into a relational store, in one transaction."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 from vestige.cognition.fsrs.strength import encode
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Access, LogEvent, Memory, Strength
 from vestige.store.contract.changes import TUNED
 from vestige.store.merge import union
@@ -152,6 +153,7 @@ def _merge(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
         raise union.two_events(event)
     _write_memories(db, plan, prepared, surfaces)
     history_rows.take(db, plan.events)
+    history_rows.set_back(db, plan.set_back)
     history_rows.advance(db, plan.reading)
     _rewire(db, plan)
     _file(db, plan, surfaces)
@@ -197,7 +199,7 @@ def _mine(db: Database, given: Collection[Key]) -> dict[Key, EntityHistory]:
 def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces: Surfaces) -> None:
     """Write and remove memories with everything derived from their text, except their strength."""
     known = memories.stored(db, [one.history.memory_id for one in plan.memories])
-    key = surfaces.next_key(db)
+    key = index_rows.next_key(surfaces.ask_last_key(db))
     changed: list[PendingMemory] = []
     ended: list[PendingMemory] = []
     buried: list[history_rows.EndedMemory] = []
@@ -209,7 +211,7 @@ def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces
                 history_rows.EndedMemory(memory_id=one.history.memory_id, scope=end.scope, at=end.at)
             )
             ended.extend([] if stored is None else [PendingMemory.known(stored)])
-        elif one.after is not None and one.after != one.before:
+        elif one.after is not None and (one.after != one.before or one.set_back):
             draft = _new(one.after, key) if stored is None else PendingMemory.known(stored)
             key += draft.is_new
             _revise(draft, one.after, one, prepared)
@@ -266,7 +268,7 @@ def _weigh(db: Database, plan: AbsorbPlan, prepared: Prepared) -> None:
     if plan.curve is None:
         return
     strengths.tune(db, curves.present)
-    others = [one for one in _evident(db, plan.events) if one not in met]
+    others = [one for one in _evident(db, (*plan.events, *plan.set_back)) if one not in met]
     ready = prepared.refolded if curves == prepared.curves else {}
     moved = {row[0] for row in db.execute(MOVED_SINCE, (prepared.position,))}
     again = [one for one in others if one in moved or one not in ready]

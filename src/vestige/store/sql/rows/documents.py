@@ -7,11 +7,11 @@ it.
 
 import logging
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ANYTHING, Access
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.filters import Condition, RowCodec, SqlConditions, clause, in_scope, listed, within
@@ -53,6 +53,11 @@ def page(db: Database, wanted: DocumentQuery, access: Access, limit: int, offset
         (*asked.params, limit, offset),
     )
     return [document for row in rows if (document := readable(row[:-2])) is not None]
+
+
+def count(db: Database, wanted: DocumentQuery, access: Access) -> int:
+    asked = SqlConditions(conditions=(*_asked(wanted), *reached_by(access)))
+    return int(db.execute(f"SELECT count(*) FROM documents d WHERE {asked.sql}", asked.params).fetchone()[0])
 
 
 def stored(db: Database, names: Collection[Name]) -> dict[Name, Document]:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ import orjson
 from vestige.cognition.text.analyser import text_hash
 from vestige.core.candidates import TermStatistics
 from vestige.core.errors import NotFound
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import (
     ANYTHING,
     EVERYTHING,
@@ -29,7 +30,7 @@ from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import DROPPED, LINKED, PUT, REMARKED, UNLINKED
 from vestige.store.contract.search import Reworded
 from vestige.store.filter_rule import passed, stands
-from vestige.store.sql.database import Database
+from vestige.store.sql.database import Database, Rows
 from vestige.store.sql.filters import (
     Condition,
     RowCodec,
@@ -206,10 +207,14 @@ def bury(db: Database, buried: Iterable[EndedMemory]) -> None:
 
 def buried_among(db: Database, memory_ids: Iterable[str]) -> set[str]:
     """Which of these ids were deleted."""
-    rows = db.execute(
+    return {row[0] for row in ask_buried(db, memory_ids)}
+
+
+def ask_buried(db: Database, memory_ids: Iterable[str]) -> Rows:
+    """A row for each of these ids that was deleted, not read yet."""
+    return db.execute(
         "SELECT id FROM tombstones WHERE id IN (SELECT value FROM json_each(?))", (listed(memory_ids),)
     )
-    return {row[0] for row in rows}
 
 
 def tombstone(db: Database, memory_id: str, access: Access) -> Tombstone | None:
@@ -311,6 +316,14 @@ def rename(db: Database, event: LogEvent, node: str) -> None:
         db.execute(
             "UPDATE documents SET node = ? WHERE kind = ? AND id = ? AND clock = ? AND node = ?", (node, *put)
         )
+
+
+def set_back(db: Database, events: Iterable[LogEvent]) -> None:
+    """Give events that are here the clocks of these."""
+    db.executemany(
+        "UPDATE events SET clock = ? WHERE node = ? AND seq = ?",
+        [(event.clock, event.node, event.seq) for event in events],
+    )
 
 
 def note_strengths(db: Database, around: Mapping[tuple[str, int], tuple[str, str]]) -> None:

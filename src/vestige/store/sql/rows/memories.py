@@ -1,23 +1,24 @@
 """Rows of memories: writing them, and reading records by id, by key, by filter."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.core.models import ANYTHING, Access, Filter, Memory, Order, Record
-from vestige.store.sql.database import Database
-from vestige.store.sql.filters import RowCodec, SqlConditions, clause, keys_from_text, listed
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.models import ANYTHING, Access, Filter, Memory, Order, Record, stored_value
+from vestige.store.sql.database import Database, Rows
+from vestige.store.sql.filters import Condition, RowCodec, SqlConditions, clause, keys_from_text, listed
 from vestige.store.sql.rows import store_facts, strengths
 
 CODEC = RowCodec(
     "id scope created_at:moment updated_at:moment node_type source author agent_id session_id thread position"
     " occurred_at:moment? valid_from:moment? valid_until:moment? superseded_by pinned:flag suppression_count"
     " suppressed_at:moment? archived_at:moment? revision tags:strings domains:strings domain_scores:mapping"
-    " metadata:mapping content phrasings:strings"
+    " metadata:mapping content phrasings:strings origin"
 )
 COLUMNS, to_row = CODEC.columns, CODEC.to_row
 WIDTH = len(COLUMNS)
@@ -39,6 +40,11 @@ ORDERS = {
     Order.DUE: "s.due_at, m.id",
     Order.RETENTION: "m.id",  # the rest is numpy's
 }
+
+BY_CREATION = (Order.NEWEST, Order.OLDEST)
+FEW = 2_000
+"""Keys that are sorted rather than looked for in the order of creation."""
+WALK = 1_000
 
 MemoryRow = tuple[Any, ...]  # what the driver takes and gives for the columns above
 
@@ -63,7 +69,7 @@ class Stored:
 
 
 def from_row(row: Sequence[Any]) -> Memory:
-    return Memory(**CODEC.fields(row))
+    return stored_value(Memory, CODEC.fields(row))
 
 
 def insert(db: Database, rows: Mapping[int, WrittenMemory]) -> None:
@@ -96,11 +102,19 @@ def by_id(db: Database, memory_ids: Iterable[str], access: Access) -> dict[str, 
 
 def stored(db: Database, memory_ids: Iterable[str]) -> dict[str, Stored]:
     """The records of these ids with keys, whatever the access."""
-    rows = db.execute(
+    return stored_in(ask_stored(db, memory_ids))
+
+
+def ask_stored(db: Database, memory_ids: Iterable[str]) -> Rows:
+    """The rows for `stored_in`, not read yet."""
+    return db.execute(
         RECORD.replace("SELECT m.key", "SELECT m.text_hash, m.key", 1)
         + " WHERE m.id IN (SELECT value FROM json_each(?))",
         (listed(memory_ids),),
     )
+
+
+def stored_in(rows: Rows) -> dict[str, Stored]:
     return {row[2]: Stored(key=row[1], record=_record(row[1:]), text_hash=row[0]) for row in rows}
 
 
@@ -148,6 +162,32 @@ def page(
     if order is Order.RETENTION:
         keys = keys[np.argsort(retentions, kind="stable")]
     return by_key(db, keys[offset : offset + limit])
+
+
+def page_of_allowed(
+    db: Database,
+    allowed: NDArray[np.bool_],
+    timed: SqlConditions,
+    order: Order,
+    limit: int,
+    offset: int,
+    *,
+    selected: bool,
+) -> list[Record]:
+    """A page of the allowed records in the order of creation. The index has that order: it is followed as far
+    as the page needs, unless few are allowed at all. Only a mask that is `selected` says how many."""
+    if selected and np.count_nonzero(allowed) <= FEW:
+        few = Condition.of("m.key IN (SELECT value FROM json_each(?))", listed(np.flatnonzero(allowed)))
+        wanted = SqlConditions(conditions=(few, *timed.conditions))
+        return page(db, wanted, order, None, limit, offset)
+    walk = iter(
+        db.execute(f"SELECT m.key FROM memories m WHERE {timed.sql} ORDER BY {ORDERS[order]}", timed.params)
+    )
+    found: list[int] = []
+    while len(found) < offset + limit and (rows := list(islice(walk, WALK))):
+        keys = np.array(rows, dtype=np.int64)[:, 0]
+        found.extend(keys[allowed[keys]].tolist())
+    return by_key(db, np.array(found[offset : offset + limit], dtype=np.int64))
 
 
 def after_key(db: Database, wanted: SqlConditions, key: int, limit: int) -> tuple[list[Record], int | None]:
@@ -210,6 +250,18 @@ def tag_counts(db: Database, access: Access) -> dict[str, int]:
     )
 
 
+def ids_like(db: Database, part: str, access: Access, limit: int) -> list[str]:
+    """Ids that begin or end with a text."""
+    visible = clause(ANYTHING, access)
+    plain = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    rows = db.execute(
+        "SELECT m.id FROM memories m WHERE (m.id LIKE ? ESCAPE '\\' OR m.id LIKE ? ESCAPE '\\')"
+        f" AND {visible.sql} ORDER BY m.id LIMIT ?",
+        (f"{plain}%", f"%{plain}", *visible.params, limit),
+    )
+    return [memory_id for (memory_id,) in rows]
+
+
 def same_text(db: Database, fingerprints: Sequence[str], scope: str, wanted: SqlConditions) -> dict[str, str]:
     """The oldest matching memory of exactly this scope for each fingerprint."""
     rows = db.execute(
@@ -238,13 +290,17 @@ WITHOUT_VECTORS = (
 WITHOUT_TOKENS = "NOT EXISTS (SELECT 1 FROM token_bits t WHERE t.key = m.key AND t.profile = ?)"
 
 
-def unembedded(db: Database, profile: int | None, limit: int, *, tokens: bool = False) -> list[Memory]:
+def unembedded(
+    db: Database, profile: int | None, limit: int, *, tokens: bool = False, changed_since: int | None = None
+) -> list[Memory]:
     """Memories without vectors of this profile and of their present text, or without tokens where required,
-    oldest first."""
+    oldest first; where a store has a journal of changes, only among those that changed since an entry."""
     condition = f"({WITHOUT_VECTORS} OR {WITHOUT_TOKENS})" if tokens else WITHOUT_VECTORS
+    changed = "" if changed_since is None else "m.key IN (SELECT key FROM changed_keys WHERE seq > ?) AND "
+    since = () if changed_since is None else (changed_since,)
     rows = db.execute(
-        f"SELECT {MEMORY} FROM memories m WHERE {condition} ORDER BY m.created_at, m.id LIMIT ?",
-        (*[profile] * condition.count("?"), limit),
+        f"SELECT {MEMORY} FROM memories m WHERE {changed}{condition} ORDER BY m.created_at, m.id LIMIT ?",
+        (*since, *[profile] * condition.count("?"), limit),
     )
     return [from_row(row) for row in rows]
 

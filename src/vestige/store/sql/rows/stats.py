@@ -2,10 +2,9 @@
 
 from datetime import datetime
 
-import numpy as np
-
 from vestige.cognition.fsrs.strength import accessibility
 from vestige.core.models import Access, Filter, StoreStats
+from vestige.store.contract.answers import Levels
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import SqlConditions, clause, moment_text, optional_moment
 from vestige.store.sql.rows import edges, store_facts, strengths
@@ -23,14 +22,12 @@ TOTALS = (
 
 
 def stats(db: Database, access: Access, now: datetime) -> StoreStats:
-    """The counts, and the retention of each memory at `now`."""
+    """The counts; what is due is so at `now`."""
     visible = clause(Filter(), access)
     totals = db.execute(
         TOTALS.format(where=visible.sql), (*3 * (moment_text(now),), *visible.params)
     ).fetchone()
     memories, embedded, pinned, suppressed, superseded, due, oldest, newest = totals
-    keys, retentions = strengths.retentions(db, visible, "m.key", now)
-    suppressions = _suppressions(db, keys)
     return StoreStats(
         memories=memories,
         embedded=embedded,
@@ -40,13 +37,21 @@ def stats(db: Database, access: Access, now: datetime) -> StoreStats:
         superseded=superseded,
         edges=edges.count(db, access),
         due=due,
-        retentions=tuple(np.sort(retentions).tolist()),
-        retrievals=tuple(np.sort(strengths.retrievals(db, visible, now)).tolist()),
-        accessibilities=tuple(np.sort(accessibility(retentions, suppressions)).tolist()),
         oldest=optional_moment(oldest),
         newest=optional_moment(newest),
         by_type=_counted(db, "node_type", visible),
         by_scope=_counted(db, "scope", visible),
+    )
+
+
+def levels(db: Database, access: Access, now: datetime) -> Levels:
+    """The strength of each memory at `now`."""
+    visible = clause(Filter(), access)
+    keys, retentions = strengths.retentions(db, visible, "m.key", now)
+    return Levels(
+        retentions=retentions,
+        retrievals=strengths.retrievals(db, visible, "m.key", now),
+        accessibilities=accessibility(retentions, _suppressions(db, keys)),
     )
 
 

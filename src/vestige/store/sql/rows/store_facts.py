@@ -2,16 +2,17 @@
 reads."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 
 import orjson
 
 from vestige.core.errors import IdempotencyConflict
+from vestige.core.lazy_dataclass import dataclass
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import ProfileState, other_model
 from vestige.store.contract.changes import Claim, check_claim
-from vestige.store.sql.database import Database
+from vestige.store.sql.database import Database, Rows
 from vestige.store.sql.filters import json_text, moment_text
 from vestige.store.sql.rows.strengths import CURVE
 
@@ -169,9 +170,9 @@ class StoreHead:
     profile: Profile | None
 
 
-def read(db: Database) -> StoreHead:
-    """Read the head. It does not change while the write transaction lasts."""
-    clock, curve, position, node, seq, *profile = db.execute(HEAD).fetchone()
+def head_in(rows: Rows) -> StoreHead:
+    """The head in the answer to `HEAD`."""
+    clock, curve, position, node, seq, *profile = rows.fetchone()
     return StoreHead(
         clock=clock, curve=curve, position=position, node=node, seq=seq, profile=from_row(*profile)
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vestige.cognition.fsrs.formulas import LEAST_W20, MOST_W20, W20
 from vestige.cognition.fsrs.strength import recall_chance, retention, retention_of
 from vestige.core.errors import InvalidInput
-from vestige.core.models import Strength
+from vestige.core.models import Strength, stored_value
 from vestige.store.merge.strength_log import FOLDED_FROM
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import (
@@ -44,7 +44,7 @@ Levels = NDArray[np.float64]
 
 def from_row(row: Sequence[Any]) -> Strength:
     """The strength of its columns and the curve."""
-    return Strength(**CODEC.fields(row[:-1]), curve=row[-1])
+    return stored_value(Strength, CODEC.fields(row[:-1]) | {"curve": row[-1]})
 
 
 def as_json(strength: Strength) -> str:
@@ -102,11 +102,11 @@ def retentions(db: Database, wanted: SqlConditions, order: str, now: datetime | 
     return found[kept], levels[kept]
 
 
-def retrievals(db: Database, wanted: SqlConditions, now: datetime) -> Levels:
-    """The chance of everything that matches to be recalled at `now`."""
+def retrievals(db: Database, wanted: SqlConditions, order: str, now: datetime) -> Levels:
+    """The chance of everything that matches, in this order, to be recalled at `now`."""
     rows = db.execute(
         f"SELECT s.stability, s.retrieval, s.decay_from, {CURVE}"
-        f" FROM memories m JOIN strengths s ON s.key = m.key WHERE {wanted.sql}",
+        f" FROM memories m JOIN strengths s ON s.key = m.key WHERE {wanted.sql} ORDER BY {order}",
         wanted.params,
     ).fetchall()
     stability, retrieval, decay_from, curve = np.array(rows, dtype=np.float64).reshape(-1, 4).T

@@ -1,7 +1,6 @@
 """Lexical rows of memories: terms, fingerprints and rows of `places`, all derived from the text."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 
@@ -9,8 +8,9 @@ import numpy as np
 
 from vestige.cognition.text.analyser import ANALYSER_VERSION, fingerprint, memory_terms
 from vestige.cognition.text.form import features
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
-from vestige.store.sql.database import Database, Surfaces
+from vestige.store.sql.database import Database, Rows, Surfaces
 from vestige.store.sql.filters import RowCodec, json_text, listed, microseconds, optional_text
 from vestige.store.sql.rows import memories
 
@@ -77,9 +77,10 @@ def source_hash(source: str) -> int:
     return _hash(source)
 
 
-def put_threads(db: Database, places: Mapping[int, ThreadRow]) -> None:
-    """Write the rows of memories, replacing those there under a new `seq`."""
-    db.execute("DELETE FROM places WHERE key IN (SELECT value FROM json_each(?))", (listed(places),))
+def put_threads(db: Database, places: Mapping[int, ThreadRow], *, new: bool = False) -> None:
+    """Write the rows of memories, replacing those there under a new `seq`; `new` ones have no rows yet."""
+    if not new:
+        db.execute("DELETE FROM places WHERE key IN (SELECT value FROM json_each(?))", (listed(places),))
     db.executemany(PUT, [(key, *CODEC.to_row(one)) for key, one in places.items()])
 
 
@@ -100,6 +101,12 @@ def bury_strays(db: Database) -> None:
 def _hash(text: str) -> int:
     """A signed 64-bit number that is never 0, which means none."""
     return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "big", signed=True) or 1
+
+
+def next_key(last: Rows) -> int:
+    """The key of the next memory, from the answer to `Surfaces.ask_last_key`."""
+    row = last.fetchone()
+    return int(row[0]) + 1 if row else 1
 
 
 # -- Words: terms and fingerprints
@@ -132,12 +139,14 @@ def fingerprints(memory: Memory) -> frozenset[str]:
     return frozenset(fingerprint(wording) for wording in (memory.content, *memory.phrasings))
 
 
-def put_words(db: Database, analysed: Mapping[int, Analysis], surfaces: Surfaces) -> None:
-    """Write the terms and the rows of `places` of memories, replacing those there."""
+def put_words(
+    db: Database, analysed: Mapping[int, Analysis], surfaces: Surfaces, *, new: bool = False
+) -> None:
+    """Write the terms and the rows of `places` of memories, replacing those there. `new` ones have none."""
     coming = iter(analysed.items())
     while some := dict(islice(coming, WRITTEN_AT_ONCE)):
-        surfaces.put_words(db, some)
-        put_threads(db, {key: one.place for key, one in some.items()})
+        surfaces.put_words(db, some, new=new)
+        put_threads(db, {key: one.place for key, one in some.items()}, new=new)
 
 
 def delete(db: Database, keys: Sequence[int], surfaces: Surfaces) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
@@ -20,6 +20,7 @@ from vestige.core.candidates import (
     TermStatistics,
     Traits,
 )
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.contract.search import Probe
 from vestige.store.sql.database import Row
 from vestige.store.sql.rows import strengths

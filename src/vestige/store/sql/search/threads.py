@@ -6,10 +6,10 @@ only the threads it belongs to.
 """
 
 import threading
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Collection as Collection_
-from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from vestige.cognition.ranking.bm25 import Collection
 from vestige.cognition.text.form import Form
 from vestige.core.candidates import Voices
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.sql.database import Database
 
 Integers = NDArray[np.int64]
@@ -37,11 +38,19 @@ THREAD, SOURCE, POSITION, LENGTH, SPEAKER, SMALL, BORN = range(COLUMNS)
 GONE = -1  # The length of a key without a memory.
 
 
+SAVED_NUMBERS = (
+    *("memories", "total", "unseen", "seq", "_window_total", "_thread_total", "_size", "_groups"),
+    *("_hidden_groups", "_noted"),
+)
+SAVED_ARRAYS = ("_columns", "_lengths", "_beside", "_group", "_group_lengths")
+
+
 @dataclass(slots=True)
 class Directory:
     """The cache of one store, shared by its threads. `group` numbers threads as the contract has them,
     `before` and `after` are keys; -1 (`NO_KEY`) means no neighbour. A key without a memory has the length
-    -1. `total` counts words; `unseen` those of memories that `within` left out."""
+    -1. `total` counts words; `unseen` those of memories that `within` left out. `noted` counts notes,
+    `spoken` what each speaker said elsewhere."""
 
     memories: int = 0
     total: int = 0
@@ -57,8 +66,35 @@ class Directory:
     _group_lengths: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     _groups: int = 0
     _hidden_groups: int = 0
+    _noted: int = 0
+    _spoken: dict[int, int] = field(default_factory=dict)
     _free: list[int] = field(default_factory=list)
+    is_readable: Callable[[], bool] = lambda: True
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def saved(self) -> tuple[dict[str, int], dict[str, Integers]]:
+        """The numbers and the arrays it consists of, for `restore`."""
+        numbers = {name: getattr(self, name) for name in SAVED_NUMBERS}
+        arrays = {name: getattr(self, name) for name in SAVED_ARRAYS}
+        spoken = np.array(list(self._spoken.items()), dtype=np.int64).reshape(-1, 2)
+        return numbers, arrays | {"_free": np.array(self._free, dtype=np.int64), "_spoken": spoken}
+
+    def restore(
+        self, numbers: Mapping[str, int], arrays: Mapping[str, Integers], intact: Callable[[], bool]
+    ) -> None:
+        """Take over what was `saved`, while the arrays are `intact`; they are changed from here on."""
+        for name in SAVED_NUMBERS:
+            setattr(self, name, numbers[name])
+        for name in SAVED_ARRAYS:
+            setattr(self, name, arrays[name])
+        self._free = arrays["_free"].tolist()
+        self._spoken = dict(arrays["_spoken"].tolist())
+        self.is_readable = intact
+
+    def clear(self) -> None:
+        """Begin again with nothing."""
+        empty = Directory()
+        self.restore(*empty.saved(), empty.is_readable)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -89,6 +125,7 @@ class Directory:
             _beside=self._beside.copy(),
             _group=self._group.copy(),
             _group_lengths=self._group_lengths.copy(),
+            _spoken=dict(self._spoken),
             _free=list(self._free),
             _lock=threading.Lock(),
         )
@@ -102,7 +139,16 @@ class Directory:
         hidden = np.ones(self._size, dtype=np.bool_)
         hidden[: len(readable)] = ~readable[: self._size]
         lengths = np.where(hidden, GONE, self._lengths[: self._size])
-        seen = replace(self, memories=0, total=0, _window_total=0, _thread_total=0, _lengths=lengths)
+        seen = replace(
+            self,
+            memories=0,
+            total=0,
+            _window_total=0,
+            _thread_total=0,
+            _noted=0,
+            _spoken={},
+            _lengths=lengths,
+        )
         living = np.flatnonzero(lengths >= 0)
         seen._count(living, 1)
         seen.unseen = self.total - seen.total
@@ -146,12 +192,8 @@ class Directory:
 
     def voices(self, names: Collection_[int]) -> Voices:
         """Which of the names speak in a conversation, and whether there are notes."""
-        noted = self._columns[SMALL, : self._size] >> 8 == Form.NOTE
-        living = self._lengths[: self._size] >= 0
-        heard = np.where(living & ~noted, self._columns[SPEAKER, : self._size], 0)
         return Voices(
-            speakers=frozenset(name for name in names if (heard == name).any()),
-            notes=bool((living & noted).any()),
+            speakers=frozenset(name for name in names if name in self._spoken), notes=self._noted > 0
         )
 
     def spoken_by(self, keys: Integers, names: Collection_[int]) -> NDArray[np.bool_]:
@@ -236,6 +278,13 @@ class Directory:
         self.total += sign * int(lengths.sum())
         self._window_total += sign * int((lengths * (1 + neighbours)).sum())
         self._thread_total += sign * int(lengths[self._group[living] >= 0].sum())
+        noted = self._columns[SMALL, living] >> 8 == Form.NOTE
+        self._noted += sign * int(np.count_nonzero(noted))
+        spoken = np.unique(self._columns[SPEAKER, living[~noted]], return_counts=True)
+        for speaker, times in zip(*(one.tolist() for one in spoken), strict=True):
+            left = self._spoken.pop(speaker, 0) + sign * times
+            if left and speaker:
+                self._spoken[speaker] = left
 
     def _allot(self, count: int) -> Integers:
         """Numbers for new threads, first those of removed threads."""

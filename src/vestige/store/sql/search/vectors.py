@@ -2,14 +2,14 @@
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.core.candidates import OFFSETS, Floats, Integers, Sketch, Vectors, tokens_kept
+from vestige.core.candidates import OFFSETS, Bits, Flags, Floats, Integers, Sketch, Vectors, tokens_kept
 from vestige.core.errors import InvalidInput
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ANYTHING, Access
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import ProfileState, ProfileStatus, still_in_use
@@ -22,10 +22,7 @@ from vestige.store.sql.search.threads import Directory
 # -- Token bits of memories: one row each, written and deleted with the vectors, cached for searches
 
 MOST_BYTES = 32 * 1024 * 1024
-"""The capacity of the cache: the tokens of about 20,000 turns. It holds more only while one search needs
-more, which is MOST_TOKENS tokens."""
-ENTRY_BYTES = 256
-"""The memory that Python needs for an entry besides its tokens."""
+"""The capacity of the cache: the tokens of about 25,000 turns. One search needs less, MOST_TOKENS tokens."""
 
 Version = tuple[int, int]
 """The profile in use, and the number of deleted vectors so far."""
@@ -58,20 +55,150 @@ def put_tokens(db: Database, profile: int, embedded: Mapping[int, Embedded]) -> 
     db.executemany("INSERT INTO token_bits (key, profile, bits, asked) VALUES (?, ?, ?, ?)", rows)
 
 
-class TokenEntry(NamedTuple):  # a search makes hundreds: a dataclass takes three times as long
-    """The first tokens of a memory that has `length` of them, LONGEST_TOKENS at most."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenColumns:
+    """The first tokens of some memories, whose `keys` ascend. Memory i has `lengths[i]` tokens,
+    LONGEST_TOKENS at most; `counts[i]` of them are here, one memory after the other."""
 
-    length: int
-    bits: bytes
-    asked: bytes
+    keys: Integers
+    lengths: Integers
+    counts: Integers
+    bits: Bits
+    asked: Flags
 
-    def has(self, most: int) -> bool:
-        """Whether `most` of the tokens are here, or all of them."""
-        return len(self.asked) >= min(self.length, most)
+    @classmethod
+    def of(cls, rows: Iterable[tuple[int, int, bytes, bytes]], size: int) -> "TokenColumns":
+        """From keys, lengths, and tokens of `size` bytes each. Those of another size are left out: they are
+        damaged (`check.vectors`)."""
+        whole = sorted(row for row in rows if len(row[2]) == size * len(row[3]))
+        return cls(
+            keys=np.array([row[0] for row in whole], dtype=np.int64),
+            lengths=np.array([row[1] for row in whole], dtype=np.int64),
+            counts=np.array([len(row[3]) for row in whole], dtype=np.int64),
+            bits=np.frombuffer(b"".join([row[2] for row in whole]), dtype=np.uint8).reshape(-1, size),
+            asked=np.frombuffer(b"".join([row[3] for row in whole]), dtype=np.bool_),
+        )
+
+    def __len__(self) -> int:
+        return len(self.keys)
 
     @property
-    def size(self) -> int:
-        return len(self.bits) + len(self.asked) + ENTRY_BYTES
+    def starts(self) -> Integers:
+        return np.cumsum(self.counts) - self.counts
+
+    def among(self, chosen: Flags) -> "TokenColumns":
+        """Those memories of which `chosen` is true."""
+        if chosen.all():
+            return self
+        return self._taken(np.flatnonzero(chosen), self.counts[chosen])
+
+    def cut(self, counts: Integers) -> "TokenColumns":
+        """No more than these numbers of tokens."""
+        if (self.counts <= counts).all():
+            return self
+        return self._taken(np.arange(len(self)), np.minimum(self.counts, counts))
+
+    def lacking(self, keys: Integers) -> Integers:
+        """Those of the keys, which ascend, that are not here."""
+        if not len(self):
+            return keys
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self) - 1)
+        missing: Integers = keys[self.keys[at] != keys]
+        return missing
+
+    def and_also(self, others: "TokenColumns") -> "TokenColumns":
+        """With other memories, or with more tokens of the same ones."""
+        if not len(self) or not len(others):
+            return others if len(others) else self
+        mine = self.among(~np.isin(self.keys, others.keys))
+        if not len(mine):
+            return others
+        joined = TokenColumns(
+            keys=np.concatenate((mine.keys, others.keys)),
+            lengths=np.concatenate((mine.lengths, others.lengths)),
+            counts=np.concatenate((mine.counts, others.counts)),
+            bits=np.concatenate((mine.bits, others.bits)),
+            asked=np.concatenate((mine.asked, others.asked)),
+        )
+        order = np.argsort(joined.keys)
+        return joined._taken(order, joined.counts[order])
+
+    def _taken(self, at: Integers, counts: Integers) -> "TokenColumns":
+        rows = token_rows(self.starts[at], counts)
+        return TokenColumns(
+            keys=self.keys[at],
+            lengths=self.lengths[at],
+            counts=counts,
+            bits=self.bits.take(rows, axis=0),
+            asked=self.asked.take(rows),
+        )
+
+
+def token_rows(starts: Integers, counts: Integers) -> Integers:
+    """The rows of the tokens of several memories, one memory after the other."""
+    return np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """What a cache holds at one moment: for each of `keys`, which ascend, the first row and the number of its
+    tokens. Later rows are written behind `used`, or into new arrays, so that a reader needs no lock."""
+
+    keys: Integers
+    lengths: Integers
+    counts: Integers
+    starts: Integers
+    bits: Bits
+    asked: Flags
+    used: int
+
+    @classmethod
+    def of(cls, tokens: TokenColumns) -> "_Kept":
+        return cls(
+            keys=tokens.keys,
+            lengths=tokens.lengths,
+            counts=tokens.counts,
+            starts=tokens.starts,
+            bits=tokens.bits,
+            asked=tokens.asked,
+            used=len(tokens.asked),
+        )
+
+    def taken(self, keys: Integers) -> TokenColumns:
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        at = at[self.keys[at] == keys]
+        counts = self.counts[at]
+        rows = token_rows(self.starts[at], counts)
+        return TokenColumns(
+            keys=self.keys[at],
+            lengths=self.lengths[at],
+            counts=counts,
+            bits=self.bits.take(rows, axis=0),
+            asked=self.asked.take(rows),
+        )
+
+    def and_also(self, read: TokenColumns) -> "_Kept":
+        """With what was read; where that has more of a memory's tokens, its rows from before are unused."""
+        end = self.used + len(read.asked)
+        bits, asked = self.bits, self.asked
+        if end > len(asked):
+            room = max(end, 2 * self.used)
+            bits = np.empty((room, bits.shape[1]), dtype=np.uint8)
+            asked = np.empty(room, dtype=np.bool_)
+            bits[: self.used], asked[: self.used] = self.bits[: self.used], self.asked[: self.used]
+        bits[self.used : end], asked[self.used : end] = read.bits, read.asked
+        left = ~np.isin(self.keys, read.keys)
+        keys = np.concatenate((self.keys[left], read.keys))
+        order = np.argsort(keys, kind="stable")
+        return _Kept(
+            keys=keys[order],
+            lengths=np.concatenate((self.lengths[left], read.lengths))[order],
+            counts=np.concatenate((self.counts[left], read.counts))[order],
+            starts=np.concatenate((self.starts[left], self.used + read.starts))[order],
+            bits=bits,
+            asked=asked,
+            used=end,
+        )
 
 
 @dataclass(slots=True)
@@ -81,29 +208,41 @@ class TokenCache:
     everything is read again."""
 
     _version: Version = (0, 0)
-    _bytes: int = 0
-    _held: dict[int, TokenEntry] = field(default_factory=dict)
+    _kept: _Kept | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def held(self, version: Version, keys: Iterable[int]) -> dict[int, TokenEntry]:
-        with self._lock:
-            if version != self._version:
-                self._version, self._bytes, self._held = version, 0, {}
-            return {key: self._held[key] for key in keys if key in self._held}
+    @property
+    def counts(self) -> dict[int, int]:
+        """The number of tokens that are kept of each memory."""
+        kept = self._kept
+        return {} if kept is None else dict(zip(kept.keys.tolist(), kept.counts.tolist(), strict=True))
 
-    def keep(self, version: Version, read: Mapping[int, TokenEntry], used: Iterable[int]) -> None:
-        """Keep what was read; where the capacity is exceeded, only the entries that this search used stay
-        besides it."""
+    @property
+    def size(self) -> int:
+        """The bytes of token bits in use."""
+        return 0 if self._kept is None else self._kept.used * self._kept.bits.shape[1]
+
+    def held(self, version: Version, keys: Integers, size: int) -> TokenColumns:
+        """What is known of these memories, whose keys ascend; a token has `size` bytes."""
         with self._lock:
             if version != self._version:
+                self._version, self._kept = version, None
+            kept = self._kept
+        return TokenColumns.of((), size) if kept is None else kept.taken(keys)
+
+    def keep(self, version: Version, read: TokenColumns, used: TokenColumns) -> None:
+        """Keep what was read. Where the capacity is exceeded, only what this search used stays."""
+        with self._lock:
+            if version != self._version or not len(read):
                 return
-            coming = sum(entry.size for entry in read.values())
-            if self._bytes + coming > MOST_BYTES:
-                self._held = {key: self._held[key] for key in used if key in self._held}
-                self._bytes = sum(entry.size for entry in self._held.values())
-            replaced = sum(self._held[key].size for key in read if key in self._held)
-            self._held |= read
-            self._bytes += coming - replaced
+            full = (
+                self._kept is not None
+                and (self._kept.used + len(read.asked)) * used.bits.shape[1] > MOST_BYTES
+            )
+            if self._kept is None or full:
+                self._kept = _Kept.of(used)
+            else:
+                self._kept = self._kept.and_also(read)
 
 
 def around(directory: Directory, keys: Integers) -> Integers:
@@ -113,23 +252,18 @@ def around(directory: Directory, keys: Integers) -> Integers:
     return np.stack([there[offset] for offset in OFFSETS], axis=1)
 
 
-def sketch(dimension: int, beside: Integers, entries: Mapping[int, TokenEntry]) -> Sketch | None:
+def sketch(beside: Integers, tokens: TokenColumns) -> Sketch | None:
     """The tokens of the memories of `around` that have any; None when none has."""
-    if not entries:
+    if not len(tokens):
         return None
-    owners = np.array(sorted(entries), dtype=np.int64)
-    parts = [entries[key] for key in owners.tolist()]
-    lengths = tokens_kept(np.array([entry.length for entry in parts], dtype=np.int64))
-    size = width(dimension)
-    kept = list(zip(parts, lengths.tolist(), strict=True))
-    joined = b"".join([entry.bits[: size * count] for entry, count in kept])
-    at = np.searchsorted(owners, beside)
-    there = owners[np.minimum(at, len(owners) - 1)] == beside
+    kept = tokens.cut(tokens_kept(tokens.lengths))
+    at = np.searchsorted(kept.keys, beside)
+    there = kept.keys[np.minimum(at, len(kept) - 1)] == beside
     return Sketch(
-        bits=np.frombuffer(joined, dtype=np.uint8).reshape(-1, size),
-        asked=np.frombuffer(b"".join([entry.asked[:count] for entry, count in kept]), dtype=np.bool_),
-        starts=np.cumsum(lengths) - lengths,
-        lengths=lengths,
+        bits=kept.bits,
+        asked=kept.asked,
+        starts=kept.starts,
+        lengths=kept.counts,
         around=np.where(there, at, -1),
     )
 

@@ -13,7 +13,7 @@ from vestige.core.errors import StoreBusy
 from vestige.store.contract.processes import Who
 from vestige.store.sqlite.backup.backup import sync
 from vestige.store.sqlite.connection import connect, primary_code, translated
-from vestige.store.sqlite.file.reference import is_database
+from vestige.store.sqlite.file.foreign import is_database
 from vestige.store.sqlite.opening import BACKUPS
 from vestige.store.sqlite.processes.presence import users
 

@@ -12,11 +12,11 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from vestige.cognition.text.analyser import digest
 from vestige.core.errors import InvalidInput, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store import migrations
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import MOST_IDS
@@ -24,7 +24,7 @@ from vestige.store.sqlite.backup.backup import check_room, size_of, sync
 from vestige.store.sqlite.backup.replace_file import beside, busy, replace
 from vestige.store.sqlite.connection import HINTS, connect, translated
 from vestige.store.sqlite.file import identity
-from vestige.store.sqlite.file.reference import is_database
+from vestige.store.sqlite.file.foreign import is_database
 from vestige.store.sqlite.opening import applied, schema
 from vestige.store.sqlite.processes import locks, presence
 

@@ -11,7 +11,7 @@ from vestige.store.contract.trouble import Trouble
 from vestige.store.sqlite.backup.restore import inspect
 from vestige.store.sqlite.check.checks import checks, found
 from vestige.store.sqlite.connection import connect, primary_code
-from vestige.store.sqlite.file.reference import is_database
+from vestige.store.sqlite.file.foreign import is_database
 from vestige.store.sqlite.opening import BACKUPS
 
 BEFORE_ANYTHING_ELSE = ("pages", "schema", "permissions", "leftovers", "disk")

@@ -18,12 +18,12 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 
 from vestige.core.errors import StoreError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.sql.filters import moment_text
 
 logger = logging.getLogger(__name__)
@@ -166,20 +166,26 @@ class LostWrites:
     why: str
 
 
-def note_lost(db: sqlite3.Connection, path: Path, why: str) -> None:
-    """Note beside the file how far the writes were acknowledged, for the doctor. It never raises."""
+def note_lost(db: sqlite3.Connection, path: Path, why: str) -> bool:
+    """Note beside the file how far the writes were acknowledged, for the doctor. False if it could not be
+    written; it never raises."""
     with suppress(OSError, sqlite3.Error):
         known = known_node(db)
         marked = datetime.fromtimestamp(_mark(path).stat().st_mtime, UTC).isoformat(timespec="seconds")
         last = 0 if known is None else _seq(_read(path), known[0])
-        if known is None or any((one.node, one.last) == (known[0], last) for one in lost_writes(path)):
-            return
+        notes = lost_writes(path)
+        if known is None or any((one.node, one.last) == (known[0], last) for one in notes):
+            return True
+        if len(notes) >= MOST_LOSSES:
+            return True
         line = json.dumps({"node": known[0], "last": last, "at": marked, "why": why})
         handle = os.open(f"{path}{LOST}", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(handle, f"{line}\n".encode())
         finally:
             os.close(handle)
+        return True
+    return False
 
 
 def lost_writes(path: Path) -> list[LostWrites]:

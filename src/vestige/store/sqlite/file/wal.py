@@ -15,9 +15,9 @@ import sqlite3
 import struct
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.sql.database import Database
 
 BYTES = 32 << 20
@@ -34,8 +34,9 @@ REMOVED, REPLACED, CUT = "was removed", "was replaced", "was cut"
 HEADER_BYTES, FRAME_BYTES = 32, 24
 MAGIC = b"\x37\x7f\x06"
 """The first bytes of a log; zeros if it was cut and then written on at its old length."""
-INDEX_HEAD = struct.Struct("=14xHI")
-"""The page size and the number of frames in the index of the log, the file -shm."""
+INDEX_HEAD = struct.Struct("=14xHI28x")
+"""The header of the index of the log, the file -shm: the page size, the number of frames, and what differs
+after every transaction and every new beginning of the log (a count, checksums, salts)."""
 _indexes: dict[tuple[int, int], int] = {}
 """Open index files. They are never closed: closing one ends all locks that this process has on it, which are
 SQLite's. One is opened only if a log has become shorter, which is rare."""
@@ -71,6 +72,8 @@ class Journal:
     _handle: int | None = None
     _file: tuple[int, int] | None = None
     _length: int = 0
+    noted: bool = False
+    """Whether the loss was noted beside the file."""
     lost: str | None = None
     """What happened to the log, once it was found not to be whole."""
     kept: sqlite3.Connection | None = None
@@ -127,39 +130,39 @@ class Journal:
             return REMOVED
         if (log.st_dev, log.st_ino) != self._file:
             return REPLACED
-        if (log.st_size < self._length and self._is_cut()) or (written and self._is_hollow(log.st_size)):
+        shorter = log.st_size < self._length
+        if written and log.st_size >= HEADER_BYTES and self._handle is not None and os.name != "nt":
+            # Without its beginning it was cut, and written on since. Without anything, others emptied it in
+            # this moment, or it was cut.
+            begin = os.pread(self._handle, len(MAGIC), 0)
+            if begin and begin != MAGIC:
+                return CUT
+            shorter = shorter or not begin
+        if shorter and self._is_cut():
             return CUT
         self._length = log.st_size
         return None
 
-    def _is_hollow(self, size: int) -> bool:
-        """Whether the beginning is missing: it was cut, and written on since."""
-        if size < HEADER_BYTES or self._handle is None or os.name == "nt":
-            return False
-        return os.pread(self._handle, len(MAGIC), 0) != MAGIC
-
     def _is_cut(self) -> bool:
         """Whether a log that became shorter lacks frames. Emptied by a checkpoint it lacks none, and then its
-        index has none either."""
-        needed = self._needed()
-        size = self._size()
-        return size < needed and self._needed() == needed  # else it was emptied in between
+        index has none either. Others may empty it and write it again meanwhile: then the index has changed,
+        and what is seen is not of one moment."""
+        index = self._index()
+        return self._size() < _needed(index) and self._index() == index
 
-    def _needed(self) -> int:
-        """The bytes of the frames in the index; 0 where it cannot be read."""
+    def _index(self) -> bytes:
+        """The header of the index; empty where it cannot be read."""
         if os.name == "nt":  # there an open file cannot be cut
-            return 0
+            return b""
         try:
             name = f"{self.database}-shm"
             about = os.stat(name)  # noqa: PTH116 - as above
             handle = _indexes.get((about.st_dev, about.st_ino))
             if handle is None:
                 handle = _indexes[about.st_dev, about.st_ino] = os.open(name, os.O_RDONLY)
-            page, frames = INDEX_HEAD.unpack(os.pread(handle, INDEX_HEAD.size, 0))
-        except (OSError, struct.error):
-            return 0
-        size = (page & 0xFE00) + ((page & 1) << 16)
-        return HEADER_BYTES + int(frames) * (FRAME_BYTES + int(size)) if frames else 0
+            return os.pread(handle, INDEX_HEAD.size, 0)
+        except OSError:
+            return b""
 
     @property
     def owed(self) -> bool:
@@ -236,3 +239,12 @@ class Journal:
             return os.stat(self._path).st_size  # noqa: PTH116 - as above
         except OSError:
             return 0
+
+
+def _needed(index: bytes) -> int:
+    """The bytes of the frames in an index."""
+    if len(index) < INDEX_HEAD.size:
+        return 0
+    page, frames = INDEX_HEAD.unpack(index)
+    size = (page & 0xFE00) + ((page & 1) << 16)
+    return HEADER_BYTES + int(frames) * (FRAME_BYTES + int(size)) if frames else 0

@@ -9,12 +9,12 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from vestige.core.errors import StoreBusy, StoreError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.contract.processes import Who, refuse_beside
 from vestige.store.sqlite.processes.locks import holder, lacks_locks, lock, read, unlock, without_locks, write
 
@@ -102,6 +102,7 @@ def _register(folder: Path, who: Who) -> SqlitePresence:
         "since": who.since.isoformat(),
         "server": who.server,
         "exclusive": who.exclusive,
+        "parent": who.parent,
     }
     for _ in range(_TRIES):
         handle, name = tempfile.mkstemp(prefix=f"{who.pid}-", suffix=_ENDING, dir=folder)
@@ -141,6 +142,7 @@ def _read(handle: int) -> Who | None:
             since=datetime.fromisoformat(fields["since"]),
             server=fields["server"],
             exclusive=fields["exclusive"],
+            parent=fields.get("parent", 0),  # older versions have none
         )
     except (ValueError, KeyError, TypeError):  # not ours
         return None

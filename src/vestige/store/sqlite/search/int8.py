@@ -7,12 +7,13 @@ gives the exact answer.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vestige.core.lazy_dataclass import dataclass
 
 Vectors = NDArray[np.float32]
 Codes = NDArray[np.int8]

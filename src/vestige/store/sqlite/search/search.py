@@ -3,7 +3,9 @@
 import sqlite3
 import threading
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import field, replace
+from datetime import datetime
 from functools import partial
 
 import numpy as np
@@ -19,28 +21,48 @@ from vestige.core.candidates import (
     Voices,
     tokens_kept,
 )
-from vestige.core.errors import InvalidInput
-from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter, non_negative
+from vestige.core.errors import InvalidInput, StoreError
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.models import (
+    ANYTHING,
+    EVERYTHING,
+    Access,
+    Filter,
+    Memory,
+    Order,
+    Record,
+    StoreStats,
+    non_negative,
+)
 from vestige.embed.protocol import Signature
-from vestige.store.contract.answers import Scored
+from vestige.store.contract.answers import Levels, Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
 from vestige.store.sql.database import Row
 from vestige.store.sql.filters import clause, listed
-from vestige.store.sql.rows import history, memories, store_facts
+from vestige.store.sql.rows import edges, history, memories, store_facts, strengths
 from vestige.store.sql.rows.store_facts import Profile
 from vestige.store.sql.search import pool
 from vestige.store.sql.search import vectors as sql_vectors
 from vestige.store.sql.search.pool import NO_KEYS, Mask
 from vestige.store.sql.search.threads import Directory
-from vestige.store.sql.search.vectors import Closest, TokenCache, TokenEntry, Version, check_queries
+from vestige.store.sql.search.vectors import Closest, TokenCache, TokenColumns, Version, check_queries
 from vestige.store.sqlite.connection import SqliteConnections
-from vestige.store.sqlite.search import segments, words
+from vestige.store.sqlite.search import snapshot, words
 from vestige.store.sqlite.search import vectors as sqlite_vectors
+from vestige.store.sqlite.search.columns import MemoryColumns
+from vestige.store.sqlite.search.masks import JournalSpan, KeptMasks
 from vestige.store.sqlite.search.vector_cache import Matrix, View
-from vestige.store.sqlite.search.words import next_key
+from vestige.store.sqlite.search.words import PostingsCache
 
 # -- Gathering the candidates of a search: three arms over one snapshot, and every signal for their union
 
+MOST_VIEWS = 4
+"""Directories of callers with limited access that are kept."""
+EMBEDDED_UP_TO = "SELECT seq FROM embedded_up_to WHERE profile = ? AND tokens = ?"
+MARK_EMBEDDED = "INSERT OR REPLACE INTO embedded_up_to (profile, tokens, seq) VALUES (?, ?, ?)"
+MARK_EVERY = 1_000
+"""Changes after which the mark is worth another write."""
+MARK_PATIENCE_SECONDS = 0.1
 NO_SCORES: Floats = np.empty(0)
 TRAITS = (
     f"SELECT {pool.TRAITS} FROM json_each(?) asked CROSS JOIN memories m ON m.key = asked.value"
@@ -101,6 +123,15 @@ class TextHashes:
             return self._held[keys]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitedDirectory:
+    """The directory `seen` by a caller with limited access, at one entry of the directory."""
+
+    readable: Mask
+    seq: int
+    seen: Directory
+
+
 def _number(text_hash: str) -> int:
     return hash(text_hash) or 1  # only compared within this process
 
@@ -109,6 +140,7 @@ def gather(
     db: sqlite3.Connection,
     directory: Directory,
     cache: TokenCache,
+    postings: PostingsCache,
     hashes: TextHashes,
     dense: Dense | None,
     probe: Probe,
@@ -118,7 +150,8 @@ def gather(
     ids_of = partial(memories.ids_of, db)
     near, nearby = pool.nearest(ids_of, *_top(directory, dense, probe, allowed), probe, directory)
     literal = words.find(db, directory, probe.literals, allowed, probe.per_arm)
-    found = words.score(db, directory, probe.terms, probe.postings, np.union1d(near, literal))
+    also = np.union1d(near, literal)
+    found = words.score(db, directory, probe.terms, probe.postings, also, cache=postings)
     arms = pool.ArmKeys(
         near=near,
         literal=literal,
@@ -166,46 +199,46 @@ def _sketch(
     keys: Integers,
     outdated: set[int],
 ) -> Sketch | None:
-    """The tokens of these memories and of their neighbours; None without any. Only those are read that the
-    cache lacks, and no more than the sketch holds."""
+    """The tokens of these memories and of their neighbours; None without any. They come from the published
+    files and from the cache; only those are read that both lack, and no more than the sketch holds."""
     if dense is None:
         return None
     profile, version = dense.profile, dense.version
+    size = sql_vectors.width(profile.signature.dimension)
     beside = sql_vectors.around(directory, keys)
-    wanted = np.unique(beside[beside >= 0]).tolist()
-    entries = cache.held(version, wanted)
-    lengths = {key: entry.length for key, entry in entries.items()}
-    missing = listed(key for key in wanted if key not in entries)
-    if missing:
-        lengths |= db.execute(LENGTHS, (LONGEST_TOKENS, profile.id, missing))
-    most = int(tokens_kept(np.array([*lengths.values()], dtype=np.int64)).max(initial=0))
-    short = listed(key for key in lengths if key not in entries or not entries[key].has(most))
-    if short:
-        size = sql_vectors.width(profile.signature.dimension)
-        rows = db.execute(LOAD, (size * most, most, profile.id, short))
-        read = {key: TokenEntry(length=lengths[key], bits=bits, asked=asked) for key, bits, asked in rows}
-        entries |= read
-        cache.keep(version, read, entries)
+    wanted = np.unique(beside[beside >= 0])
+    filed = dense.view.tokens_of(wanted, size)
+    others = filed.lacking(wanted)
+    held = cache.held(version, others, size)
+    missing = held.lacking(others)
+    lengths = dict[int, int]()
+    if len(missing):
+        lengths.update(db.execute(LENGTHS, (LONGEST_TOKENS, profile.id, listed(missing))))
+    every = np.concatenate((filed.lengths, held.lengths, np.array([*lengths.values()], dtype=np.int64)))
+    most = int(tokens_kept(every).max(initial=0))
+    short = held.counts < np.minimum(held.lengths, most)
+    lengths |= zip(held.keys[short].tolist(), held.lengths[short].tolist(), strict=True)
+    if lengths:
+        rows = db.execute(LOAD, (size * most, most, profile.id, listed(lengths)))
+        read = TokenColumns.of(((key, lengths[key], bits, asked) for key, bits, asked in rows), size)
+        held = held.and_also(read)
+        cache.keep(version, read, held)
+    every_one = filed.and_also(held)
     if outdated:
-        entries = {key: entry for key, entry in entries.items() if key not in outdated}
-    return sql_vectors.sketch(profile.signature.dimension, beside, entries)
+        every_one = every_one.among(~np.isin(every_one.keys, list(outdated)))
+    return sql_vectors.sketch(beside, every_one)
 
 
-# -- Searches of the SQLite store
+# -- Searches and counts of the SQLite store
 
 
-def _readable(db: sqlite3.Connection, access: Access) -> Mask | None:
-    """By key, which memories are within the access; None for all."""
-    return memories.allowed(db, clause(ANYTHING, access), next_key(db))
-
-
-def _allowed(db: sqlite3.Connection, where: Filter, access: Access, readable: Mask | None) -> Mask | None:
-    """By key, which of the readable memories pass the filter; None for all."""
-    wanted = history.clause_at(db, where, access, worded=True)
-    if readable is None:
-        return memories.allowed(db, wanted, next_key(db))
-    passing = memories.allowed(db, wanted.without(clause(ANYTHING, access)), next_key(db))
-    return readable if passing is None else readable & passing
+def _counted(db: sqlite3.Connection, allowed: Mask | None, *, selected: bool) -> int:
+    """The number of allowed memories. A mask that was `selected` has only those that exist; another one lets
+    everything through but a few that exist."""
+    if allowed is not None and selected:
+        return int(np.count_nonzero(allowed))
+    left_out = 0 if allowed is None else len(allowed) - int(np.count_nonzero(allowed))
+    return int(db.execute("SELECT count(*) FROM memories").fetchone()[0]) - left_out
 
 
 class SqliteSearch:
@@ -217,12 +250,78 @@ class SqliteSearch:
         self._directory = Directory()
         self._tokens = TokenCache()
         self._hashes = TextHashes()
+        self._masks = KeptMasks()
+        self._columns = MemoryColumns()
+        self._postings = PostingsCache()
+        self._views: dict[Access, LimitedDirectory] = {}
+
+    def unembedded(self, signature: Signature, *, limit: int, tokens: bool = False) -> list[Memory]:
+        most = non_negative(limit)
+        with self._connections.reading() as db:
+            profile, journal = store_facts.of_signature(db, signature), JournalSpan.read(db)
+            number = None if profile is None else profile.id
+            row = db.execute(EMBEDDED_UP_TO, (number, tokens)).fetchone()
+            since = row[0] if row is not None and journal.follows(row[0]) else None
+            found = memories.unembedded(db, number, most, tokens=tokens, changed_since=since)
+        late = since is None or journal.last - since >= MARK_EVERY
+        if late and most and not found and number is not None and not self._connections.read_only:
+            with suppress(StoreError):  # the next process looks again
+                self._connections.written(
+                    lambda db: db.execute(MARK_EMBEDDED, (number, tokens, journal.last)),
+                    MARK_PATIENCE_SECONDS,
+                )
+        return found
+
+    def stats(self, *, access: Access, now: datetime) -> StoreStats:
+        with self._connections.reading() as db, self._columns.locked():
+            snapshot.catch_up_columns(db, self._columns)
+            readable = self._masks.allowed(db, clause(ANYTHING, access))
+            valid = self._masks.allowed(db, clause(replace(ANYTHING, valid_at=now), access))
+            return self._columns.stats(readable, valid, now, edges.count(db, access))
+
+    def levels(self, *, access: Access, now: datetime) -> Levels:
+        with self._connections.reading() as db, self._columns.locked():
+            snapshot.catch_up_columns(db, self._columns)
+            readable = self._masks.allowed(db, clause(ANYTHING, access))
+            return self._columns.levels(readable, now, strengths.curve(db))
+
+    def count(self, where: Filter, *, access: Access) -> int:
+        with self._connections.reading() as db, self._columns.locked():
+            wanted = history.clause_at(db, where, access)
+            timed, rest = wanted.by_creation()
+            # To read all columns for a single count would take longer than to count.
+            if not self._masks.keeps(rest) or (timed.conditions and not self._columns.loaded):
+                return memories.count(db, wanted)
+            allowed = self._masks.allowed(db, rest)
+            if not timed.conditions and not self._columns.loaded:
+                return _counted(db, allowed, selected=rest.selects)
+            snapshot.catch_up_columns(db, self._columns)
+            return self._columns.count(allowed, timed)
+
+    def find(
+        self, where: Filter, *, access: Access, order: Order = Order.NEWEST, limit: int, offset: int = 0
+    ) -> list[Record]:
+        first, most = non_negative(offset), non_negative(limit)
+        with self._connections.reading() as db:
+            wanted = history.clause_at(db, where, access)
+            timed, rest = wanted.by_creation()
+            if order not in memories.BY_CREATION or not self._masks.keeps(rest):
+                return memories.page(db, wanted, order, where.now, most, first)
+            allowed = self._masks.allowed(db, rest)
+            if allowed is None:
+                return memories.page(db, timed, order, where.now, most, first)
+            return memories.page_of_allowed(db, allowed, timed, order, most, first, selected=rest.selects)
+
+    def has_edges(self) -> bool:
+        """Whether there is any edge: every search asks for those of its candidates, twice."""
+        with self._connections.reading(snapshot=False) as db:
+            return bool(db.execute("SELECT EXISTS (SELECT 1 FROM edges)").fetchone()[0])
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
         most = non_negative(limit)
         with self._connections.reading() as db, self._directory.locked():
-            directory = self._seen(db, _readable(db, access))
-            found = words.score(db, directory, terms, POSTINGS_BUDGET)
+            directory = self._seen(db, access)
+            found = words.score(db, directory, terms, POSTINGS_BUDGET, cache=self._postings)
             return history.reworded(db, where, access, most, pool.statistics(found, directory))
 
     def lexical(
@@ -236,16 +335,15 @@ class SqliteSearch:
     ) -> list[LexicalScores]:
         most = non_negative(limit)
         with self._connections.reading() as db, self._directory.locked():
-            readable = _readable(db, access)
-            allowed = _allowed(db, where, access, readable)
-            scores = words.score(db, self._seen(db, readable), terms, postings).scores
+            allowed = self._allowed(db, where, access)
+            directory = self._seen(db, access)
+            scores = words.score(db, directory, terms, postings, cache=self._postings).scores
             return pool.best(partial(memories.ids_of, db), scores, allowed, most)
 
     def nearest(
         self, vectors: NDArray[np.float32], signature: Signature, where: Filter, *, access: Access, limit: int
     ) -> list[list[Scored]]:
         most = non_negative(limit)
-        self._publish_index()
         with self._connections.reading() as db:
             with self._matrix.locked():
                 profile = store_facts.profile(db)
@@ -254,31 +352,43 @@ class SqliteSearch:
                 if profile is None:
                     return [[] for _ in queries]
                 view = self._matrix.catch_up(db, profile)
-            allowed = _allowed(db, where, access, _readable(db, access))
+            allowed = self._allowed(db, where, access)
             return sqlite_vectors.nearest(db, view, profile, queries, allowed, most)
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
         if access != EVERYTHING:  # inaccessible memories must not show
             return Voices(speakers=frozenset(), notes=True)
         with self._connections.reading() as db, self._directory.locked():
-            return self._seen(db, None).voices(names)
+            return self._seen(db, EVERYTHING).voices(names)
 
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
         non_negative(probe.per_arm)
-        if probe.vector is not None:
-            self._publish_index()
         with self._connections.reading() as db, self._directory.locked():
             with self._matrix.locked():
                 dense = self._dense(db, probe)
-            readable = _readable(db, access)
-            allowed = _allowed(db, probe.where, access, readable)
-            directory = self._seen(db, readable)
-            return gather(db, directory, self._tokens, self._hashes, dense, probe, allowed)
+            allowed = self._allowed(db, probe.where, access)
+            directory = self._seen(db, access)
+            return gather(db, directory, self._tokens, self._postings, self._hashes, dense, probe, allowed)
 
-    def _seen(self, db: sqlite3.Connection, readable: Mask | None) -> Directory:
+    def _allowed(self, db: sqlite3.Connection, where: Filter, access: Access) -> Mask | None:
+        """By key, which of the readable memories pass the filter; None for all."""
+        return self._masks.allowed(db, history.clause_at(db, where, access, worded=True))
+
+    def _seen(self, db: sqlite3.Connection, access: Access) -> Directory:
         """The directory of this moment, without the memories that the caller may not read."""
-        self._directory.catch_up(db)
-        return self._directory.within(readable)
+        snapshot.catch_up_directory(db, self._directory)
+        readable = self._masks.allowed(db, clause(ANYTHING, access))
+        if readable is None:
+            return self._directory
+        known = self._views.pop(access, None)
+        current = known is not None and known.readable is readable and known.seq == self._directory.seq
+        if known is None or not current or not known.seen.is_readable():
+            seen = self._directory.within(readable)
+            known = LimitedDirectory(readable=readable, seq=self._directory.seq, seen=seen)
+        self._views[access] = known
+        while len(self._views) > MOST_VIEWS:
+            del self._views[next(iter(self._views))]
+        return known.seen
 
     def _dense(self, db: sqlite3.Connection, probe: Probe) -> Dense | None:
         """The input of the dense arm of a probe; None without vectors in the store or in the probe."""
@@ -294,8 +404,3 @@ class SqliteSearch:
         version = (profile.id, db.execute(DEATHS).fetchone()[0])
         view = self._matrix.catch_up(db, profile)
         return Dense(view=view, profile=profile, query=query, version=version)
-
-    def _publish_index(self) -> None:
-        """Publish index files, before a dense search, when enough vectors are outside them."""
-        if not self._connections.read_only and self._matrix.overgrown():
-            segments.publish(self._connections)

@@ -1,15 +1,15 @@
-"""One file of vectors: how it is laid out, written, checked and mapped into memory.
+"""One file of vectors and token bits: how it is laid out, written, checked and mapped into memory.
 
-    header ─ ids ─ keys ─ spans ─ scales ─ rests ─ codes ─ vectors
+    header ─ ids ─ keys ─ spans ─ tokens ─ scales ─ rests ─ codes ─ vectors ─ bits ─ asked
 
-Each part starts at a multiple of 64 bytes; all numbers are little-endian. A file is written once, under a
-temporary name, and never changes after it has got its own, which holds a digest of its content.
+Files of an earlier version have no token bits and can still be read. Each part starts at a multiple of 64
+bytes; all numbers are little-endian. A file is written once, under a temporary name, and never changes after
+it has got its own, which holds a digest of its content.
 """
 
 import mmap
 import os
 import tempfile
-from dataclasses import dataclass
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from struct import Struct
@@ -18,13 +18,18 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from vestige.core.lazy_dataclass import dataclass
+from vestige.store.sql.search.vectors import width
 from vestige.store.sqlite.search.int8 import Coded
 
 Vectors = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
 HEADER = Struct("<16sQQQQQQdQ")
-MAGIC = b"vestige vectors1"
+COUNTED = Struct("<Q")
+"""The number of tokens, behind the header."""
+MAGIC = b"vestige vectors2"
+WITHOUT_TOKENS = b"vestige vectors1"
 ALIGNMENT = 64
 SUFFIX = ".vectors"
 PARTIAL = ".partial"
@@ -49,6 +54,16 @@ class ListedSegment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FiledTokens:
+    """The token bits of a file's memories: for each row the number of tokens of its memory, in the first row
+    of each and LONGEST_TOKENS at most, then the tokens themselves. A memory without any has 0."""
+
+    counts: NDArray[np.int32]
+    bits: NDArray[np.uint8]
+    asked: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
     """The content of a file: the vectors of a profile that were alive at the position `deaths` of the
     journal, in the order of ids. `spans` has a start and an end for each. `image` is the mapped file; None
@@ -61,6 +76,7 @@ class Content:
     spans: Integers
     coded: Coded
     vectors: Vectors
+    tokens: FiledTokens | None
     image: mmap.mmap | None = None
 
     def __len__(self) -> int:
@@ -72,18 +88,44 @@ class Content:
         return self.image is None or self.image.size() == len(self.image)
 
 
-def _layout(rows: int, dimension: int) -> dict[str, int]:
-    """The offsets of the parts of a file, and of its end."""
-    widths = {"ids": 8, "keys": 8, "spans": 16, "scales": 4, "rests": 4}
-    places, at = {}, HEADER.size
-    for name, width in (widths | {"codes": dimension, "vectors": 4 * dimension}).items():
+def _layout(rows: int, dimension: int, tokens: int | None) -> dict[str, int]:
+    """The offsets of the parts of a file, and of its end. `tokens` is their number; None without token
+    bits."""
+    sizes = {"ids": 8 * rows, "keys": 8 * rows, "spans": 16 * rows}
+    if tokens is not None:
+        sizes["tokens"] = 4 * rows
+    sizes |= {
+        "scales": 4 * rows,
+        "rests": 4 * rows,
+        "codes": dimension * rows,
+        "vectors": 4 * dimension * rows,
+    }
+    if tokens is not None:
+        sizes |= {"bits": width(dimension) * tokens, "asked": tokens}
+    places, at = {}, HEADER.size if tokens is None else HEADER.size + COUNTED.size
+    for name, size in sizes.items():
         places[name] = -(-at // ALIGNMENT) * ALIGNMENT
-        at = places[name] + width * rows
+        at = places[name] + size
     return places | {"end": at}
 
 
-def size_of(rows: int, dimension: int) -> int:
-    return _layout(rows, dimension)["end"]
+def is_current(path: Path, listed: ListedSegment, dimension: int) -> bool:
+    """Whether a file is there, whole, and of this version. Its content is not checked."""
+    try:
+        with path.open("rb") as file:
+            start, size = file.read(HEADER.size + COUNTED.size), os.fstat(file.fileno()).st_size
+    except FileNotFoundError:
+        return False
+    tokens = _tokens(start)
+    return tokens is not None and size == _layout(listed.rows, dimension, tokens)["end"]
+
+
+def _tokens(start: bytes | mmap.mmap) -> int | None:
+    """The number of tokens, from the beginning of a file; None without token bits."""
+    if len(start) < HEADER.size + COUNTED.size or start[: len(MAGIC)] != MAGIC:
+        return None
+    (tokens,) = COUNTED.unpack_from(start, HEADER.size)
+    return int(tokens)
 
 
 def write(folder: Path, content: Content) -> tuple[Path, str]:
@@ -108,18 +150,21 @@ def name_of(content: Content, checksum: str) -> str:
 
 def read(path: Path, listed: ListedSegment, dimension: int) -> Content:
     """Map a file. Only its first parts are read and checked; OSError or Damaged when it cannot be used."""
-    layout = _layout(listed.rows, dimension)
     with path.open("rb") as file:
-        if os.fstat(file.fileno()).st_size != layout["end"]:
+        if os.fstat(file.fileno()).st_size < HEADER.size:
             raise Damaged("its size is wrong")
         image = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    magic, profile, width, rows, first_id, last_id, deaths, longest, check = HEADER.unpack_from(image)
-    header = (magic, profile, width, rows, first_id, last_id)
-    if header != (MAGIC, listed.profile, dimension, listed.rows, listed.first_id, listed.last_id):
+    magic, profile, wide, rows, first_id, last_id, deaths, longest, check = HEADER.unpack_from(image)
+    tokens = _tokens(image)
+    header = (magic if tokens is None else WITHOUT_TOKENS, profile, wide, rows, first_id, last_id)
+    if header != (WITHOUT_TOKENS, listed.profile, dimension, listed.rows, listed.first_id, listed.last_id):
         raise Damaged("its header is wrong")
+    layout = _layout(rows, dimension, tokens)
+    if len(image) != layout["end"]:
+        raise Damaged("its size is wrong")
     if crc32(memoryview(image)[layout["ids"] : layout["codes"]]) != check:
         raise Damaged("its ids are damaged")
-    cells = rows * width
+    cells = rows * dimension
     return Content(
         profile=profile,
         deaths=deaths,
@@ -127,13 +172,29 @@ def read(path: Path, listed: ListedSegment, dimension: int) -> Content:
         keys=np.frombuffer(image, "<i8", rows, layout["keys"]),
         spans=np.frombuffer(image, "<i8", 2 * rows, layout["spans"]).reshape(rows, 2),
         coded=Coded(
-            codes=np.frombuffer(image, "i1", cells, layout["codes"]).reshape(rows, width),
+            codes=np.frombuffer(image, "i1", cells, layout["codes"]).reshape(rows, dimension),
             scales=np.frombuffer(image, "<f4", rows, layout["scales"]),
             rests=np.frombuffer(image, "<f4", rows, layout["rests"]),
             longest=longest,
         ),
-        vectors=np.frombuffer(image, "<f4", cells, layout["vectors"]).reshape(rows, width),
+        vectors=np.frombuffer(image, "<f4", cells, layout["vectors"]).reshape(rows, dimension),
+        tokens=None if tokens is None else _mapped_tokens(image, layout, rows, tokens, width(dimension)),
         image=image,
+    )
+
+
+def _mapped_tokens(
+    image: mmap.mmap, layout: dict[str, int], rows: int, tokens: int, size: int
+) -> FiledTokens | None:
+    counts = np.frombuffer(image, "<i4", rows, layout["tokens"])
+    if int(counts.sum()) != tokens or (counts < 0).any():
+        raise Damaged("its tokens are damaged")
+    if not tokens:
+        return None
+    return FiledTokens(
+        counts=counts,
+        bits=np.frombuffer(image, np.uint8, tokens * size, layout["bits"]).reshape(tokens, size),
+        asked=np.frombuffer(image, np.bool_, tokens, layout["asked"]),
     )
 
 
@@ -155,9 +216,11 @@ def verify(path: Path, listed: ListedSegment) -> None:
 
 def _image(content: Content) -> bytearray:
     rows, dimension = content.vectors.shape
-    layout = _layout(rows, dimension)
+    tokens = content.tokens
+    count = 0 if tokens is None else len(tokens.asked)
+    layout = _layout(rows, dimension, count)
     image = bytearray(layout["end"])
-    parts: tuple[tuple[str, NDArray[np.generic], str], ...] = (
+    parts: list[tuple[str, NDArray[np.generic], str]] = [
         ("ids", content.ids, "<i8"),
         ("keys", content.keys, "<i8"),
         ("spans", content.spans, "<i8"),
@@ -165,7 +228,9 @@ def _image(content: Content) -> bytearray:
         ("rests", content.coded.rests, "<f4"),
         ("codes", content.coded.codes, "i1"),
         ("vectors", content.vectors, "<f4"),
-    )
+    ]
+    if tokens is not None:
+        parts += [("tokens", tokens.counts, "<i4"), ("bits", tokens.bits, "u1"), ("asked", tokens.asked, "?")]
     for name, part, kind in parts:
         np.frombuffer(image, dtype=kind, count=part.size, offset=layout[name])[:] = part.reshape(-1)
     check = crc32(memoryview(image)[layout["ids"] : layout["codes"]])
@@ -173,4 +238,5 @@ def _image(content: Content) -> bytearray:
         image, 0, MAGIC, content.profile, dimension, rows, int(content.ids[0]), int(content.ids[-1]),
         content.deaths, content.coded.longest, check,
     )  # fmt: skip
+    COUNTED.pack_into(image, HEADER.size, count)
     return image

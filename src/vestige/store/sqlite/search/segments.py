@@ -1,4 +1,4 @@
-"""The published files of vectors: listing, writing and removing them.
+"""The published files of vectors and token bits: listing, writing and removing them.
 
 The files are derived. The database lists them; vectors in no usable file are read from the database. A file
 gets its own name only inside the write transaction that lists it, and `sweep` removes files inside a write
@@ -7,22 +7,34 @@ transaction too, so no process removes what another is listing.
 
 import logging
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vestige.core.candidates import LONGEST_TOKENS
 from vestige.core.errors import StoreError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.contract.answers import IndexStatus
 from vestige.store.sql.database import Database
+from vestige.store.sql.filters import listed as json_list
 from vestige.store.sql.rows import store_facts
+from vestige.store.sql.search.vectors import TokenColumns, token_rows, width
 from vestige.store.sqlite.backup.backup import sync
 from vestige.store.sqlite.connection import SqliteConnections
 from vestige.store.sqlite.search import int8, segment_file
-from vestige.store.sqlite.search.segment_file import PARTIAL, SUFFIX, Content, Damaged, ListedSegment
+from vestige.store.sqlite.search.segment_file import (
+    PARTIAL,
+    SUFFIX,
+    Content,
+    Damaged,
+    FiledTokens,
+    ListedSegment,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +46,8 @@ PUBLISH_NEW = 8_192
 PUBLISH_ALL = 32_768
 """The number of vectors outside files, holes left by purges included, that are published."""
 FEWEST_ROWS = 1_024
+COLUMNS_SUFFIX = ".columns"
+"""The ending of snapshots (`snapshot.py`), which are in the same folder."""
 SPARSE = 0.25
 """A rebuild rewrites a file when a larger share of its vectors is dead."""
 
@@ -41,6 +55,11 @@ COLUMNS = ("id", "profile", "first_id", "last_id", "rows", "file", "checksum")
 LOAD = (
     'SELECT id, key, start, "end", vector FROM vectors WHERE profile = ? AND id BETWEEN ? AND ?'
     " ORDER BY id LIMIT ?"
+)
+
+TOKENS = (
+    "SELECT key, substr(bits, 1, ?), substr(asked, 1, ?) FROM token_bits"
+    " WHERE profile = ? AND length(asked) > 0 AND key IN (SELECT value FROM json_each(?))"
 )
 
 Range = tuple[int, int]
@@ -110,9 +129,48 @@ def _problem(exc: Exception) -> str:
 # -- Publishing of index files
 
 
+@dataclass(slots=True)
+class Publisher:
+    """Publishes files for one store when enough vectors are outside them. A worker that leads does so beside
+    its other work. In a process without one the thread that writes does, after its transaction: at most what
+    it wrote itself, and never a search."""
+
+    by_worker: bool = False
+    _seen: tuple[int, int, int] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def after_write(self, connections: SqliteConnections) -> None:
+        """Publish after a transaction that is committed: it must not fail any more."""
+        if not self.by_worker:
+            try:
+                self.publish(connections)
+            except (StoreError, OSError) as exc:
+                logger.warning("the files of vectors were not brought up to date: %s", exc)
+
+    def publish(self, connections: SqliteConnections) -> None:
+        """Look for vectors to publish, the first time and whenever there may be enough."""
+        if not connections.read_only and self._lock.acquire(blocking=False):  # one thread is enough
+            try:
+                with connections.reading() as db:
+                    now = (_last_id(db), *listing(db))
+                seen = self._seen
+                # Ids only grow, so no more vectors than this are new.
+                if seen is None or now[0] >= seen[0] + PUBLISH_NEW or now[1:] != seen[1:]:
+                    publish(connections)
+                    with connections.reading() as db:
+                        self._seen = (now[0], *listing(db))
+            finally:
+                self._lock.release()
+
+
+def _last_id(db: sqlite3.Connection) -> int:
+    row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'").fetchone()
+    return int(row[0]) if row else 0
+
+
 def publish(connections: SqliteConnections, *, everything: bool = False) -> None:
     """Write files for vectors that are in none, if there are enough of them or `everything` is wanted. Files
-    only save time, so a failure is logged and the search goes on without them."""
+    only save time, so a failure is logged and searches go on without them."""
     if connections.read_only:
         return
     try:
@@ -148,15 +206,10 @@ def _plans(db: sqlite3.Connection, everything: bool) -> Iterator[SegmentPlan]:
 
 
 def _lost(folder: Path, files: Sequence[ListedSegment], dimension: int) -> Iterator[str]:
-    """Files that cannot be used any more: gone, or cut short."""
+    """Files that are to be written again: gone, cut short, or of an earlier version."""
     for one in files:
-        try:
-            size = (folder / one.file).stat().st_size
-        except FileNotFoundError:
+        if not segment_file.is_current(folder / one.file, one, dimension):
             yield one.file
-        else:
-            if size != segment_file.size_of(one.rows, dimension):
-                yield one.file
 
 
 def _publish_range(connections: SqliteConnections, folder: Path, plan: SegmentPlan) -> None:
@@ -190,7 +243,27 @@ def _collect(db: sqlite3.Connection, plan: SegmentPlan, first: int) -> Content |
         spans=meta[:, 2:],
         coded=int8.encode(vectors),
         vectors=vectors,
+        tokens=_tokens_of(db, plan.profile, meta[:, 1]),
     )
+
+
+def _tokens_of(
+    db: sqlite3.Connection, profile: store_facts.Profile, keys: NDArray[np.int64]
+) -> FiledTokens | None:
+    """The token bits of the memories of some rows; None without any."""
+    size = width(profile.signature.dimension)
+    firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+    wanted = json_list(keys[firsts])
+    rows = db.execute(TOKENS, (size * LONGEST_TOKENS, LONGEST_TOKENS, profile.id, wanted))
+    held = TokenColumns.of(((key, len(asked), bits, asked) for key, bits, asked in rows), size)
+    if not len(held.asked):
+        return None
+    at = np.searchsorted(held.keys, keys[firsts])
+    there = held.keys[np.minimum(at, len(held) - 1)] == keys[firsts]
+    counts = np.zeros(len(keys), dtype=np.int32)
+    counts[firsts[there]] = held.counts[at[there]]
+    order = token_rows(held.starts[at[there]], held.counts[at[there]])
+    return FiledTokens(counts=counts, bits=held.bits[order], asked=held.asked[order])
 
 
 def unpacked(rows: Sequence[Row]) -> NDArray[np.float32]:
@@ -242,10 +315,10 @@ def unlist(db: Database, keys: Sequence[int]) -> None:
     transaction that purges them; `sweep` removes the files after it."""
     profile = store_facts.profile(db)
     if profile is not None:
-        folder, width = folder_of(db), profile.signature.dimension
+        folder, dimension = folder_of(db), profile.signature.dimension
         gone = np.array(keys, dtype=np.int64)
         files = listed(db, profile.id)
-        _unlist(db, [one for one in files if segment_file.holds(folder / one.file, one, width, gone)])
+        _unlist(db, [one for one in files if segment_file.holds(folder / one.file, one, dimension, gone)])
 
 
 def unlist_others(db: Database) -> None:
@@ -262,7 +335,7 @@ def sweep(connections: SqliteConnections, *, partial: bool = True) -> None:
     that includes files other processes are writing now: they may hold what was just purged, and a process
     that finds its file gone continues without it. Best effort; a file that cannot be removed is left for the
     next time."""
-    suffixes = (SUFFIX, PARTIAL) if partial else (SUFFIX,)
+    suffixes = (SUFFIX, COLUMNS_SUFFIX, *([PARTIAL] if partial else []))
     with suppress(StoreError):
         with connections.reading() as db:
             stray = list(_stray(db, suffixes))
@@ -275,7 +348,7 @@ def sweep(connections: SqliteConnections, *, partial: bool = True) -> None:
 
 def _stray(db: sqlite3.Connection, suffixes: Sequence[str]) -> Iterator[Path]:
     folder = folder_of(db)
-    names = {row[0] for row in db.execute("SELECT file FROM segments")}
+    names = {row[0] for row in db.execute("SELECT file FROM segments UNION ALL SELECT file FROM snapshots")}
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.suffix in suffixes and path.name not in names:
             yield path
@@ -289,7 +362,6 @@ def status(db: sqlite3.Connection) -> IndexStatus:
     profile = store_facts.profile(db)
     asked = (0 if profile is None else profile.id,)
     vectors = db.execute("SELECT count(*) FROM vectors WHERE profile = ?", asked).fetchone()[0]
-    width = 0 if profile is None else profile.signature.dimension
     files = [] if profile is None else listed(db, profile.id)
     folder = folder_of(db)
     alive = {one.file: _alive(db, one) for one in files}
@@ -301,7 +373,7 @@ def status(db: sqlite3.Connection) -> IndexStatus:
         segments=len(files),
         indexed=sum(alive[one.file] for one in usable),
         dead=sum(one.rows - alive[one.file] for one in usable),
-        size_bytes=sum(segment_file.size_of(one.rows, width) for one in usable),
+        size_bytes=sum((folder / one.file).stat().st_size for one in usable),
         problems=problems,
     )
 

@@ -1,26 +1,29 @@
 """The vectors of a store in memory for searching, kept up to date by the journals of the database.
 
-Published files are mapped, not read; the vectors outside them are held in memory (the *tail*). The facts that
-a scan needs are held for all rows: the memory, the span and whether the row is alive. All pieces of a memory
-are written together, so they are neighbours here: a *group*. A view is taken under the lock and never changes
-afterwards: arrays only grow beyond its end, and deletions go into a new `alive` array.
+Published files are mapped, not read; the vectors outside them are held in memory (the *tail*). Files have the
+token bits of their memories too. The facts that a scan needs are held for all rows: the memory, the span and
+whether the row is alive. All pieces of a memory are written together, so they are neighbours here: a *group*.
+A view is taken under the lock and never changes afterwards: arrays only grow beyond its end, and deletions go
+into a new `alive` array.
 """
 
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, pairwise
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.sql.rows.store_facts import Profile
+from vestige.store.sql.search.vectors import TokenColumns, token_rows
 from vestige.store.sqlite.search import int8, segments
 from vestige.store.sqlite.search.int8 import Coded
-from vestige.store.sqlite.search.segment_file import Content
+from vestige.store.sqlite.search.segment_file import Content, FiledTokens
 
 FIRST_CAPACITY = 256
 COMPACT_ABOVE = 0.25
@@ -57,6 +60,46 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TokenBlock:
+    """The token bits of a file whose rows end before `end` in the matrix; `ends` says where the tokens of
+    each row end."""
+
+    end: int
+    filed: FiledTokens | None
+    ends: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, end: int, filed: FiledTokens | None) -> "TokenBlock":
+        none = np.empty(0, dtype=np.int32)
+        return cls(
+            end=end, filed=filed, ends=none if filed is None else np.cumsum(filed.counts, dtype=np.int32)
+        )
+
+    def where(self, rows: Integers) -> tuple[Integers, Integers]:
+        """The number of tokens of these rows of the matrix, and where they start."""
+        if self.filed is None:
+            return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+        at = rows - (self.end - len(self.ends))
+        counts = self.filed.counts[at].astype(np.int64)
+        return counts, self.ends[at] - counts
+
+    def copy(
+        self, starts: Integers, counts: Integers, into: Integers, bits: NDArray[np.uint8], asked: Flags
+    ) -> None:
+        """Copy the tokens of some memories to other rows."""
+        if self.filed is None or not len(starts):
+            return
+        taken = token_rows(starts, counts)
+        first, end = int(into[0]), int(into[-1] + counts[-1])
+        if end - first == len(taken):  # as always where files follow the order of keys
+            self.filed.bits.take(taken, axis=0, out=bits[first:end], mode="clip")
+            self.filed.asked.take(taken, out=asked[first:end], mode="clip")
+        else:
+            put = token_rows(into, counts)
+            bits[put], asked[put] = self.filed.bits[taken], self.filed.asked[taken]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """The matrix at one moment: files first, then the tail. `starts` is the first row of each group,
     `group_keys` its memory, `newest` the last group of each key, `dead` the rows that are not `alive`.
@@ -70,6 +113,33 @@ class View:
     starts: Integers
     group_keys: Integers
     newest: Integers
+    tokens: tuple["TokenBlock", ...]
+
+    def tokens_of(self, keys: Integers, size: int) -> TokenColumns:
+        """The token bits of those of the memories whose files have them. The keys ascend; a token has `size`
+        bytes."""
+        if not self.tokens:
+            return TokenColumns.of((), size)
+        groups = self.groups_of(keys)
+        first = np.where(groups >= 0, self.starts[groups], -1)
+        filed = self.tokens[-1].end
+        there = np.flatnonzero((first >= 0) & (first < filed))
+        there = there[self.alive[first[there]]]
+        rows, counts = first[there], np.zeros(len(there), dtype=np.int64)
+        starts = np.zeros(len(there), dtype=np.int64)
+        owners = np.searchsorted([block.end for block in self.tokens], rows, side="right")
+        blocks = [(number, np.flatnonzero(owners == number)) for number in np.unique(owners).tolist()]
+        for number, mine in blocks:
+            counts[mine], starts[mine] = self.tokens[number].where(rows[mine])
+        bits = np.empty((int(counts.sum()), size), dtype=np.uint8)
+        asked = np.empty(len(bits), dtype=np.bool_)
+        into = np.cumsum(counts) - counts
+        for number, mine in blocks:
+            self.tokens[number].copy(starts[mine], counts[mine], into[mine], bits, asked)
+        held = counts > 0
+        return TokenColumns(
+            keys=keys[there][held], lengths=counts[held], counts=counts[held], bits=bits, asked=asked
+        )
 
     def take(self, rows: Integers) -> Vectors:
         if len(self.blocks) == 1:
@@ -139,6 +209,8 @@ class ProfileRows:
             start = self._files[-1].end if self._files else 0
             self._files.append(Block(start=start, rows=one.vectors, coded=one.coded if coded else None))
         self.filed = self._files[-1].end if self._files else 0
+        ends = [block.end for block in self._files]
+        self._tokens = tuple(TokenBlock.of(end, one.tokens) for end, one in zip(ends, contents, strict=True))
         none = np.empty(0, dtype=np.int64)
         self.ids = GrowingArray(np.concatenate([none, *(one.ids for one in contents)]))
         self._keys = GrowingArray(np.concatenate([none, *(one.keys for one in contents)]))
@@ -215,6 +287,7 @@ class ProfileRows:
             starts=self._starts.seen,
             group_keys=self._group_keys.seen,
             newest=self._newest,
+            tokens=self._tokens,
         )
 
     def _begin_groups(self, start: int) -> None:
@@ -243,7 +316,6 @@ class Matrix:
     _view: View | None = None
     _last_id: int = 0
     _last_death: int = 0
-    _looked_at: int | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
@@ -252,15 +324,6 @@ class Matrix:
         exactly that transaction's moment, and the cache never goes back in time."""
         with self._lock:
             yield
-
-    def overgrown(self) -> bool:
-        """Whether to check if files should be written: before the first view, and whenever the tail has grown
-        by the size of a file."""
-        with self._lock:
-            size, before = self._rows.unfiled, self._looked_at
-            grown = before is None or size >= before + segments.PUBLISH_NEW
-            self._looked_at = size if before is None or grown else min(size, before)
-            return grown
 
     def catch_up(self, db: sqlite3.Connection, profile: Profile) -> View:
         """The matrix of this read transaction, whichever process wrote it. Call it under `locked`."""

@@ -6,12 +6,12 @@ its error bound. All rows that may be among the first are then scored in float64
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vestige.core.candidates import Floats, Integers
+from vestige.core.lazy_dataclass import dataclass
 from vestige.store.contract.answers import Scored
 from vestige.store.sql.filters import listed
 from vestige.store.sql.rows.store_facts import Profile

@@ -1,7 +1,9 @@
 """The indexes of words (FTS5) and of literals, and the other parts of `Surfaces`, in SQLite."""
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import partial
 
 import numpy as np
@@ -10,11 +12,12 @@ from vestige.cognition.query import literals as query_literals
 from vestige.cognition.query.literals import count_held, literal_terms
 from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
 from vestige.cognition.text.analyser import searchable
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
-from vestige.store.sql.database import Database
+from vestige.store.sql.database import Database, Rows
 from vestige.store.sql.filters import keys_from_text, listed
 from vestige.store.sql.rows import memories
-from vestige.store.sql.search import pool
+from vestige.store.sql.search import index_rows, pool
 from vestige.store.sql.search.index_rows import Analysis, source_hash
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sqlite.file import wal
@@ -38,16 +41,18 @@ result a level higher, and an index of more than 2,000 levels can never be opene
 _CONTINUES = 0x80
 
 
+LAST_KEY = "SELECT seq FROM sqlite_sequence WHERE name = 'memories'"
+
+
 def next_key(db: Database) -> int:
-    row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
-    return int(row[0]) + 1 if row else 1
+    return index_rows.next_key(db.execute(LAST_KEY))
 
 
 class SqliteSurfaces:
-    def next_key(self, db: Database) -> int:
-        return next_key(db)
+    def ask_last_key(self, db: Database) -> Rows:
+        return db.execute(LAST_KEY)
 
-    def put_words(self, db: Database, analysed: Mapping[int, Analysis]) -> None:
+    def put_words(self, db: Database, analysed: Mapping[int, Analysis], *, new: bool = False) -> None:
         db.executemany(
             "INSERT OR REPLACE INTO words (rowid, terms) VALUES (?, ?)",
             [(key, one.terms) for key, one in analysed.items()],
@@ -103,45 +108,131 @@ KEPT, KEPT_TERMS = 60_000, 16  # The limits of occurrences of a term, and of ter
 FREQUENCY = "SELECT coalesce(sum(doc), 0), coalesce(sum(cnt), 0) FROM words_seen WHERE {where}"
 
 
+MOST_KEPT, TERM_SIZE = 1_000_000, 32
+"""The postings that a process keeps, 16 MB, and what a term counts beside its postings: a search can ask for
+any number of words that occur nowhere."""
+MOST_FREQUENCIES = 4_096
+MOST_CHANGED = 256
+"""The number of memories written since postings were read, above which they are read again."""
+CHANGED = "SELECT key FROM places WHERE seq > ?"
+
+
+@dataclass(slots=True)
+class PostingsCache:
+    """The postings of terms that were asked for; the least recently used go first. Whatever writes words
+    writes a row of `places` with them, so the `seq` of the directory says which memories were written since:
+    those are held with all their terms, and take the place of their postings. To be used under the lock of
+    the directory."""
+
+    _seq: int = -1
+    _held: dict[str, pool.Occurrences] = field(default_factory=dict)
+    _size: int = 0
+    _changed: dict[int, Counter[str]] = field(default_factory=dict)
+    _frequencies: dict[str, Frequency] = field(default_factory=dict)
+
+    def catch_up(self, db: sqlite3.Connection, directory: Directory) -> None:
+        """Bring it to the moment of the directory, in its read transaction."""
+        if directory.seq == self._seq:
+            return
+        self._frequencies.clear()
+        keys = [row[0] for row in db.execute(CHANGED, (self._seq,))] if self._held else []
+        if directory.seq < self._seq or len(keys) + len(self._changed) > MOST_CHANGED:
+            self._held.clear()
+            self._changed.clear()
+            self._size, keys = 0, []
+        if not self._held:
+            self._changed.clear()
+        elif keys:
+            self._changed |= {key: Counter() for key in keys}
+            self._changed |= {
+                key: Counter(terms.split(" ")) for key, terms in db.execute(TERMS, (listed(keys),))
+            }
+        self._seq = directory.seq
+
+    def occurrences(self, db: sqlite3.Connection, term: str) -> pool.Occurrences:
+        found = self._held.pop(term, None)
+        if found is None:
+            found = _counted(_occurrences(db, term))
+            if is_prefix(term) or len(found[0]) > KEPT:
+                return found
+            self._size += len(found[0]) + TERM_SIZE
+        self._held[term] = found  # the last in the order of use
+        while self._size > MOST_KEPT:
+            self._size -= len(self._held.pop(next(iter(self._held)))[0]) + TERM_SIZE
+        return self._as_changed(term, found) if self._changed else found
+
+    def frequency(self, db: sqlite3.Connection, term: str) -> Frequency:
+        """How common a term is in the whole store."""
+        if term in self._held:
+            keys, counts = self.occurrences(db, term)
+            return Frequency(term=term, memories=len(keys), occurrences=int(counts.sum()))
+        if term not in self._frequencies:
+            if len(self._frequencies) >= MOST_FREQUENCIES:
+                self._frequencies.clear()
+            self._frequencies[term] = _stored_frequency(db, term)
+        return self._frequencies[term]
+
+    def _as_changed(self, term: str, found: pool.Occurrences) -> pool.Occurrences:
+        keys, counts = found
+        fresh = [(key, terms[term]) for key, terms in self._changed.items() if terms[term]]
+        left = ~np.isin(keys, list(self._changed))
+        keys = np.concatenate((keys[left], np.array([key for key, _ in fresh], dtype=np.int64)))
+        counts = np.concatenate((counts[left], np.array([count for _, count in fresh], dtype=np.int64)))
+        order = np.argsort(keys, kind="stable")
+        return keys[order], counts[order]
+
+
 def score(
     db: sqlite3.Connection,
     directory: Directory,
     terms: Sequence[str],
     budget: int | None,
     also: Integers = pool.NO_KEYS,
+    *,
+    cache: PostingsCache | None = None,
 ) -> pool.Lexical:
     """The scores of every memory that matches, and of those in `also`, with the statistics of what the
     directory has."""
+    kept = PostingsCache() if cache is None else cache
+    kept.catch_up(db, directory)
     sought = pool.SoughtTerms.of(terms)
     common, read = None, dict[str, pool.Occurrences]()
     if sought.must_choose(directory.total, budget):
-        common = [_frequency(db, term, directory, read) for term in sought.indexable]
+        common = [_frequency(db, term, directory, read, kept) for term in sought.indexable]
     chosen = pool.looked_up(sought, common, budget)
-    if common is None and _few_are_readable(db, directory, sought, budget):
+    if common is None and _few_are_readable(db, directory, sought, budget, kept):
         readable = listed(np.flatnonzero(directory.collection().lengths >= 0))
         found = pool.occurrences_in(db.execute(TERMS, (readable,)), chosen)
     else:
-        found = {term: read.get(term) or _counted(_occurrences(db, term)) for term in chosen}
+        found = {term: read.get(term) or kept.occurrences(db, term) for term in chosen}
     return pool.score(sought, common, found, directory, also)
 
 
 def _few_are_readable(
-    db: sqlite3.Connection, directory: Directory, sought: pool.SoughtTerms, budget: int | None
+    db: sqlite3.Connection,
+    directory: Directory,
+    sought: pool.SoughtTerms,
+    budget: int | None,
+    kept: PostingsCache,
 ) -> bool:
     """Whether a limited caller's memories have far fewer words than the terms have occurrences in the store:
     then reading the memories is bounded by the budget, and reading the postings is not."""
     if not directory.unseen or not sought.must_choose(directory.total + directory.unseen, budget):
         return False
-    spent = sum(_stored_frequency(db, term).occurrences for term in sought.indexable)
+    spent = sum(kept.frequency(db, term).occurrences for term in sought.indexable)
     return spent > POSTINGS_PER_WORD * directory.total
 
 
 def _frequency(
-    db: sqlite3.Connection, term: str, directory: Directory, read: dict[str, pool.Occurrences]
+    db: sqlite3.Connection,
+    term: str,
+    directory: Directory,
+    read: dict[str, pool.Occurrences],
+    kept: PostingsCache,
 ) -> Frequency:
     """How common a term is in what the directory has. Some of what is read for that is kept in `read`."""
     if not directory.unseen:
-        return _stored_frequency(db, term)
+        return kept.frequency(db, term)
     occurrences = _occurrences(db, term)
     occurrences = occurrences[directory.has(occurrences)]
     if len(occurrences) <= KEPT and len(read) < KEPT_TERMS:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from vestige.core.errors import InvalidInput, NotFound
-from vestige.core.nearest import nearest_name
+from vestige.core.errors import InvalidInput, NotFound, nearest_name
 from vestige.settings.settings import forget_own_store
 
 NAMES = (
@@ -21,7 +20,7 @@ PROJECT = Path(__file__).parents[5]
 
 
 def bench_command() -> click.Command:
-    """The command; words after the name are passed to the benchmark."""
+    """Run a benchmark of the source checkout."""  # words after the name are passed to the benchmark
     return click.Command(
         "bench",
         callback=lambda name, words: run(name, words),

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from vestige.core.errors import MissingExtra
-from vestige.transports.cli.log_lines import write_for_people
-from vestige.transports.cli.server_address import url_for_others, warn_unencrypted
+from vestige.transports.cli.commands.log_lines import write_for_people
+from vestige.transports.cli.commands.server_address import url_for_others, warn_unencrypted
 from vestige.transports.cli.session import CliSession
 
 NEEDED = ("starlette", "uvicorn", "websockets", "blake3")

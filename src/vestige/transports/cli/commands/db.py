@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 from vestige.core.errors import NotFound
-from vestige.operations.shared.text import count, fields, table
+from vestige.operations.shared.text import count, day, fields, table
 from vestige.store.contract.store import MemoryStore
 from vestige.store.contract.trouble import Connected, DatabaseStatus, Upgrade
 from vestige.transports.cli.session import CliSession
@@ -48,6 +48,10 @@ def status(session: CliSession) -> None:
     session.answer(value, lambda: _shown(value))
     if value["state"] != "ready":
         click.get_current_context().exit(1)
+
+
+def migrate_options() -> list[click.Parameter]:
+    return [click.Option(["--dry-run"], is_flag=True, help="Only show what would be done.")]
 
 
 def migrate(session: CliSession, dry_run: bool) -> None:
@@ -201,7 +205,7 @@ def _index(one: Mapping[str, Any]) -> str:
 
 
 def _row(one: Mapping[str, Any]) -> Sequence[str]:
-    since = f"{datetime.fromisoformat(one['since']):%Y-%m-%d %H:%M}"
+    since = day(datetime.fromisoformat(one["since"]))
     address = one["address"] or "this machine"
     return (str(one["session"]), one["user"], one["program"], address, one["state"], since)
 

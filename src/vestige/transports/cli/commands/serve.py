@@ -1,27 +1,35 @@
 """`vestige serve`: the HTTP server for other programs and machines."""
 
 import logging
+import os
+import signal
 import socket
+import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
 
 from vestige.core.errors import ConfigError, Conflict, MissingExtra
-from vestige.engine import keys
+from vestige.core.lazy_dataclass import dataclass
+from vestige.engine.care import keys
 from vestige.engine.context import Call
 from vestige.settings.settings import Settings, load_settings
-from vestige.transports.cli.log_lines import write_for_people
+from vestige.transports.cli.commands.log_lines import write_for_people
+from vestige.transports.cli.commands.server_address import is_vestige, url_for_others, warn_unencrypted
+from vestige.transports.cli.openers import ServingApplication
 from vestige.transports.cli.program import NAME, locations_of, own_command, typed
-from vestige.transports.cli.server_address import is_vestige, url_for_others, warn_unencrypted
-from vestige.transports.cli.session import CliSession, ServingApplication
+from vestige.transports.cli.session import CliSession
 from vestige.transports.connect.clients import CLAUDE_CODE, CLIENTS, Http, InlineKey, claude_add
 from vestige.transports.http.limits.malloc import small_heap
+from vestige.transports.http.workers.count import usable_cores, usable_memory, worker_count
 
 if TYPE_CHECKING:
     from vestige.transports.http.auth.addresses import Bind
@@ -39,54 +47,174 @@ def options() -> list[click.Parameter]:
     return [
         click.Option(["--bind"], metavar="HOST:PORT", help="Address to listen on; port 0 picks a free one."),
         click.Option(["--no-auth"], is_flag=True, help="Require no key; on loopback addresses only."),
+        click.Option(
+            ["--workers"],
+            type=click.IntRange(1, 64),
+            metavar="N",
+            help="Processes that serve requests (server.workers); by default one less than the cores.",
+        ),
+        click.Option(["--worker"], type=int, hidden=True),
     ]
 
 
-def serve(session: CliSession, bind: str | None, no_auth: bool) -> None:
-    """Serve the memory over HTTP: MCP at /mcp, REST at /api/v1, live events at /ws.
+def serve(
+    session: CliSession, bind: str | None, no_auth: bool, workers: int | None, worker: int | None
+) -> None:
+    """Serve the memory over HTTP: the dashboard at /, MCP at /mcp, REST at /api/v1, live events at /ws.
 
     By default it listens on this machine only and needs a key (`vestige keys create`). Ctrl-C stops it after
     running requests finish; a second one stops it at once.
     """
+    check_extra("`vestige serve`")
+    if worker is not None:
+        _work(session, worker)
+        return
+    given = {"server.bind": bind, "server.workers": workers, "auth.enabled": False if no_auth else None}
+    session.flags.update({name: value for name, value in given.items() if value is not None})
+    serve_until_stopped(session, lambda app, greeting: None)
+
+
+def check_extra(command: str) -> None:
+    """MissingExtra if the packages of a server are not installed."""
     if any(find_spec(name) is None for name in NEEDED):
-        raise MissingExtra.named("server", "`vestige serve`")
+        raise MissingExtra.named("server", command)
+
+
+def serve_until_stopped(
+    session: CliSession, started: Callable[[ServingApplication, "Greeting"], None]
+) -> None:
+    """Serve with the settings of the session until a signal ends it. `started` is called when a server with
+    one worker accepts requests."""
     from vestige.transports.http import run
     from vestige.transports.http.middleware.access_log import set_up_logs
 
-    if bind is not None:
-        session.flags["server.bind"] = bind
-    if no_auth:
-        session.flags["auth.enabled"] = False
     settings = session.settings()
     place = run.check_bind(settings)
     locations = locations_of(session)
     command, own = own_command(locations), not place.wildcard and _is_usual(locations, settings.server.bind)
     set_up_logs(settings)
     write_for_people()
+    code = 0
     with ExitStack() as stack:
-        stack.enter_context(small_heap())
         try:
             opened = stack.enter_context(run.listening(place, only_loopback=not settings.auth.enabled))
         except Conflict as exc:
             raise occupied(place, command=command, own=own) from exc
-        app = session.open_server(session.flags)
-        stack.callback(app.close)
-        first_key = _announce_keys(app, settings, command)
-        warn_unencrypted(opened, settings)
         local = run.url_of(opened)
+        warn_unencrypted(opened, settings)
         greeting = Greeting(
             url=url_for_others(opened, settings.server.allowed_hosts) or local,
             local=local,
             command=command,
             auth=settings.auth.enabled,
-            key=first_key if sys.stdout.isatty() else None,
             own=own,
             name=_name_for_others(place, settings),
             fetching=fetches_model(settings),
         )
-        run.serve(app, opened, lambda: _started(session, greeting))
+        count = worker_count(settings, cores=usable_cores(), memory_bytes=usable_memory())
+        if count > 1:
+            code = _supervise(session, settings, opened, greeting, count)
+        else:
+            stack.enter_context(small_heap())
+            app = session.open_server(session.flags)
+            stack.callback(app.close)
+            greeting = greeting.with_key(_announce_keys(app, settings, command))
+
+            def on_start() -> None:
+                _started(session, greeting)
+                started(app, greeting)
+
+            run.serve(app, opened, on_start)
+    if code:
+        click.get_current_context().exit(code)
     if sys.stderr.isatty():
         click.echo("Vestige has stopped.", err=True)
+
+
+# -- Several workers
+
+
+def _supervise(
+    session: CliSession, settings: Settings, opened: socket.socket, greeting: "Greeting", count: int
+) -> int:
+    """Run the parent of several workers; its exit code."""
+    from vestige.transports.http.workers.channel import Assignment
+    from vestige.transports.http.workers.supervisor import WorkerSupervisor, peer_folder
+    from vestige.transports.http.workers.table import shared_table
+
+    flags = {name: _plain(value) for name, value in session.flags.items()}
+
+    def start(channel: socket.socket, table: int) -> "subprocess.Popen[bytes]":
+        # -P: the working directory, which may be any project, must not be imported from.
+        command = [sys.executable, "-P", "-m", "vestige", "serve", "--worker", str(channel.fileno())]
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(channel.fileno(), table))
+
+    with shared_table(time.monotonic) as table, peer_folder() as folder:
+
+        def assign(index: int, number: int, first: bool) -> Assignment:
+            return Assignment(
+                flags=flags,
+                form=session.form,
+                greeting=asdict(greeting) if first else None,
+                parent=os.getpid(),
+                index=index,
+                number=number,
+                workers=count,
+                table=table.handle,
+                folder=str(folder),
+            )
+
+        return WorkerSupervisor(
+            opened=opened,
+            table=table,
+            folder=folder,
+            count=count,
+            most_connections=settings.server.max_connections,
+            shutdown_seconds=settings.server.shutdown_seconds,
+            start=start,
+            assign=assign,
+        ).run()
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def _work(session: CliSession, channel: int) -> None:
+    """Serve as a worker, with the channel to the parent."""
+    from vestige.transports.http import run
+    from vestige.transports.http.middleware.access_log import set_up_logs
+    from vestige.transports.http.workers.channel import Assignment, HandedListener
+    from vestige.transports.http.workers.group import WorkerGroup
+    from vestige.transports.http.workers.table import SharedTable
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, too, which decides
+    with ExitStack() as stack:
+        opened = stack.enter_context(HandedListener(fileno=channel))
+        told = Assignment.receive(opened)
+        session.flags.update(told.flags)
+        session.form = told.form
+        settings = session.settings()
+        set_up_logs(settings)
+        write_for_people()
+        stack.enter_context(small_heap())
+        app = session.open_server(session.flags, parent=told.parent)
+        stack.callback(app.close)
+        if told.greeting is not None:
+            greeting = Greeting(**told.greeting)
+            greeting = greeting.with_key(_announce_keys(app, settings, greeting.command))
+            opened.listening = lambda: _started(session, greeting)
+        table = SharedTable(told.table, app.engine.monotonic)
+        stack.callback(table.close)
+        group = WorkerGroup(
+            table=table,
+            folder=Path(told.folder),
+            index=told.index,
+            number=told.number,
+            workers=told.workers,
+            monotonic=app.engine.monotonic,
+        )
+        run.serve(app, opened, lambda: None, group)
 
 
 def _is_usual(locations: Mapping[str, str], bind: str) -> bool:
@@ -145,6 +273,10 @@ class Greeting:
     name: str = ""
     fetching: bool = False
 
+    def with_key(self, key: str | None) -> "Greeting":
+        """The greeting with a key that was just created, if people read it."""
+        return replace(self, key=key if sys.stdout.isatty() else None)
+
     def lines(self) -> str:
         said = [f"Vestige listens on {self.url}; press Ctrl-C to stop."]
         if self.local not in ("", self.url):
@@ -160,6 +292,7 @@ class Greeting:
         said += [
             f"  Clients:  {_connecting(self.command, self.url, self.own)}",
             *self._by_hand(),
+            f"  Dashboard:  {self.url}/ (`{self.command} dashboard` logs you in)",
             f"  REST:  {self.url}/api/v1/docs",
         ]
         if self.fetching:

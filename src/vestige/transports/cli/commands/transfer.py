@@ -9,7 +9,8 @@ from vestige.store.transfer import move
 from vestige.store.transfer.compare import Difference
 from vestige.store.transfer.ends import End, Progress, RowRefusal
 from vestige.store.transfer.move import Moved, TransferPlan
-from vestige.transports.cli.session import CliSession, ProgressLine, resumable
+from vestige.transports.cli.session import CliSession, resumable
+from vestige.transports.cli.terminal import ProgressLine
 
 CONTINUE = "Run the same command again to continue."
 CUT_OFF: dict[type[StoreError], str] = {
@@ -27,7 +28,7 @@ def transfer(
 ) -> bool:
     """Copy a store, plan it, or compare the two. Returns whether everything was copied, or would be."""
     origin, goal = session.open_ends(session.settings(), source, destination)
-    with ProgressLine() as progress:
+    with ProgressLine(colour=session.colour) as progress:
         if dry_run:
             plan = move.plan(origin, goal, progress)
         else:

@@ -2,12 +2,12 @@
 
 import ipaddress
 import re
-from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from vestige.core.errors import ConfigError
+from vestige.core.lazy_dataclass import dataclass
 
 LOCALHOST = "localhost"
 _BIND = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\[\]/\s@]+)):(?P<port>\d{1,5})")

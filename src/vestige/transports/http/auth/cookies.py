@@ -10,13 +10,13 @@ import stat
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import orjson
 
 from vestige.core.errors import ConfigError
+from vestige.core.lazy_dataclass import dataclass
 from vestige.settings.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -26,6 +26,7 @@ CSRF_HEADER = "X-CSRF-Token"
 SECRET_NAME = "session_secret"
 SECRET_BYTES = 64
 ID_BYTES = 16
+TICKET_LIFE = timedelta(seconds=60)
 MAX_ENDED = 10_000
 """Logins ended on this server only that are remembered; the first to expire are dropped first."""
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
@@ -52,17 +53,32 @@ class Logins:
         self._ended: dict[str, datetime] = {}
 
     def begin(self, key_id: str, now: datetime) -> Login:
-        login_id, began = _encoded(self._entropy(ID_BYTES)), now.replace(microsecond=0)
-        ends = began + self._life
-        claims = {"id": login_id, "key": key_id, "iat": int(began.timestamp()), "exp": int(ends.timestamp())}
-        body = _encoded(orjson.dumps(claims))
-        text = f"{body}.{self._signature(f'login:{body}')}"
-        return Login(id=login_id, key_id=key_id, began=began, ends=ends, text=text)
+        return self._issue("login", key_id, now, self._life)
 
     def read(self, text: str, now: datetime) -> Login | None:
         """The login of a cookie with a valid signature that has not expired. It may have been ended early."""
+        return self._read("login", text, now)
+
+    def ticket(self, key_id: str, now: datetime) -> Login:
+        """A ticket: the right to log in once, within a minute. It is no cookie, and a cookie is no ticket
+        (ADR 0060)."""
+        return self._issue("ticket", key_id, now, TICKET_LIFE)
+
+    def read_ticket(self, text: str, now: datetime) -> Login | None:
+        """A ticket with a valid signature that has not expired. It may have been used."""
+        return self._read("ticket", text, now)
+
+    def _issue(self, kind: str, key_id: str, now: datetime, life: timedelta) -> Login:
+        login_id, began = _encoded(self._entropy(ID_BYTES)), now.replace(microsecond=0)
+        ends = began + life
+        claims = {"id": login_id, "key": key_id, "iat": int(began.timestamp()), "exp": int(ends.timestamp())}
+        body = _encoded(orjson.dumps(claims))
+        text = f"{body}.{self._signature(f'{kind}:{body}')}"
+        return Login(id=login_id, key_id=key_id, began=began, ends=ends, text=text)
+
+    def _read(self, kind: str, text: str, now: datetime) -> Login | None:
         body, _, signature = text.partition(".")
-        if not _same(signature, self._signature(f"login:{body}")):
+        if not _same(signature, self._signature(f"{kind}:{body}")):
             return None
         login = _claimed(body, text)
         return login if login is not None and now < login.ends else None

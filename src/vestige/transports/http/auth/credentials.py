@@ -2,9 +2,10 @@
 
 import hmac
 import logging
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -14,15 +15,16 @@ from starlette.requests import HTTPConnection
 from vestige.core.api_key import ApiKey, looks_like_a_key
 from vestige.core.caller import PERMISSIONS, Caller
 from vestige.core.errors import VestigeError
-from vestige.engine import keys
+from vestige.core.lazy_dataclass import dataclass
+from vestige.engine.care import keys
 from vestige.engine.context import Engine
 from vestige.transports.http.auth.cookies import COOKIE, Login, Logins
 from vestige.transports.http.context import ServerContext, run_in_thread
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal["bearer", "api-key", "cookie"]
-Via = Literal["bearer", "api-key", "cookie", "open", "token"]
+Kind = Literal["bearer", "api-key", "cookie", "ticket"]
+Via = Literal["bearer", "api-key", "cookie", "ticket", "open", "token"]
 
 ANYONE = Caller(name="anyone", permissions=frozenset(PERMISSIONS))
 """The caller of every request where authentication is off."""
@@ -41,9 +43,9 @@ class Credential:
 
     @property
     def is_guessable(self) -> bool:
-        """Whether a wrong one counts as a failed login. A mistyped key or a cookie cannot be guessed and
-        does not."""
-        return self.kind != "cookie" and not looks_like_a_key(self.text)
+        """Whether a wrong one counts as a failed login. A mistyped key, a cookie or a ticket cannot be
+        guessed and does not."""
+        return self.kind not in ("cookie", "ticket") and not looks_like_a_key(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,7 @@ class IdentityLookup:
 
     def __init__(self, engine: Engine, logins: Logins, token: str) -> None:
         self._engine, self._logins, self._token = engine, logins, token.encode()
+        self._tickets = threading.Lock()
         # Another token is another identity: logins with the old one end.
         self._token_id = f"token-{logins.mark(token)}" if token else ""
 
@@ -82,10 +85,12 @@ class IdentityLookup:
         now = self._engine.now()
         if credential.kind == "cookie":
             return self._logged_in(credential.text, now)
+        if credential.kind == "ticket":
+            return self._redeemed(credential.text, now)
         if self._token and hmac.compare_digest(credential.text.encode(), self._token):
             return self._token_holder()
         key = keys.verify(self._engine, credential.text, now)
-        return _holder_of(key, credential.kind) if key else None
+        return _holder_of(self._engine, key, credential.kind) if key else None
 
     def still(self, identity: Identity) -> bool:
         now = self._engine.now()
@@ -111,14 +116,26 @@ class IdentityLookup:
             ended = store.login_ended(login.id)
             return None if ended else replace(self._token_holder(), via="cookie", login=login)
         key = store.key_of_login(login.key_id, login.id)
-        return _holder_of(key, "cookie", login) if key and key.works_at(now) else None
+        return _holder_of(self._engine, key, "cookie", login) if key and key.works_at(now) else None
+
+    def _redeemed(self, text: str, now: datetime) -> Identity | None:
+        """The identity of a ticket, which is used up by this."""
+        ticket = self._logins.read_ticket(text, now)
+        if ticket is None:
+            return None
+        with self._tickets:
+            key = self._engine.store.key_of_login(ticket.key_id, ticket.id)
+            if key is None or not key.works_at(now):
+                return None
+            self.end(ticket)
+        return _holder_of(self._engine, key, "ticket")
 
     def _token_holder(self) -> Identity:
         return Identity(caller=TOKEN_HOLDER, via="token", key_id=self._token_id)
 
 
-def _holder_of(key: ApiKey, via: Kind, login: Login | None = None) -> Identity:
-    return Identity(caller=keys.caller_of(key), via=via, key_id=key.id, login=login)
+def _holder_of(engine: Engine, key: ApiKey, via: Kind, login: Login | None = None) -> Identity:
+    return Identity(caller=keys.caller_of(engine, key), via=via, key_id=key.id, login=login)
 
 
 # -- When keys were last used: written in batches, outside of requests

@@ -1,14 +1,14 @@
 """Failed logins: responses that are delayed the more often an address fails, and a lock after too many."""
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio
 from starlette.responses import Response
 
 from vestige.transports.http.limits.bodies_and_rates import RATE_LIMITED, Buckets, retry_after
 from vestige.transports.http.problems import Refusal, problem
+from vestige.transports.http.workers.table import CountRows, LocalRows
 
 # -- The delay that failures of one sender cost
 
@@ -24,39 +24,28 @@ MAX_SENDERS = 10_000
 """Senders that are remembered; the one not seen for longest is dropped first."""
 
 
-@dataclass(slots=True)
-class _Sender:
-    failures: int = 0
-    last: float = 0.0
-    locked_until: float = 0.0
-
-
 class FailureDelay:
     """Delays and locks by sender. Used on the event loop only."""
 
-    def __init__(self, monotonic: Callable[[], float], *, max_senders: int = MAX_SENDERS) -> None:
-        self._monotonic, self._max = monotonic, max_senders
-        self._senders: OrderedDict[str, _Sender] = OrderedDict()
+    def __init__(self, monotonic: Callable[[], float], rows: CountRows | None = None) -> None:
+        self._monotonic = monotonic
+        self._rows = LocalRows(MAX_SENDERS) if rows is None else rows
 
     def locked(self, sender: str) -> float:
         """For how many seconds a sender is locked; 0 if it is not."""
-        known = self._senders.get(sender)
-        return max(0.0, known.locked_until - self._monotonic()) if known else 0.0
+        _, _, locked_until = self._rows.of(sender)
+        return max(0.0, locked_until - self._monotonic()) if locked_until else 0.0
 
     def failed(self, sender: str) -> float:
         """Record a failure; returns the seconds to wait before it is answered."""
         now = self._monotonic()
-        known = self._senders.setdefault(sender, _Sender())
-        self._senders.move_to_end(sender)
-        while len(self._senders) > self._max:
-            self._senders.popitem(last=False)
-        if now - known.last > FORGET_SECONDS:
-            known.failures = 0
-        known.failures, known.last = known.failures + 1, now
-        if known.failures >= LOCK_FAILURES:
+        failures, last, locked_until = self._rows.of(sender)
+        failures = 1 if now - last > FORGET_SECONDS else failures + 1
+        if failures >= LOCK_FAILURES:
             # After a lock a few attempts are left, each with the longest delay, before the next lock.
-            known.failures, known.locked_until = LOCK_FAILURES - FREE_FAILURES, now + LOCK_SECONDS
-        beyond = known.failures - FREE_FAILURES
+            failures, locked_until = LOCK_FAILURES - FREE_FAILURES, now + LOCK_SECONDS
+        self._rows.put(sender, [failures, now, locked_until])
+        beyond = failures - FREE_FAILURES
         return min(MAX_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2 ** (beyond - 1)) if beyond > 0 else 0.0
 
 
@@ -80,11 +69,12 @@ class FailedLogins:
         *,
         wrong: Refusal | None = None,
         pause: Callable[[float], Awaitable[None]] = anyio.sleep,
+        rows: Callable[[str], CountRows | None] = lambda kind: None,
     ) -> None:
         self._refusal, self._wrong = refusal, wrong or refusal
         self._pause, self._delayed = pause, 0
-        self._delay = FailureDelay(monotonic)
-        self._buckets = Buckets(per_minute, monotonic) if per_minute else None
+        self._delay = FailureDelay(monotonic, rows("failures"))
+        self._buckets = Buckets(per_minute, monotonic, rows("failed requests")) if per_minute else None
 
     def locked(self, sender: str, request_id: str) -> Response | None:
         """The response to a sender that is locked; None if it is not."""

@@ -12,10 +12,11 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from vestige.core.caller import Caller
+from vestige.core.caller import Caller, narrowed
 from vestige.core.errors import Forbidden, InvalidInput, StoreError, VestigeError
-from vestige.core.models import Access, check_label, covers, normal_scope, scope_filter
-from vestige.transports.http.auth.addresses import sender_of
+from vestige.core.models import check_label
+from vestige.core.timezone import zone_of
+from vestige.transports.http.auth.addresses import is_local, sender_of
 from vestige.transports.http.auth.cookies import CSRF_HEADER, Logins
 from vestige.transports.http.auth.credentials import (
     ANYONE,
@@ -31,36 +32,36 @@ from vestige.transports.http.context import ServerContext, run_in_thread
 from vestige.transports.http.limits.bodies_and_rates import PROBES
 from vestige.transports.http.middleware.security_headers import STATIC
 from vestige.transports.http.problems import STORE_AWAY, UNAUTHENTICATED, Refusal, problem, respond_instead
+from vestige.transports.http.workers.group import rows_of
 
 logger = logging.getLogger(__name__)
 
 
-# -- Headers that narrow a request to a scope or domain, within the access of its key
+# -- Headers that narrow a request to a scope or domain, within the access of its key, or state a time zone
 
 SCOPE_HEADER = "X-Vestige-Scope"
 DOMAIN_HEADER = "X-Vestige-Domain"
+ZONE_HEADER = "X-Vestige-Timezone"
+
+
+NARROWING = {"scope": SCOPE_HEADER, "domain": DOMAIN_HEADER}
 
 
 def narrowed_caller(caller: Caller, headers: Headers) -> Caller:
-    """The caller, narrowed to the scope and domain of the headers; Forbidden outside of its access."""
-    scope, domain = _header(headers, SCOPE_HEADER), _header(headers, DOMAIN_HEADER)
-    access = caller.access
-    if scope is not None:
-        check_label(SCOPE_HEADER, scope)
-        scope = normal_scope(scope)
-        if access.scopes is not None and not any(covers(one, scope) for one in access.scopes):
-            raise _outside("scope", SCOPE_HEADER)
-        access = Access(scopes=scope_filter((scope,)), domains=access.domains)
-        caller = replace(caller, scope=scope)
-    if domain is not None:
-        check_label(DOMAIN_HEADER, domain)
-        if access.domains is not None and domain not in access.domains:
-            raise _outside("domain", DOMAIN_HEADER)
-        access = Access(scopes=access.scopes, domains=(domain,))
-    return replace(caller, access=access)
+    """The caller with the time zone of the headers, narrowed to their scope and domain; Forbidden outside of
+    its access."""
+    zone = _header(headers, ZONE_HEADER)
+    if zone is not None:
+        caller = replace(caller, zone=zone_of(zone))
+    asked = {name: _header(headers, header) for name, header in NARROWING.items()}
+    for name, value in asked.items():
+        if value is not None:
+            check_label(NARROWING[name], value)
+    return narrowed(caller, asked["scope"], asked["domain"], _outside)
 
 
-def _outside(what: str, header: str) -> Forbidden:
+def _outside(what: str) -> Forbidden:
+    header = NARROWING[what]
     return Forbidden(
         f"Your key has no access to this {what}.",
         hint=f"Send a {what} that the key has access to in {header}, or leave it out.",
@@ -97,6 +98,12 @@ WRONG_KEY = Refusal(
 LOGIN_ENDED = Refusal(
     status=401, code="unauthenticated", message="This login has ended.", hint="Log in again at /login."
 )
+USED_TICKET = Refusal(
+    status=401,
+    code="unauthenticated",
+    message="This link was used already, or is older than a minute.",
+    hint="Run `vestige dashboard` again, or log in with an API key.",
+)
 CSRF = Refusal(
     status=403,
     code="csrf",
@@ -124,10 +131,16 @@ class Auth:
         settings, per_minute = context.settings.auth, context.settings.server.requests_per_minute
         self.logins = Logins(secret, hours=settings.session_hours, entropy=context.entropy)
         self.usage = KeyUsage(context)
+        self.zone = context.settings.zone
         self._enabled, self._context, self._engine = settings.enabled, context, context.app.engine
         self._identities = IdentityLookup(self._engine, self.logins, settings.token.get_secret_value())
         self._failures = FailedLogins(
-            UNAUTHENTICATED, per_minute, context.monotonic, wrong=WRONG_KEY, pause=pause
+            UNAUTHENTICATED,
+            per_minute,
+            context.monotonic,
+            wrong=WRONG_KEY,
+            pause=pause,
+            rows=partial(rows_of, context.group),
         )
         self._threads = anyio.CapacityLimiter(LOOKUP_THREADS)
         context.owned.append(self.usage.writing)
@@ -161,6 +174,8 @@ class Auth:
             return found
         if credential.kind == "cookie":  # it has most likely expired; a signature cannot be guessed
             return self._failures.absent(sender, request_id, LOGIN_ENDED)
+        if credential.kind == "ticket":
+            return self._failures.absent(sender, request_id, USED_TICKET)
         return await self._failures.wrong(sender, request_id)
 
     async def log_out(self, cookie: str) -> bool:
@@ -183,9 +198,11 @@ class Auth:
 
 
 def public_paths(others: Collection[str]) -> Callable[[str], bool]:
-    """A function that returns whether a path needs no key: the public paths, and the given ones."""
+    """A function that returns whether a path needs no key: the public paths, and the given ones. One that
+    ends with `/*` stands for all below it."""
     paths = PUBLIC | frozenset(others)
-    return lambda path: path in paths or path.startswith(STATIC)
+    below = (STATIC, *(path.removesuffix("*") for path in others if path.endswith("/*")))
+    return lambda path: path in paths or path.startswith(below)
 
 
 class Gate:
@@ -215,7 +232,10 @@ class Gate:
         refusal = self._forged(found, connection)
         if refusal is not None:
             return problem(refusal, connection.state.request_id)
-        connection.state.caller = narrowed_caller(found.caller, connection.headers)
+        caller = narrowed_caller(found.caller, connection.headers)
+        if caller.zone is None and is_local(connection):
+            caller = replace(caller, zone=self._auth.zone)
+        connection.state.caller = caller
         connection.state.via, connection.state.key_id = found.via, found.key_id
         connection.state.recheck = self._auth.recheck(found)
         connection.state.identity = found

@@ -6,13 +6,13 @@ the page.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from vestige.core.lazy_dataclass import dataclass
 from vestige.transports.http.auth.addresses import LOCALHOST, Bind, literal_of
 from vestige.transports.http.problems import Refusal, is_response_start, problem, respond_instead
 

@@ -16,7 +16,7 @@ from vestige.core.errors import TooLarge
 from vestige.transports.arguments import invalid_argument
 from vestige.transports.http.auth.addresses import bind_of
 from vestige.transports.http.auth.cookies import COOKIE, Login
-from vestige.transports.http.auth.credentials import Credential, Identity
+from vestige.transports.http.auth.credentials import Credential, Identity, Kind
 from vestige.transports.http.auth.gate import Auth
 from vestige.transports.http.context import ServerContext, media_type_of, request_id_of
 from vestige.transports.http.problems import (
@@ -74,8 +74,7 @@ class Handlers:
             body = await _body(request)
         if waiting.cancelled_caught:
             return problem(TOO_SLOW, request_id_of(request))
-        text = _key_in(body, is_form=kind == _FORM)
-        found = await self._auth.admit(Credential(kind="api-key", text=text), request)
+        found = await self._auth.admit(_credential_in(body, is_form=kind == _FORM), request)
         if isinstance(found, Response):
             return self._refused(found) if kind == _FORM else found
         login = self._auth.logins.begin(found.key_id, self._engine.now())
@@ -179,13 +178,17 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _key_in(body: bytes, *, is_form: bool) -> str:
+def _credential_in(body: bytes, *, is_form: bool) -> Credential:
+    """The key in a body, or the ticket of `vestige dashboard`."""
     try:
         if is_form:
-            return parse_qs(body.decode("utf-8"), strict_parsing=True)["api_key"][0].strip()
-        given = orjson.loads(body)["api_key"]
+            text = parse_qs(body.decode("utf-8"), strict_parsing=True)["api_key"][0]
+            return Credential(kind="api-key", text=text.strip())
+        given = orjson.loads(body)
+        kind: Kind = "ticket" if "ticket" in given else "api-key"
+        text = given["ticket" if kind == "ticket" else "api_key"]
     except (ValueError, KeyError, TypeError) as exc:  # the error could quote the key
         raise invalid_argument("api_key", "The body has no `api_key`.") from exc
-    if not isinstance(given, str):
+    if not isinstance(text, str):
         raise invalid_argument("api_key", "`api_key` must be a string.")
-    return given.strip()
+    return Credential(kind=kind, text=text.strip())

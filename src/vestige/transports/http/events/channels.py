@@ -5,11 +5,11 @@ listener that falls too far behind loses the oldest and is sent their number. No
 import json
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
 
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Access
 from vestige.transports.http.auth.credentials import Identity
 

@@ -8,9 +8,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
 from math import inf
-from statistics import fmean
 from typing import Any
 
 import anyio
@@ -18,11 +16,13 @@ from anyio.to_thread import run_sync
 
 from vestige.core.errors import StoreError
 from vestige.core.events import Event
+from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Access
 from vestige.engine.context import Engine
 from vestige.transports.http.auth.credentials import Identity
 from vestige.transports.http.context import ServerContext
 from vestige.transports.http.events.channels import Channel, Ending, Listener, as_text
+from vestige.transports.http.workers.group import held_elsewhere
 
 logger = logging.getLogger(__name__)
 
@@ -84,11 +84,12 @@ class StatusCounts:
         started = self._monotonic()
         try:
             stats = self._engine.store.stats(access=access, now=self._engine.now())
+            kept = self._engine.store.levels(access=access, now=self._engine.now()).retentions
         finally:  # a failed count takes time, too
             self._may_take -= self._monotonic() - started
         numbers = {
             "memory_count": stats.memories,
-            "avg_retention": round(fmean(stats.retentions), 4) if stats.retentions else 0.0,
+            "avg_retention": round(float(kept.mean()), 4) if kept.size else 0.0,
             "suppressed_count": stats.suppressed,
         }
         self._counted[access] = _Counted(numbers=numbers, at=started, events=events)
@@ -116,6 +117,7 @@ class Listeners:
         self._most = context.settings.server.max_listeners
         self._listeners: set[Listener] = set()
         self._by_key: Counter[str] = Counter()
+        self._elsewhere = held_elsewhere(context.group, "listeners")
         self._channels: dict[Access, Channel] = {}
         self._joining = anyio.Lock()
         self._following = ExitStack()
@@ -136,12 +138,13 @@ class Listeners:
     @property
     def full(self) -> bool:
         """Whether no further listener is accepted now."""
-        return len(self._listeners) >= self._most or self._context.stopping.is_set()
+        return len(self._listeners) + self._elsewhere.of() >= self._most or self._context.stopping.is_set()
 
     def full_for(self, key_id: str) -> bool:
         """Whether this key has half of all listeners, its limit. Without authentication there is no such
         limit."""
-        return key_id != "" and self._by_key[key_id] >= max(1, self._most // 2)
+        half = max(1, self._most // 2)
+        return key_id != "" and self._by_key[key_id] + self._elsewhere.of(key_id) >= half
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -178,12 +181,14 @@ class Listeners:
         self._listeners.add(listener)
         self._by_key[identity.key_id] += 1
         channel.listeners += 1
+        self._elsewhere.publish(identity.key_id, self._by_key[identity.key_id], len(self._listeners))
         return listener
 
     def _leave(self, listener: Listener) -> None:
         channel, key_id = listener.channel, listener.identity.key_id
         self._listeners.discard(listener)
         self._by_key[key_id] -= 1
+        self._elsewhere.publish(key_id, self._by_key[key_id], len(self._listeners))
         if not self._by_key[key_id]:
             del self._by_key[key_id]
         channel.listeners -= 1

@@ -1,9 +1,7 @@
 """Limits on the size and duration of bodies, and on requests per minute. Concurrency limits: `fair_queue`."""
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import anyio
@@ -15,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from vestige.core.errors import TooLarge
 from vestige.transports.http.auth.addresses import payer_of
 from vestige.transports.http.problems import Refusal, problem, respond_instead
+from vestige.transports.http.workers.table import CountRows, LocalRows
 
 BODY_SECONDS = 30.0
 """How long the next part of a body may take to arrive."""
@@ -97,46 +96,37 @@ class BodyLimit:
         )
 
 
-@dataclass(slots=True)
-class _Bucket:
-    tokens: float
-    filled_at: float
-
-
 class Buckets:
     """Token buckets, one for each sender, filled evenly over a minute. A request takes one token. A request
     that costs more than half a bucket needs only that half; the rest is taken from later tokens."""
 
     def __init__(
-        self, per_minute: int, monotonic: Callable[[], float], *, max_senders: int = MAX_SENDERS
+        self, per_minute: int, monotonic: Callable[[], float], rows: CountRows | None = None
     ) -> None:
         self._full, self._per_second = float(per_minute), per_minute / 60
-        self._monotonic, self._max = monotonic, max_senders
-        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+        self._monotonic = monotonic
+        self._rows = LocalRows(MAX_SENDERS) if rows is None else rows
 
     def take(self, sender: str, cost: int = 1) -> float:
         """Take tokens; 0, or the seconds until there are enough."""
         now = self._monotonic()
-        bucket = self._buckets.setdefault(sender, _Bucket(self._full, now))
-        self._buckets.move_to_end(sender)
-        while len(self._buckets) > self._max:
-            self._buckets.popitem(last=False)
-        bucket.tokens = min(self._full, bucket.tokens + (now - bucket.filled_at) * self._per_second)
-        bucket.filled_at = now
+        tokens, filled_at, is_known = self._rows.of(sender)
+        left = min(self._full, tokens + (now - filled_at) * self._per_second) if is_known else self._full
         needed = min(cost, max(1.0, self._full / 2))
-        if bucket.tokens < needed:
-            return (needed - bucket.tokens) / self._per_second
-        bucket.tokens -= cost
-        return 0.0
+        enough = left >= needed
+        self._rows.put(sender, [left - cost if enough else left, now, 1.0])
+        return 0.0 if enough else (needed - left) / self._per_second
 
 
 class RateLimit:
     """Middleware that refuses the requests of a key, or an address without a key, above its rate. Requests
     that count as several are charged where that is known (`charge_of`)."""
 
-    def __init__(self, app: ASGIApp, per_minute: int, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, app: ASGIApp, per_minute: int, monotonic: Callable[[], float], rows: CountRows | None = None
+    ) -> None:
         self._app = app
-        self._buckets = Buckets(per_minute, monotonic) if per_minute else None
+        self._buckets = Buckets(per_minute, monotonic, rows) if per_minute else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         wait = 0.0

@@ -14,13 +14,15 @@ import socket
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import anyio
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vestige.core.lazy_dataclass import dataclass
 
 KEEP_ALIVE_SECONDS = 30
 """How long the web server keeps a connection open between two requests."""
@@ -157,8 +159,9 @@ class AcceptedSocket(socket.socket):
     def close(self) -> None:
         """Close the socket, which the event loop does when the connection is lost."""
         super().close()
-        self._on_close()
-        self.closed.set()
+        if not self.closed.is_set():
+            self.closed.set()
+            self._on_close()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -183,18 +186,31 @@ class Connections:
         """WebSockets that the application has not ended."""
         return sum(one.is_websocket and one.requests > 0 for one in self._open.values())
 
+    def idle(self, client: tuple[str, int]) -> AcceptedSocket | None:
+        """The connection of a client, if nothing of a request has been received on it."""
+        found = self._open.get(client)
+        return found if found and not found.requests and not found.received else None
+
     def of(self, scope: Scope) -> AcceptedSocket | None:
         """The connection of a request; None if it was not accepted by our listener."""
         client = scope.get("client")
         return self._open.get((client[0], client[1])) if client else None
 
-    def admit(self, accepted: socket.socket, address: Any) -> AcceptedSocket | None:
-        """Register a connection; None if the server is full and none can be closed for it."""
+    def admit(
+        self, accepted: socket.socket, address: Any, closed: Callable[[], None] = lambda: None
+    ) -> AcceptedSocket | None:
+        """Register a connection; None if the server is full and none can be closed for it. `closed` is
+        called when it has ended."""
         loop = asyncio.get_running_loop()
         if len(self._open) >= self.limits.most and not self._make_room(loop.time()):
             return None
         key = (str(address[0]), int(address[1]))
-        opened = AcceptedSocket(accepted, loop.time(), lambda: self._forget(key, opened))
+
+        def forget() -> None:
+            self._forget(key, opened)
+            closed()
+
+        opened = AcceptedSocket(accepted, loop.time(), forget)
         self._open[key] = opened
         if self._timer is None:
             self._timer = loop.call_later(self.limits.check_seconds, self._check)
@@ -250,10 +266,15 @@ class LimitedListener(socket.socket):
 
     def accept(self) -> tuple[socket.socket, Any]:
         """Accept a connection; ConnectionAbortedError for one that is refused."""
-        accepted, address = super().accept()
+        return self.admitted(*super().accept())
+
+    def admitted(
+        self, accepted: socket.socket, address: Any, closed: Callable[[], None] = lambda: None
+    ) -> tuple[socket.socket, Any]:
+        """A connection that was accepted, with its address; ConnectionAbortedError if it is refused."""
         if self.connections is None:
             return accepted, address
-        opened = self.connections.admit(accepted, address)
+        opened = self.connections.admit(accepted, address, closed)
         if opened is None:
             _refuse(accepted)
             raise ConnectionAbortedError("The server is full.")

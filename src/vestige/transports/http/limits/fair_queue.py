@@ -229,9 +229,11 @@ class BodyBuffer:
         is_free: Callable[[str], bool],
         *,
         work_seconds: float = WORK_SECONDS,
+        buffered: int = BUFFERED_BODIES,
     ) -> None:
-        self._app, self._shares, self._is_free = app, SharedBudget(BUFFERED_BODIES * most_bytes), is_free
-        self._work, self._seconds = FairQueue(WORKED_BODIES * most_bytes), work_seconds
+        self._app, self._shares, self._is_free = app, SharedBudget(buffered * most_bytes), is_free
+        worked = max(1, WORKED_BODIES * buffered // BUFFERED_BODIES)
+        self._work, self._seconds = FairQueue(worked * most_bytes), work_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or self._is_free(scope["path"]):

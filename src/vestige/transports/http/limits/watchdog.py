@@ -1,22 +1,22 @@
 """The watchdog: reports a frozen server, and calls that run on after their deadline.
 
 Work that holds the interpreter lock stops every thread, the one that answers health checks too. The inputs of
-all text work are bounded so that this does not happen; if it does, the log says where. A timer outside the
-interpreter writes the stacks of all threads to stderr while the server is frozen, and the next line of the
-log says which calls were running, with the size of their arguments.
+all text work are bounded so that this does not happen; if it does, the log says where. A timer of the kernel
+makes the threads of the event loop and of the running calls write their stacks to stderr while the server is
+frozen, and the next line of the log says which calls were running, with the size of their arguments.
 """
 
 import asyncio
-import faulthandler
 import logging
 import sys
 import threading
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 
 from vestige.core.caller import Invocation
+from vestige.core.lazy_dataclass import dataclass
+from vestige.transports.http.limits.stack_timer import StackTimer, prepare
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +34,7 @@ class RunningCall:
     invocation: Invocation
     thread: int
     since: float
+    timer: StackTimer | None = None
     reported: bool = False
 
     def described(self, now: float) -> str:
@@ -57,20 +58,27 @@ class Watchdog:
         self._monotonic, self._seconds = monotonic, seconds
         self._calls: dict[int, RunningCall] = {}
         self._beaten = monotonic()
+        self._timer: StackTimer | None = None
 
     @contextmanager
     def watching(self, invocation: Invocation) -> Iterator[None]:
         """Watch a call in the current thread."""
         call = RunningCall(invocation, threading.get_ident(), self._monotonic())
+        if self._timer is not None:
+            call.timer = StackTimer()
+            call.timer.start(self._seconds)
         self._calls[id(call)] = call
         try:
             yield
         finally:
             del self._calls[id(call)]
+            if call.timer is not None:
+                call.timer.end()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Watch the event loop of the current task."""
+        self._timer = StackTimer() if prepare() else None
         beats = asyncio.create_task(self._beat_on())
         try:
             yield
@@ -78,15 +86,17 @@ class Watchdog:
             beats.cancel()
             with suppress(asyncio.CancelledError):
                 await beats
-            faulthandler.cancel_dump_traceback_later()
+            if self._timer is not None:
+                self._timer.end()
+                self._timer = None
 
     async def _beat_on(self) -> None:
         self._beaten = self._monotonic()
         while True:
             self.beat()
-            # Without a stderr that has a file, only the log reports.
-            with suppress(AttributeError, ValueError, OSError):
-                faulthandler.dump_traceback_later(self._seconds, file=sys.stderr)
+            for timer in (self._timer, *(call.timer for call in list(self._calls.values()))):
+                if timer is not None:
+                    timer.start(self._seconds)
             await asyncio.sleep(min(BEAT_SECONDS, self._seconds / 3))
 
     def beat(self) -> None:

@@ -9,7 +9,8 @@ finds it. Long jobs run beside them (`worker_pool`). A job belongs to the task o
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -17,6 +18,7 @@ from anyio.to_thread import run_sync
 
 from vestige.core.caller import Caller, Invocation
 from vestige.core.errors import DeadlineExceeded, StoreError, TooLarge
+from vestige.core.lazy_dataclass import dataclass
 from vestige.transports.http.context import ServerContext
 from vestige.transports.http.limits.fair_queue import OVERLOADED, Reservation
 from vestige.transports.http.limits.responses import NO_ROOM, SMALL_BYTES, check_size, check_texts, encoded
@@ -139,6 +141,10 @@ class Conversation:
         """Messages that answer no request."""
         self.listening = False
         """Whether a stream delivers them."""
+
+    def state(self) -> dict[str, Any]:
+        """What another process needs to go on with this client."""
+        return self._connection.state()
 
     @property
     def busy(self) -> bool:

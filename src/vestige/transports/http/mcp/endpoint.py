@@ -7,8 +7,8 @@ DELETE ends the session; a lost response cancels nothing there. Reasons: ADR 002
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import anyio
 from anyio.to_thread import run_sync
@@ -19,7 +19,8 @@ from starlette.types import Receive, Scope, Send
 from vestige import __version__
 from vestige.core.caller import Caller
 from vestige.core.errors import StoreError, TooLarge
-from vestige.core.models import EVERYTHING
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.models import EVERYTHING, Access
 from vestige.transports.http.auth.addresses import is_local, payer_of
 from vestige.transports.http.context import (
     Gauge,
@@ -48,7 +49,8 @@ from vestige.transports.http.mcp.headers import (
 )
 from vestige.transports.http.mcp.sessions import McpSession, Sessions
 from vestige.transports.http.mcp.streams import Outgoing, answer, first_of, stream
-from vestige.transports.mcp.catalog import WHOLE_STORE, Catalog, packaged_data
+from vestige.transports.http.workers.group import held_elsewhere
+from vestige.transports.mcp.catalog import WHOLE_STORE, Catalog, is_in_project, packaged_data
 from vestige.transports.mcp.protocol import jsonrpc, versions
 from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.jsonrpc import Message, ProtocolError, RequestId, as_id, as_object
@@ -96,13 +98,14 @@ def catalogs(context: ServerContext, data: Message) -> Callable[[Caller], Catalo
     """A function that returns the catalog of what a caller may use."""
     made: dict[frozenset[str], Catalog] = {}
     profile, instructions = context.settings.mcp.profile, context.settings.mcp.instructions
+    in_project = is_in_project()
 
     def of(caller: Caller) -> Catalog:
         granted = caller.permissions
         if caller.access == EVERYTHING:
             granted |= {WHOLE_STORE}
         if granted not in made:  # few, whatever the number of callers
-            made[granted] = Catalog(data, profile, instructions, granted)
+            made[granted] = Catalog(data, profile, instructions, granted, in_project=in_project)
         return made[granted]
 
     return of
@@ -120,7 +123,12 @@ class Endpoint:
             idle_seconds=60 * server.session_idle_minutes,
             monotonic=context.monotonic,
             entropy=context.entropy,
+            prefix=f"w{context.group.number}-" if context.group else "",
+            elsewhere=held_elsewhere(context.group, "sessions"),
         )
+        if context.group:
+            context.group.has_session = self._sessions.has
+            context.group.hand_over, context.group.take_over = self.hand_over, self.take_over
         # Its own thread: checking a key does not wait for long work.
         self._rechecking = anyio.CapacityLimiter(1)
         context.gauges["mcp_sessions"] = Gauge("MCP sessions that are open.", lambda: len(self._sessions))
@@ -207,6 +215,32 @@ class Endpoint:
         self._sessions.end(self._asked_session(request))
         await answer(send, 204)
 
+    # -- Sessions that move from one worker to another
+
+    def hand_over(self) -> list[dict[str, Any]]:
+        """The sessions without a request under way, for another worker. They end here."""
+        handed = []
+        for session in self._sessions.all():
+            if not session.conversation.busy:
+                handed.append(_portable(session))
+                self._sessions.end(session)
+        return handed
+
+    def take_over(self, sessions: list[dict[str, Any]]) -> None:
+        """Go on with sessions of another worker."""
+        for one in sessions:
+            caller = Caller(
+                name=one["name"],
+                permissions=frozenset(one["permissions"]),
+                access=EVERYTHING if one["everything"] else Access(scopes=()),
+            )
+            state = one["state"]
+            connection = self._served.connection(
+                self._served.catalog(caller), __version__, stateless=False, local=state["local"]
+            )
+            connection.resume(state)
+            self._sessions.add(one["id"], (one["key"], one["name"]), self._conversation(connection), caller)
+
     # -- The stateless era
 
     async def _stateless(self, request: Request, send: Send, message: object, size: int) -> None:
@@ -236,7 +270,7 @@ class Endpoint:
             return
         if not self._sessions.make_room(_owner(request), shared=not key_of(request)):
             raise refused(UNAVAILABLE, "Too many sessions are open")
-        session_id = self._sessions.open(_owner(request), self._conversation(connection))
+        session_id = self._sessions.open(_owner(request), self._conversation(connection), caller_of(request))
         await answer(send, 200, replies[0], {SESSION: session_id})
 
     def _asked_session(self, request: Request) -> McpSession:
@@ -376,6 +410,19 @@ def _check_room(conversation: Conversation, message: object) -> None:
         raise _TooOften(UNFINISHED_SECONDS, why, None if isinstance(message, list) else calls[0])
 
 
-def _owner(request: Request) -> object:
+def _owner(request: Request) -> tuple[str, str]:
     """The owner of a session: the key that opened it."""
     return key_of(request), caller_of(request).name
+
+
+def _portable(session: McpSession) -> dict[str, Any]:
+    """A session as JSON. Of the caller that opened it, what decides which tools are listed."""
+    opener = session.opener
+    return {
+        "id": session.id,
+        "key": session.owner[0],
+        "name": session.owner[1],
+        "permissions": sorted(opener.permissions),
+        "everything": opener.access == EVERYTHING,
+        "state": session.conversation.state(),
+    }

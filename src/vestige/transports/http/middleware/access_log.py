@@ -20,8 +20,8 @@ from vestige.operations.registry.registry import generic_error
 from vestige.settings.settings import Settings
 from vestige.transports.http.auth.addresses import sender_of
 from vestige.transports.http.limits.bodies_and_rates import PROBES, is_stream
-from vestige.transports.http.metrics import Metrics
 from vestige.transports.http.problems import failure, is_response_start, problem, respond_instead
+from vestige.transports.http.status.metrics import Metrics
 
 ACCESS = "vestige.access"
 ANONYMOUS = Caller(name="", permissions=frozenset())

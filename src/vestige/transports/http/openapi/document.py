@@ -22,9 +22,9 @@ _NAMING = {"nodeId": "/memories/{id}", "intentionId": "/intentions/{id}"}
 """The address of the object that a field of a response names; `id` is what was made at the address itself."""
 _PARTS = tomllib.loads(Path(__file__).with_name("parts.toml").read_text(encoding="utf-8"))
 _PERMISSIONS: Schema = _PARTS["security"]
-_SCOPE, _DOMAIN, _REQUEST_ID, _CSRF = _PARTS["parameters"].values()
+_SCOPE, _DOMAIN, _ZONE, _REQUEST_ID, _CSRF = _PARTS["parameters"].values()
 _SCOPE["schema"]["maxLength"] = _DOMAIN["schema"]["maxLength"] = MAX_LABEL_CHARS
-_ALWAYS = (_SCOPE, _DOMAIN, _REQUEST_ID)
+_ALWAYS = (_SCOPE, _DOMAIN, _ZONE, _REQUEST_ID)
 """Headers that every request may have."""
 FAILURES = {int(status): meaning for status, meaning in _PARTS["failures"].items()}
 """The statuses of failed requests, with their meaning."""

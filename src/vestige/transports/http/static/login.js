@@ -4,6 +4,7 @@ const form = document.getElementById("login");
 const failure = document.getElementById("failure");
 const session = document.getElementById("session");
 const logout = document.getElementById("logout");
+const asked = new URLSearchParams(location.search);
 
 function show(who) {
   form.hidden = who !== null;
@@ -19,6 +20,13 @@ function show(who) {
   logout.hidden = who.csrf === "";
 }
 
+// Back to the page that asked for the login: a path of this server only.
+function goOn(who) {
+  const next = asked.get("next") ?? "/";
+  if (/^\/(?![/\\])/.test(next)) location.replace(next);
+  else show(who);
+}
+
 function fail(text) {
   failure.textContent = text;
   failure.hidden = false;
@@ -31,7 +39,7 @@ async function logIn(key) {
     body: JSON.stringify({ api_key: key }),
   });
   const answer = await response.json();
-  if (response.ok) show(answer);
+  if (response.ok) goOn(answer);
   else if (response.status === 401) fail("Unknown, revoked or expired API key.");
   else fail([answer.detail, answer.hint].filter(Boolean).join(" "));
 }
@@ -62,3 +70,6 @@ logout.addEventListener("submit", async (event) => {
 
 const response = await fetch("/login/session");
 if (response.ok) show(await response.json());
+else if (asked.has("used")) {
+  fail("This link was used already, or is older than a minute. Run “vestige dashboard” again, or log in with a key.");
+}

@@ -9,6 +9,10 @@ from vestige.transports.mcp.protocol.jsonrpc import Message, Request, as_object
 from vestige.transports.mcp.protocol.messages import Action, Cancel, HoldJobs, Job, Start
 from vestige.transports.mcp.protocol.versions import CAPABILITIES_KEY, MODERN
 
+TYPE_CHECKING = False  # like typing.TYPE_CHECKING, without importing typing (3 ms)
+if TYPE_CHECKING:
+    from typing import Any
+
 METHOD = "roots/list"
 _KEY = "roots"
 _ID = "vestige-roots-"
@@ -52,6 +56,20 @@ class Roots:
     def give_up(self) -> None:
         """Stop waiting for the answer. Until one comes, nothing waits for this client again."""
         self.awaited, self._silent = False, True
+
+    def state(self) -> "dict[str, Any]":
+        """What another process needs to go on; an answer that is still awaited is not waited for there."""
+        return {
+            "uris": list(self.uris),
+            "offered": self._offered,
+            "silent": self._silent or self.awaited,
+            "asked": self._asked,
+        }
+
+    def resume(self, state: "dict[str, Any]") -> None:
+        """Go on where another process left off."""
+        self.uris = tuple(map(str, state["uris"]))
+        self._offered, self._silent, self._asked = state["offered"], state["silent"], state["asked"]
 
     @property
     def _waiting(self) -> str:

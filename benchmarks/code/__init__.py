@@ -1,0 +1,1 @@
+"""Code search on pinned repositories: questions with the files that answer them."""

@@ -1,0 +1,170 @@
+"""All arms on all questions, as a report."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.code import arms
+from benchmarks.code.arms import Arm, Embed, FileVectors
+from benchmarks.code.index import SectionIndex
+from benchmarks.code.issues import issues
+from benchmarks.code.measures import ndcg_of_files, ndcg_of_sections
+from benchmarks.code.repositories import Repository, development_set
+from benchmarks.code.tuning import left_out, tried_weights
+from benchmarks.report import Cell, Report, Target
+from vestige.cognition.code.ranking import RankingWeights
+
+OURS = "Vestige"
+WITH_VECTORS = "Vestige, vectors of files"
+BM25 = "BM25"
+NOTES = (
+    "NDCG@10, gain 1: mean over the questions of a repository, then over repositories; categories over "
+    "questions. chunks: ten sections, a file may come several times; files: ten distinct files.",
+    "BM25 has chunks of 1,500 characters, identifiers also split, and the words of the path. Dense: one "
+    "vector for a file (path, beginning, signatures) by the local model.",
+    "hit@k of issues: `any`, at least one of the files that the repair changed; `all`, all of them.",
+)
+
+Scores = dict[str, list[tuple[str, str, float, float]]]
+"""For each arm a row for each question: repository, category, chunks, files."""
+
+
+def run(data: Path, repositories: Path, embed: Embed | None, tune: int = 0) -> Report:
+    """The report of a run; `embed` makes vectors of texts, `tune` is how many weights are tried."""
+    scores: Scores = defaultdict(list)
+    held: list[tuple[Repository, SectionIndex]] = []
+    for repository in development_set(data / "code", repositories):
+        index = SectionIndex(repository.files)
+        for name, arm in _arms(repository, index, embed).items():
+            scores[name] += _scored(repository, arm)
+        held.append((repository, index))
+    tables: dict[str, Sequence[Mapping[str, Cell]]] = {"Code search": list(_rows(scores))}
+    tables["By repository (chunks)"] = _by_repository(scores)
+    tables["Issues (SWE-bench lite)"] = list(_issue_rows(data, repositories, embed))
+    if tune:
+        tables["Weights chosen on other repositories (chunks, words only)"] = _tuned(held, tune)
+    return Report(
+        benchmark="code",
+        settings={"repositories": len(held), "questions": sum(len(one.questions) for one, _ in held)},
+        tables=tables,
+        targets=list(_targets(scores)),
+        notes=NOTES,
+    )
+
+
+def _arms(repository: Repository, index: SectionIndex, embed: Embed | None) -> dict[str, Arm]:
+    found: dict[str, Arm] = {
+        "no memory": lambda _: [],
+        "chance": arms.chance(index),
+        "ripgrep": arms.grep(repository.files),
+        BM25: arms.plain_bm25(repository.files),
+        OURS: arms.vestige(index),
+    }
+    if embed is not None:
+        vectors = FileVectors(index, embed)
+        found |= {"dense": vectors.answer, WITH_VECTORS: arms.vestige(index, vectors)}
+    return found
+
+
+def _scored(repository: Repository, arm: Arm) -> list[tuple[str, str, float, float]]:
+    rows = []
+    for question in repository.questions:
+        found = arm(question.text)
+        rows.append(
+            (
+                repository.name,
+                question.category,
+                ndcg_of_sections(found, question.goals),
+                ndcg_of_files(found, question.goals),
+            )
+        )
+    return rows
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _over_repositories(rows: Sequence[tuple[str, str, float, float]], column: int) -> float:
+    grouped: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        grouped[row[0]].append(float(row[column]))
+    return _mean([_mean(values) for values in grouped.values()])
+
+
+def _category(rows: Sequence[tuple[str, str, float, float]], category: str, column: int) -> float:
+    return _mean([float(row[column]) for row in rows if row[1] == category])
+
+
+def _rows(scores: Scores) -> Iterator[dict[str, Cell]]:
+    for arm, rows in scores.items():
+        yield {
+            "arm": arm,
+            "chunks": _over_repositories(rows, 2),
+            "files": _over_repositories(rows, 3),
+            **{
+                f"{category}, {kind}": _category(rows, category, column)
+                for category in ("semantic", "architecture", "symbol")
+                for kind, column in (("chunks", 2), ("files", 3))
+            },
+        }
+
+
+def _by_repository(scores: Scores) -> list[dict[str, Cell]]:
+    names = list(dict.fromkeys(row[0] for rows in scores.values() for row in rows))
+    return [
+        {"repository": name}
+        | {arm: _mean([row[2] for row in rows if row[0] == name]) for arm, rows in scores.items()}
+        for name in names
+    ]
+
+
+def _targets(scores: Scores) -> Iterator[Target]:
+    for arm in (OURS, WITH_VECTORS):
+        rows = scores.get(arm)
+        if rows:
+            yield Target(name=f"{arm}: files", value=_over_repositories(rows, 3), limit=0.82, at_least=True)
+            yield Target(name=f"{arm}: chunks", value=_over_repositories(rows, 2), limit=0.79, at_least=True)
+            yield Target(
+                name=f"{arm}: symbols, files", value=_category(rows, "symbol", 3), limit=0.9, at_least=True
+            )
+
+
+def _issue_rows(data: Path, repositories: Path, embed: Embed | None) -> Iterator[dict[str, Cell]]:
+    hits: dict[str, list[dict[str, float]]] = defaultdict(list)
+    for issue in issues(data, repositories):
+        index = SectionIndex(issue.files)
+        answers: dict[str, Arm] = {BM25: arms.plain_bm25(issue.files), OURS: arms.vestige(index)}
+        if embed is not None:
+            answers[WITH_VECTORS] = arms.vestige(index, FileVectors(index, embed))
+        for name, arm in answers.items():
+            files = list(dict.fromkeys(one.path for one in arm(issue.text)))
+            hits[name].append(
+                {f"any@{k}": float(bool(issue.changed & set(files[:k]))) for k in (1, 5, 10)}
+                | {f"all@{k}": float(issue.changed <= set(files[:k])) for k in (5, 10)}
+            )
+    for name, rows in hits.items():
+        means: dict[str, Cell] = {key: _mean([row[key] for row in rows]) for key in rows[0]}
+        yield {"arm": name, "issues": len(rows), **means}
+
+
+def _tuned(held: Sequence[tuple[Repository, SectionIndex]], count: int) -> list[dict[str, Cell]]:
+    def scored(weights: RankingWeights) -> dict[str, float]:
+        return {
+            one.name: _mean([row[2] for row in _scored(one, arms.vestige(index, weights=weights))])
+            for one, index in held
+        }
+
+    kept, best, fit = left_out(tried_weights(count), scored)
+    return [
+        {"weights": "in use", "chunks": _mean(list(scored(RankingWeights()).values()))},
+        {"weights": f"best of {count} on the other repositories", "chunks": _mean(list(kept.values()))},
+        {"weights": "best on all (a fit): " + _shown(best), "chunks": fit},
+    ]
+
+
+def _shown(weights: RankingWeights) -> str:
+    usual = asdict(RankingWeights())
+    changed = {name: value for name, value in asdict(weights).items() if value != usual[name]}
+    return ", ".join(f"{name} {value:g}" for name, value in changed.items()) or "those in use"

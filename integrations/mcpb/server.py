@@ -1,0 +1,5 @@
+"""Entry point of the bundle: the MCP server of Vestige on standard input and output."""
+
+from vestige.transports.mcp.stdio import main
+
+main()

@@ -1,0 +1,1 @@
+"""Source code as documents: sections of a file, the words of a section, and the ranking of sections."""

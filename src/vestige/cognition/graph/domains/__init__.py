@@ -1,0 +1,1 @@
+"""Domains: topics that are found in the memories themselves."""

@@ -1,0 +1,92 @@
+"""Which domains a memory belongs to: those whose own threshold its cosine passes, near the best one.
+
+Cosines of one model differ between topics, so that no flat threshold fits: each domain has its own, the
+cosine that all but the `QUANTILE` of its own members reach.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.core.lazy_dataclass import dataclass
+
+Vectors = NDArray[np.float32]
+
+QUANTILE = 0.05
+MARGIN = 0.6
+"""The share of the best cosine that a further domain must reach."""
+MOST_DOMAINS = 3
+MOST_BOOST, MOST_BOOSTS = 0.10, 0.15
+"""The most that one context prior, and all together, change a score."""
+GIT_TERMS = frozenset("rust async trait function class def git commit fn code".split())
+EDITOR_TERMS = frozenset("file line editor vscode neovim rust-analyzer lsp".split())
+"""The terms of domains that a repository, or an editor, in the metadata of a memory speaks for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainRange:
+    """The cosines of a domain's members to its centroid: the threshold, and where 5 % to 95 % of them lie."""
+
+    cut: float
+    low: float
+    high: float
+
+
+def centroid(vectors: Vectors) -> Vectors:
+    """The direction of the mean of unit vectors; zeros if they cancel out."""
+    mean = vectors.mean(axis=0, dtype=np.float64)
+    length = float(np.linalg.norm(mean))
+    middle: Vectors = (mean / length if length > 1e-9 else np.zeros_like(mean)).astype(np.float32)
+    return middle
+
+
+def member_range(vectors: Vectors, middle: Vectors, quantile: float = QUANTILE) -> DomainRange:
+    cosines = np.sort(vectors @ middle)
+    cut, low, high = (float(np.quantile(cosines, at)) for at in (quantile, 0.05, 0.95))
+    return DomainRange(cut=round(cut, 4), low=round(low, 4), high=round(high, 4))
+
+
+def assigned(
+    scores: Mapping[str, float],
+    cuts: Mapping[str, float],
+    *,
+    margin: float = MARGIN,
+    most: int = MOST_DOMAINS,
+) -> tuple[str, ...]:
+    """The domains whose cut a score passes, within the margin of the best one, best first, ties by id."""
+    best = max(scores.values(), default=0.0)
+    passing = [
+        name for name, score in scores.items() if score >= cuts[name] and score >= margin * best and score > 0
+    ]
+    return tuple(sorted(passing, key=lambda name: (-scores[name], name))[:most])
+
+
+def clamped(score: float) -> float:
+    return min(1.0, max(0.0, score))
+
+
+def boosts(sources: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """What context priors add to the scores of domains; each and their sum are limited."""
+    total: dict[str, float] = {}
+    for source in sources:
+        for name, delta in source.items():
+            total[name] = total.get(name, 0.0) + min(MOST_BOOST, max(-MOST_BOOST, delta))
+    return {name: min(MOST_BOOSTS, max(-MOST_BOOSTS, delta)) for name, delta in total.items()}
+
+
+def context_priors(
+    metadata: Mapping[str, object], terms: Mapping[str, Sequence[str]], git_boost: float, ide_boost: float
+) -> dict[str, float]:
+    """What the metadata of a memory speaks for: a repository for domains about code, an editor for those
+    about files. Only the metadata is read, never a disk."""
+    sources = []
+    if metadata.get("git_repo") and git_boost:
+        sources.append({name: git_boost for name, words in terms.items() if _shares(words, GIT_TERMS)})
+    if (metadata.get("editor") or metadata.get("ide")) and ide_boost:
+        sources.append({name: ide_boost for name, words in terms.items() if _shares(words, EDITOR_TERMS)})
+    return boosts(sources)
+
+
+def _shares(words: Sequence[str], known: frozenset[str]) -> bool:
+    return any(not known.isdisjoint(word.casefold().split()) for word in words)

@@ -1,0 +1,206 @@
+"""What happens at each hook: the pack at a start, recall at a prompt, and a log of what the session did."""
+
+import os
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
+
+from vestige.core.errors import VestigeError
+from vestige.core.lazy_dataclass import dataclass
+from vestige.engine.agent import receipts
+from vestige.engine.agent.files import AgentFiles
+from vestige.engine.agent.hook_events import HookEvent, HookKind
+from vestige.engine.agent.hook_log import note_failure
+from vestige.engine.agent.journal import log_session
+from vestige.engine.agent.layers import SessionEntry
+from vestige.engine.agent.pack import build_pack
+from vestige.engine.agent.session_state import (
+    AgentSession,
+    SessionWork,
+    changing,
+    forget_old_sessions,
+    load_session,
+)
+from vestige.engine.agent.tail import recollect
+from vestige.engine.agent.transcript import read_part
+from vestige.engine.context import Call
+from vestige.engine.memory.capture import propose_from_file
+from vestige.engine.recall.sessions.folders import client_folders
+from vestige.exchange.transcripts.folders import own_transcript
+
+TITLE_CHARS, SUMMARY_CHARS = 80, 400
+STOP_BYTES, CAPTURE_BYTES = 500_000, 20_000_000
+"""The longest transcript from which rules propose memories after an answer, and at the end."""
+TRANSCRIPTS = {
+    "claude-code": "claude", "gemini-cli": "gemini", "copilot-cli": "copilot", "cursor": "cursor-cli",
+}  # fmt: skip
+"""The names that readers of transcripts have for clients of hooks, where they differ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookContext:
+    """What a hook puts into the context, and its receipt."""
+
+    text: str = ""
+    receipt: str = ""
+    memories: tuple[str, ...] = ()
+    why: str = ""
+
+
+def answer_hook(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
+    """Do what a hook asks for; on any trouble say nothing, and note it for `agent doctor`."""
+    try:
+        return run_hook(call, files, _with_own_transcript(call, files, event))
+    except VestigeError as exc:
+        at = call.engine.now().isoformat(timespec="seconds")
+        note_failure(files.state, f"{at} {event.client} {event.name}: {exc.code}: {exc.message}")
+        return HookContext(why=exc.code)
+
+
+def run_hook(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
+    match event.kind:
+        case HookKind.START:
+            return session_pack(call, files, event)
+        case HookKind.PROMPT:
+            return prompt_tail(call, files, event)
+        case HookKind.COMPACT | HookKind.STOP:
+            _follow(call, files, event)
+            _propose(call, event)
+        case HookKind.END:
+            _follow(call, files, event)
+            _log(call, files, event)
+            _propose(call, event)
+    return HookContext()
+
+
+def _with_own_transcript(call: Call, files: AgentFiles, event: HookEvent) -> HookEvent:
+    """The event with a transcript only if it may be read: only the user of this machine can name a file, and
+    only one in the folders of the client. Without a transcript a hook does what it can."""
+    if event.transcript is None:
+        return event
+    roots = client_folders(call.engine.settings).of_hook(event.client) if call.on_this_machine else ()
+    found = own_transcript(event.transcript, roots)
+    if found is None and call.on_this_machine and os.path.lexists(event.transcript):
+        at = call.engine.now().isoformat(timespec="seconds")
+        why = f"{event.transcript} was not read: no transcript in the folders of the client"
+        note_failure(files.state, f"{at} {event.client} {event.name}: {why}")
+    return replace(event, transcript=found)
+
+
+def session_pack(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
+    """The pack of a session: the one it has, unless a clear or a compaction renews it."""
+    now = call.engine.now()
+    with changing(files.state, event.session, now) as save:
+        session = load_session(files.state, event.session)
+        if session.pack is not None and not event.renews:
+            return HookContext(text=session.pack, receipt=session.pack_id)
+        if session.pack is None:
+            forget_old_sessions(files.state, now)
+        receipt = new_receipt(call)
+        pack = build_pack(call, files, pack_id=receipt, work=session.work if event.compacted else None)
+        # What the model was shown before is gone from its context.
+        shown = () if event.renews else session.shown
+        session = replace(session, client=event.client, pack=pack.text, pack_id=receipt, shown=shown)
+        save(session.with_shown(pack.memories))
+    if pack.text:
+        _record(call, files, receipts.PACK, event, receipt, pack.memories, pack.text)
+    return HookContext(text=pack.text, receipt=receipt, memories=pack.memories)
+
+
+def prompt_tail(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
+    """What is recalled for a prompt; it is remembered, so that the session never sees it twice."""
+    now = call.engine.now()
+    with changing(files.state, event.session, now) as save:
+        session = load_session(files.state, event.session)
+        work = session.work.then(SessionWork(first_prompt=event.prompt[:SUMMARY_CHARS]))
+        session = replace(session, client=event.client, prompts=session.prompts + 1, work=work)
+        session = _corrected(call, files, session, event)
+        if not call.engine.settings.agent.recall:
+            save(session)
+            return HookContext(why="recall is switched off")
+        receipt = new_receipt(call)
+        found = recollect(
+            call, event.prompt, receipt=receipt, session_id=event.session_id, shown=session.shown
+        )
+        ids = tuple(one.id for one in found.memories)
+        pending = session.pending
+        if ids:
+            pending = (*pending, receipts.open_receipt(receipt, found.memories, event.prompt))
+        save(replace(session, pending=pending[-receipts.MOST_PENDING :]).with_shown(ids))
+    kind = receipts.TAIL if ids else receipts.SILENT
+    _record(call, files, kind, event, receipt if ids else "", ids, found.text)
+    return HookContext(text=found.text, receipt=receipt if ids else "", memories=ids, why=found.why)
+
+
+def new_receipt(call: Call) -> str:
+    return f"r-{blake2b(call.engine.new_id().encode(), digest_size=6).hexdigest()}"
+
+
+def _corrected(call: Call, files: AgentFiles, session: AgentSession, event: HookEvent) -> AgentSession:
+    """Note that the user rejected what followed the last injection."""
+    if not session.pending or not receipts.is_correction(event.prompt):
+        return session
+    last = session.pending[-1]
+    for memory_id in last.signs:
+        fields = {"session": event.session, "receipt": last.id, "memory": memory_id}
+        receipts.record(call, files.state, receipts.MISLED, **fields)
+    return replace(session, pending=session.pending[:-1])
+
+
+def _follow(call: Call, files: AgentFiles, event: HookEvent) -> None:
+    """Read what the session did since the last hook, and which of the memories shown it used."""
+    with changing(files.state, event.session, call.engine.now()) as save:
+        session = load_session(files.state, event.session)
+        part = read_part(event.transcript, session.read_to)
+        work = session.work.then(part.work).then(SessionWork(last_message=event.message[:SUMMARY_CHARS]))
+        used = receipts.used_memories(session.pending, f"{part.text}\n{event.message}")
+        pending = tuple(
+            replace(one, signs={name: signs for name, signs in one.signs.items() if name not in used})
+            for one in session.pending
+        )
+        left = tuple(one for one in pending if one.signs)
+        save(replace(session, client=event.client, work=work, pending=left, read_to=part.end))
+    if used:
+        receipts.note_use(call, files.state, event.session, used)
+
+
+def _propose(call: Call, event: HookEvent) -> None:
+    """Let what mattered in the session wait in the review inbox, by rules. After each answer only while the
+    transcript is short: the end or a compaction reads all of it."""
+    path = event.transcript
+    if not call.engine.settings.agent.capture or path is None or not path.is_file():
+        return
+    if path.stat().st_size <= (STOP_BYTES if event.kind is HookKind.STOP else CAPTURE_BYTES):
+        propose_from_file(call, path, TRANSCRIPTS.get(event.client, event.client), event.session_id)
+
+
+def _log(call: Call, files: AgentFiles, event: HookEvent) -> None:
+    """Write the line of a session that did something, once."""
+    now = call.local_now()
+    with changing(files.state, event.session, call.engine.now()) as save:
+        session = load_session(files.state, event.session)
+        if session.logged or not session.work.is_meaningful or not files.folder.is_dir():
+            return
+        save(replace(session, logged=True))
+    log_session(call, files, _entry(session, f"{now:%Y-%m-%d}", f"{now:%H:%M}"), secrets="redact")
+
+
+def _entry(session: AgentSession, date: str, time: str) -> SessionEntry:
+    work = session.work
+    title = " ".join(work.first_prompt.split())[:TITLE_CHARS] or session.client
+    return SessionEntry(
+        date=date,
+        time=time,
+        session=title,
+        summary=" ".join(work.last_message.split())[:SUMMARY_CHARS],
+        artifacts=work.files,
+    )
+
+
+def _record(
+    call: Call, files: AgentFiles, kind: str, event: HookEvent, receipt: str, ids: tuple[str, ...], text: str
+) -> None:
+    fields: dict[str, Any] = {"session": event.session, "client": event.client}
+    if receipt:
+        fields |= {"receipt": receipt, "ids": list(ids), "chars": len(text)}
+    receipts.record(call, files.state, kind, **fields)

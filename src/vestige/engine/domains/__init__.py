@@ -1,0 +1,1 @@
+"""Domains: topics found in the memories, kept where people left them."""

@@ -1,0 +1,196 @@
+"""Reading domains: their members and scores, within the access of the caller."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vestige.cognition.graph.domains.names import exemplars
+from vestige.core.documents import Document
+from vestige.core.errors import NotFound
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.models import EVERYTHING, Filter, Memory, Record
+from vestige.engine.context import Call
+from vestige.engine.domains.catalogue import (
+    DOMAIN,
+    HAND,
+    DomainCentre,
+    DomainRecord,
+    centres,
+    documents_of,
+    find_domain,
+    memory_vectors,
+)
+from vestige.engine.domains.classify import scores_of
+from vestige.engine.domains.proposals import all_proposals, is_shown
+from vestige.engine.revise import find_document, load
+
+BUCKETS = 10
+MOST_READ = 2_000
+"""Members that are read for the scores and exemplars of a domain."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainSummary:
+    """A domain as a caller sees it. The label and terms of a domain come from texts of the whole store, so
+    that a caller with limited access gets only the id."""
+
+    id: str
+    label: str
+    found: bool
+    terms: tuple[str, ...]
+    memories: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainOverview:
+    domains: tuple[DomainSummary, ...]
+    memories: int
+    unclassified: int
+    proposals: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainDetail:
+    """A domain with its members' scores in ten ranges from 0 to 1, and memories that are typical of it."""
+
+    summary: DomainSummary
+    document: Document | None
+    centre: DomainCentre | None
+    histogram: tuple[int, ...]
+    exemplars: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainScore:
+    """The score of a memory for a domain, beside those of the members."""
+
+    domain: str
+    label: str
+    score: float
+    centre: DomainCentre
+    member: bool
+    by_hand: bool
+
+
+def overview(call: Call) -> DomainOverview:
+    """The domains with accessible members, the largest first, and all domains for unlimited access."""
+    store = call.engine.store
+    records = _visible(call)
+    everything = call.access == EVERYTHING
+    domains = [_summary(call, name, record) for name, record in records.items()]
+    domains = [one for one in domains if one.memories or everything]
+    total = store.count(Filter(), access=call.access)
+    inside = store.count(Filter(domains=tuple(records)), access=call.access) if records else 0
+    shown = sum(map(is_shown, all_proposals(call))) if everything else 0
+    return DomainOverview(
+        domains=tuple(sorted(domains, key=lambda one: (-one.memories, one.id))),
+        memories=total,
+        unclassified=total - inside,
+        proposals=shown,
+    )
+
+
+def _visible(call: Call) -> dict[str, DomainRecord | None]:
+    documents = documents_of(call.engine.store, DOMAIN, access=call.access)
+    found: dict[str, DomainRecord | None] = {
+        one.id: DomainRecord(id=one.id, document=one) for one in documents if not one.body.get("into")
+    }
+    return found | {name: None for name in call.access.domains or () if name not in found}
+
+
+def _summary(call: Call, name: str, record: DomainRecord | None) -> DomainSummary:
+    return DomainSummary(
+        id=name,
+        label=record.label if record else name,
+        found=record.found if record else False,
+        terms=record.terms if record else (),
+        memories=call.engine.store.count(Filter(domains=(name,)), access=call.access),
+    )
+
+
+def detail(call: Call, which: str) -> DomainDetail:
+    """One domain; NotFound for one without accessible documents and members."""
+    visible = _visible(call)
+    whole = call.access == EVERYTHING  # a label, or one like it, must not be shown to others
+    name = find_domain(call, which).id if whole and which not in visible else which
+    if name not in visible:
+        raise NotFound(f"There is no domain {which!r}.", details={"domain": which})
+    record = visible[name]
+    centre = centres(call.engine.store).get(name) if record else None
+    records = call.engine.store.find(
+        Filter(domains=(name,), include_suppressed=False), access=call.access, limit=MOST_READ
+    )
+    members = [one.memory for one in records]
+    vectors = memory_vectors(call, members)
+    return DomainDetail(
+        summary=_summary(call, name, record),
+        document=record.document if record else None,
+        centre=centre,
+        histogram=_histogram([one.domain_scores[name] for one in members if name in one.domain_scores]),
+        exemplars=_exemplars(records, [one for one in members if one.id in vectors], vectors),
+    )
+
+
+def _histogram(scores: Sequence[float]) -> tuple[int, ...]:
+    counts, _ = np.histogram(np.array(scores, dtype=float), bins=BUCKETS, range=(0.0, 1.0))
+    return tuple(int(one) for one in counts)
+
+
+def _exemplars(
+    records: Sequence[Record], members: Sequence[Memory], vectors: dict[str, np.ndarray]
+) -> tuple[Record, ...]:
+    if not members:
+        return ()
+    by_id = {one.memory.id: one for one in records}
+    chosen = exemplars(np.stack([vectors[one.id] for one in members]))
+    return tuple(by_id[members[row].id] for row in chosen)
+
+
+def explain(call: Call, memory_id: str) -> tuple[Memory, list[DomainScore]]:
+    """A memory with its score for every domain, the highest first; nothing without vectors."""
+    memory = load(call, memory_id).memory
+    middles = centres(call.engine.store)
+    if call.access != EVERYTHING:
+        middles = {name: one for name, one in middles.items() if name in _visible(call)}
+    vector = memory_vectors(call, [memory]).get(memory.id)
+    hand = find_document(call, HAND, memory.id)
+    by_hand = {*hand.body["assigned"], *hand.body["unassigned"]} if hand else set()
+    scores = scores_of(call, memory, vector, middles) if vector is not None else {}
+    found = [
+        DomainScore(
+            domain=name,
+            label=middles[name].label,
+            score=score,
+            centre=middles[name],
+            member=name in memory.domains,
+            by_hand=name in by_hand,
+        )
+        for name, score in scores.items()
+    ]
+    return memory, sorted(found, key=lambda one: (-one.score, one.domain))
+
+
+def score_lines(call: Call, memories: Sequence[Memory]) -> dict[str, list[str]]:
+    """For each of these memories, a line for every domain that it was assigned to by its score. Labels are of
+    the whole store, so that a caller with limited access gets none."""
+    if call.access != EVERYTHING or not any(one.domain_scores for one in memories):
+        return {}
+    middles = centres(call.engine.store)
+    return {
+        memory.id: [
+            score_line(middles[name].label, memory.domain_scores[name], middles[name])
+            for name in memory.domains
+            if name in middles and name in memory.domain_scores
+        ]
+        for memory in memories
+    }
+
+
+def score_line(label: str, score: float, centre: DomainCentre) -> str:
+    """The score of a domain beside those of its members: "infra .47 (its members .38-.71, cut .36)"."""
+    low, high, cut = (_short(one) for one in (centre.range.low, centre.range.high, centre.range.cut))
+    return f"{label} {_short(score)} (its members {low}-{high}, cut {cut})"
+
+
+def _short(number: float) -> str:
+    return f"{number:.2f}".replace("0.", ".", 1) if -1 < number < 1 else f"{number:.2f}"

@@ -1,0 +1,235 @@
+"""The review inbox: texts that wait for a person's decision instead of being stored.
+
+A waiting text is a document, not a memory: no search, count, graph, dream, gate or statistic reads documents
+of this kind, so it cannot be found or move a ranking (ADR 0057).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Literal
+
+from vestige.cognition.evidence.injection.find import suspicious
+from vestige.core.documents import PENDING, WAITING, Document
+from vestige.core.errors import InvalidInput
+from vestige.core.events import EventScope, ReviewWaiting
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.models import Access, Memory, utc
+from vestige.core.origin import Origin
+from vestige.engine.context import Call
+from vestige.engine.ingest.batch import Draft, HeldText, IngestBatch, NewText, origin_of
+from vestige.engine.ingest.secrets import SCREENED, texts_in
+from vestige.store.contract.changes import Put
+
+Outcome = Literal["approved", "merged", "rejected"]
+Status = Literal["waiting", "approved", "merged", "rejected"]
+ASKED = "The caller asked for a review."
+POLICY = "Everything that the user did not write waits in this scope."
+
+_LISTS = ("tags", "domains")
+_MOMENTS = ("occurred_at", "valid_from", "valid_until")
+_KEPT = (
+    "tags", "node_type", "source", "author", "agent_id", "session_id", "thread", "position", "occurred_at",
+    "valid_from", "valid_until", "pinned", "domains", "metadata", "force_create",
+)  # fmt: skip
+"""The fields of a text that wait with it, if they were given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingText:
+    """A text in the inbox. `flags` are the kinds of orders or hidden text found in it, `original` its words
+    before it was edited; `memory_id` and `decision` say what it became."""
+
+    id: str
+    scope: str
+    text: NewText
+    origin: str
+    reason: str
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+    flags: tuple[str, ...] = ()
+    original: str | None = None
+    outcome: Outcome | None = None
+    resolved_at: datetime | None = None
+    memory_id: str | None = None
+    decision: str | None = None
+
+    @property
+    def status(self) -> str:
+        return self.outcome or WAITING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Why a text has to wait, and the kinds of orders or hidden text found in it."""
+
+    reason: str
+    flags: tuple[str, ...] = ()
+
+
+def reason_to_wait(call: Call, text: NewText, scope: str) -> Wait | None:
+    """Why a text has to wait for a review; None if it is stored at once."""
+    policy = call.engine.settings.review.policy_of(scope)
+    origin = origin_of(call, text)
+    flags = () if policy == "off" and text.hold is None else flags_of(text, origin)
+    if text.hold is not None:
+        return Wait(reason=text.hold, flags=flags)
+    if flags:
+        return Wait(reason=why_flagged(flags), flags=flags)
+    return Wait(reason=POLICY) if policy == "all" and origin != Origin.USER else None
+
+
+def flags_of(text: NewText, origin: str | None) -> tuple[str, ...]:
+    """What a text of this origin tries to do to an agent, in any of its fields."""
+    return flags_in([getattr(text, name) for name in SCREENED], origin)
+
+
+def flags_in(values: object, origin: str | None) -> tuple[str, ...]:
+    """The same for any values: texts, lists, objects."""
+    if origin == Origin.USER:
+        return ()
+    found = (suspicious(one, origin) for one in texts_in(values))
+    return tuple(dict.fromkeys(kind for kinds in found for kind in kinds))
+
+
+def why_flagged(flags: Sequence[str]) -> str:
+    return f"It may give orders to an agent or hide something ({', '.join(flags)})."
+
+
+def refuse_orders(call: Call, values: object, scope: str) -> None:
+    """Raise InvalidInput for texts (as in `flags_in`) that would have to wait, where nothing can wait."""
+    flags = flags_in(values, call.origin.value)
+    if flags and call.engine.settings.review.policy_of(scope) != "off":
+        raise InvalidInput(
+            f"The text was refused. {why_flagged(flags)}",
+            hint="Store it with `smart_ingest`: it waits there until the user decides about it.",
+            details={"flags": list(flags)},
+        )
+
+
+def hold(batch: IngestBatch, draft: Draft, text: NewText, wait: Wait) -> HeldText:
+    """Put a text into the inbox, as a part of the batch."""
+    call, memory = batch.call, draft.memory
+    kept = replace(text, scope=memory.scope, domains=memory.domains, hold=None)
+    waiting = PendingText(
+        id=memory.id,
+        scope=memory.scope,
+        text=replace(kept, given=text.given | ({"domains"} if memory.domains else set())),
+        origin=origin_of(call, text),
+        reason=wait.reason,
+        flags=wait.flags,
+        created_at=batch.now,
+        updated_at=batch.now,
+    )
+    batch.held.append(Put(document=document_of(waiting)))
+    batch.events.append(waiting_event(waiting, batch.now))
+    return HeldText(
+        pending_id=waiting.id,
+        scope=memory.scope,
+        scope_reason=draft.scope_reason,
+        reason=wait.reason,
+        flags=wait.flags,
+    )
+
+
+def pending_import(memory: Memory, flags: tuple[str, ...], now: datetime) -> PendingText:
+    """A memory of another system as a text that waits under its id."""
+    given = {name: getattr(memory, name) for name in _KEPT if hasattr(memory, name)}
+    stated = {name: value for name, value in given.items() if value not in (None, (), False, {})}
+    text = NewText(content=memory.content, scope=memory.scope, **stated, given=frozenset(stated))
+    return PendingText(
+        id=memory.id,
+        scope=memory.scope,
+        text=replace(text, metadata=dict(text.metadata)),
+        origin=memory.origin or Origin.IMPORT.value,
+        reason=why_flagged(flags),
+        flags=flags,
+        created_at=memory.created_at,
+        updated_at=now,
+    )
+
+
+def waiting_event(waiting: PendingText, at: datetime) -> ReviewWaiting:
+    """The event that a text waits. It does not quote the text."""
+    return ReviewWaiting(
+        timestamp=at, scopes=(EventScope(scope=waiting.scope),), id=waiting.id, origin=waiting.origin
+    )
+
+
+def inbox_access(call: Call) -> Access:
+    """The access by which a caller puts texts into the inbox: they belong to no domain."""
+    return Access(scopes=call.access.scopes)
+
+
+# -- As documents
+
+
+def document_of(waiting: PendingText) -> Document:
+    given = {name: _plain(getattr(waiting.text, name)) for name in _KEPT if name in waiting.text.given}
+    body: dict[str, Any] = {
+        "content": waiting.text.content,
+        "origin": waiting.origin,
+        "reason": waiting.reason,
+        "terms": {waiting.status: True},
+    }
+    resolved = None if waiting.resolved_at is None else waiting.resolved_at.isoformat()
+    optional = {
+        "given": given,
+        "flags": list(waiting.flags),
+        "original": waiting.original,
+        "outcome": waiting.outcome,
+        "resolved": resolved,
+        "memory": waiting.memory_id,
+        "decision": waiting.decision,
+    }
+    return Document(
+        kind=PENDING,
+        id=waiting.id,
+        body=body | {name: value for name, value in optional.items() if value},
+        scope=waiting.scope,
+        cites=() if waiting.memory_id is None else (waiting.memory_id,),
+        version=waiting.version,
+        created_at=waiting.created_at,
+        updated_at=waiting.updated_at,
+    )
+
+
+def pending_of(document: Document) -> PendingText:
+    body = document.body
+    resolved = body.get("resolved")
+    return PendingText(
+        id=document.id,
+        scope=document.scope,
+        text=_text_of(body, document.scope),
+        origin=body["origin"],
+        reason=body["reason"],
+        created_at=document.created_at,
+        updated_at=document.updated_at,
+        version=document.version,
+        flags=tuple(body.get("flags", ())),
+        original=body.get("original"),
+        outcome=body.get("outcome"),
+        resolved_at=None if resolved is None else utc(datetime.fromisoformat(resolved)),
+        memory_id=body.get("memory"),
+        decision=body.get("decision"),
+    )
+
+
+def _text_of(body: Mapping[str, Any], scope: str) -> NewText:  # Any: JSON
+    given = {name: value for name, value in body.get("given", {}).items() if name in _KEPT}
+    lists = {name: tuple(given[name]) for name in _LISTS if name in given}
+    moments = {name: utc(datetime.fromisoformat(given[name])) for name in _MOMENTS if given.get(name)}
+    return NewText(
+        content=body["content"],
+        scope=scope,
+        origin=body["origin"],
+        **{**given, **lists, **moments},
+        given=frozenset(given) | {"content", "scope"},
+    )
+
+
+def _plain(value: Any) -> Any:  # Any: a field of a text, as JSON
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,298 @@
+"""Brings the index of sessions up to date with the files of the clients.
+
+A file that did not change costs one look at it; one that grew costs what was appended. Each part of a file is
+stored with its checkpoint, so that a run can be stopped at any point. A large amount is read by several
+processes, one part of a file at a time.
+"""
+
+import json
+import os
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, field, replace
+from multiprocessing import get_context
+from pathlib import Path
+
+from vestige.core.errors import VestigeError
+from vestige.core.lazy_dataclass import dataclass
+from vestige.core.transcripts import Action, Entry, SessionFacts, Step, Titled
+from vestige.engine.context import Call
+from vestige.engine.recall.sessions.folders import client_folders
+from vestige.exchange.transcripts.clean import without_secrets
+from vestige.exchange.transcripts.files import (
+    Checkpoint,
+    StepBatch,
+    about,
+    batches,
+    is_readable_on,
+    is_unchanged,
+    next_batch,
+)
+from vestige.exchange.transcripts.sources import CLIENTS, Source, sources
+from vestige.store.contract.sessions import ArchivedFile, SessionIndex, StepsOfFile
+
+PARALLEL_BYTES = 32_000_000
+"""From this amount on several processes read."""
+MOST_PROCESSES = 4
+CATALOGUE = "catalogue.jsonl"
+"""One line for each copy in the archive, in its folder. Copies are named by their contents, so that without
+this a new index could not tell whose they are."""
+_COPY_NAME = re.compile(r"[0-9a-f]{2}/[0-9a-f]{64}\.gz")
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionRefresh:
+    """What a run found and did. `unread` are files that could not be read, with the reason."""
+
+    files: int = 0
+    changed: int = 0
+    bytes_read: int = 0
+    entries: int = 0
+    broken_lines: int = 0
+    pending_bytes: int = 0
+    unread: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingFile:
+    """A file that changed, with the checkpoint that it was read up to."""
+
+    source: Source
+    before: Checkpoint | None
+    bytes: int
+    modified_ns: int
+
+
+def refresh(
+    call: Call, index: SessionIndex, *, clients: tuple[str, ...] = CLIENTS, most_bytes: int | None = None
+) -> SessionRefresh:
+    """Store what is new. With more than `most_bytes` of it, nothing is read, and the amount is reported."""
+    made = SessionRefresh()
+    pending = list(_pending(call, index, clients, made))
+    total = sum(one.bytes for one in pending)
+    if most_bytes is not None and total > most_bytes:
+        made.pending_bytes = total
+        return made
+    pending.sort(key=lambda one: one.modified_ns, reverse=True)  # the newest sessions can be found first
+    together = call.local and total >= PARALLEL_BYTES and (os.cpu_count() or 1) > 1
+    readable_on = [one for one in pending if together and is_readable_on(one.source)]
+    alone = [one for one in pending if one not in readable_on] if readable_on else pending
+    run = _IndexRun(call=call, index=index, made=made, total=total)
+    if readable_on:
+        _read_by_processes(run, readable_on)
+    for one in alone:
+        _read_alone(run, one)
+    return made
+
+
+def _pending(
+    call: Call, index: SessionIndex, clients: tuple[str, ...], made: SessionRefresh
+) -> Iterator[PendingFile]:
+    marks = index.marks()
+    here: set[str] = set()
+    for source in sources(client_folders(call.engine.settings), clients):
+        call.check()
+        here.add(str(source.path))
+        made.files += 1
+        yield from _changed(
+            source, marks[str(source.path)].checkpoint if str(source.path) in marks else None, made
+        )
+    folder = archive_folder(call)
+    for archived in held_copies(call, index):  # of files that are gone, for an index that is made again
+        if archived.client in clients and archived.path not in marks and archived.path not in here:
+            source = archived_source(folder, archived)
+            mark = marks.get(str(source.path))
+            yield from _changed(source, mark.checkpoint if mark else None, made)
+
+
+def archive_folder(call: Call) -> Path:
+    return call.engine.settings.data_dir / "session-archive"
+
+
+def held_copies(call: Call, index: SessionIndex) -> list[ArchivedFile]:
+    """The copies in the archive. An index that was lost learns of them from the catalogue beside them."""
+    held = index.archived()
+    if not held:
+        held = catalogued(archive_folder(call))
+        if held:
+            index.archive(held)
+    return held
+
+
+def catalogued(folder: Path) -> list[ArchivedFile]:
+    """The copies that the catalogue names and that are there, each as it was named last."""
+    found: dict[tuple[str, str], ArchivedFile] = {}
+    try:
+        lines = (folder / CATALOGUE).read_bytes().split(b"\n")
+    except OSError:
+        return []
+    for line in lines:
+        try:
+            one = ArchivedFile(**json.loads(line))
+            if _COPY_NAME.fullmatch(one.name) and (folder / one.name).is_file():
+                found[one.path, one.sha256] = one
+        except (ValueError, TypeError):
+            continue  # a line that was not written to its end
+    return list(found.values())
+
+
+def archived_source(folder: Path, archived: ArchivedFile) -> Source:
+    state = dict(archived.state)
+    form = state.pop("form", "lines")
+    return Source(client=archived.client, path=folder / archived.name, form=form, state=state)
+
+
+def _changed(source: Source, held: dict[str, object] | None, made: SessionRefresh) -> Iterator[PendingFile]:
+    before = Checkpoint(**held) if held is not None else None  # type: ignore[arg-type]  # as it was stored
+    try:
+        now = about(source.path)
+    except OSError as exc:
+        made.unread[str(source.path)] = exc.strerror or type(exc).__name__
+        return
+    if not is_unchanged(now, before):
+        grown = now.size - before.offset if before is not None and is_readable_on(source) else now.size
+        size = grown if grown > 0 else now.size
+        yield PendingFile(source=source, before=before, bytes=size, modified_ns=now.modified_ns)
+
+
+@dataclass(slots=True, kw_only=True)
+class _IndexRun:
+    """One run: what it stores, and how far it is."""
+
+    call: Call
+    index: SessionIndex
+    made: SessionRefresh
+    total: int
+    done: int = 0
+
+    def store(self, source: Source, before: Checkpoint | None, batch: StepBatch) -> bool:
+        """Store a prepared batch; False if another process stored this part of the file."""
+        self.call.check()
+        stored = self.index.store(
+            StepsOfFile(
+                client=source.client,
+                path=str(source.path),
+                before=asdict(before) if before is not None else None,
+                after=asdict(batch.checkpoint),
+                steps=batch.steps,
+            )
+        )
+        self.done += batch.bytes_read
+        self.made.bytes_read += batch.bytes_read
+        self.made.broken_lines += batch.broken_lines
+        self.made.entries += sum(isinstance(step, Entry) for step in batch.steps)
+        self.call.progress(min(self.done, self.total), self.total or None, source.path.name)
+        return stored
+
+    def fail(self, source: Source, error: VestigeError | OSError) -> None:
+        if isinstance(error, VestigeError):
+            self.made.unread[str(source.path)] = error.message
+        else:
+            self.made.unread[str(source.path)] = error.strerror or type(error).__name__
+
+
+def _read_alone(run: _IndexRun, one: PendingFile) -> None:
+    before = one.before
+    run.made.changed += 1
+    try:
+        for batch in batches(one.source, before):
+            ready = replace(batch, steps=prepared(batch.steps))
+            if not run.store(one.source, before, ready):
+                return
+            before = batch.checkpoint
+    except (_Unreadable, OSError) as exc:
+        run.fail(one.source, exc)
+
+
+def _read_by_processes(run: _IndexRun, files: list[PendingFile]) -> None:
+    waiting = deque(files)
+    run.made.changed += len(files)
+    running: dict[Future[tuple[StepBatch | None, bool]], tuple[Source, Checkpoint | None]] = {}
+    processes = min(MOST_PROCESSES, os.cpu_count() or 1)
+    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+    try:
+        while waiting or running:
+            while waiting and len(running) < 2 * processes:
+                one = waiting.popleft()
+                running[pool.submit(read_part, one.source, one.before)] = (one.source, one.before)
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                source, before = running.pop(future)
+                try:
+                    batch, last = future.result()
+                except (_Unreadable, OSError) as exc:
+                    run.fail(source, exc)
+                    continue
+                if batch is not None and run.store(source, before, batch) and not last:
+                    after = batch.checkpoint
+                    running[pool.submit(read_part, source, after)] = (source, after)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+_Unreadable = VestigeError
+"""A damaged database of a client, or a part of Vestige that is not installed: the file is named, and the
+rest goes on."""
+
+
+def read_part(source: Source, before: Checkpoint | None) -> tuple[StepBatch | None, bool]:
+    """The next part of a file, prepared; runs in a process of its own."""
+    batch, last = next_batch(source, before)
+    return (replace(batch, steps=prepared(batch.steps)) if batch is not None else None), last
+
+
+# -- Preparing steps for the index
+
+
+def prepared(steps: Iterable[Step]) -> list[Step]:
+    """The steps without secrets, with the repository of each folder, in text that can be stored."""
+    folders: dict[str, str | None] = {}
+    made: list[Step] = []
+    for step in steps:
+        if isinstance(step, Entry):
+            step = replace(
+                step,
+                text=_clean(step.text),
+                thought=_clean(step.thought),
+                output=_clean(step.output),
+                actions=tuple(map(_clean_action, step.actions)),
+            )
+        elif isinstance(step, SessionFacts):
+            if step.cwd and not step.repository:
+                if step.cwd not in folders:
+                    folders[step.cwd] = repository_of(step.cwd)
+                step = replace(step, repository=folders[step.cwd])
+            if step.title:
+                step = replace(step, title=_clean(step.title))
+        elif isinstance(step, Titled):
+            step = replace(step, title=_clean(step.title))
+        made.append(step)
+    return made
+
+
+def _clean_action(one: Action) -> Action:
+    command = _clean(one.command) if one.command is not None else None
+    same = command is not None and one.detail == (one.command or "")
+    detail = (command or "") if same else _clean(one.detail)
+    return replace(one, command=command, detail=detail, files=tuple(map(_storable, one.files)))
+
+
+def _clean(text: str) -> str:
+    return without_secrets(_storable(text)) if text else text
+
+
+def _storable(text: str) -> str:
+    """Text as UTF-8 can have it: half of a surrogate pair becomes a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def repository_of(cwd: str) -> str | None:
+    """The folder of the repository around a folder, if it is still there."""
+    folder = Path(cwd)
+    if not folder.is_absolute():
+        return None
+    try:
+        return next((str(one) for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,321 @@
+"""The code index of a project: `project.init`, `status`, `refresh`, `rebuild`, `doctor`."""
+
+from typing import Literal
+
+from vestige.core.errors import StoreCorrupt
+from vestige.core.models import Filter
+from vestige.engine.context import Call
+from vestige.engine.project.freshness import Freshness, FreshWord, freshness
+from vestige.engine.project.place import Project, current_project, new_project
+from vestige.engine.project.refresh import Refreshed, refresh
+from vestige.operations.project.view import (
+    EXAMPLE_PATH,
+    FreshnessView,
+    ProjectPath,
+    freshness_text,
+    freshness_view,
+)
+from vestige.operations.registry.arguments import Wire
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.text import advice, count, fields, size, table, warning
+from vestige.store.contract.code_index import IndexCounts, IndexState
+
+
+class ProjectIndexed(Wire):
+    """What a pass over a project did, in files, and what the index has now.
+
+    `skipped` counts files and folders that are not indexed, by reason; `project status` names some of them.
+    `redacted` counts secrets that were removed before anything was stored.
+    """
+
+    project: str
+    root: str | None = None
+    scope: str
+    branch: str | None = None
+    commit: str | None = None
+    added: int
+    changed: int
+    removed: int
+    renamed: int
+    files: int
+    sections: int
+    skipped: dict[str, int]
+    redacted: int
+    freshness: FreshnessView
+    message: str
+
+
+class ProjectStatus(Wire):
+    """What the index of a project has, and how it compares with the files now."""
+
+    project: str
+    root: str | None = None
+    scope: str
+    branch: str | None = None
+    commit: str | None = None
+    indexed_at: str | None = None
+    complete: bool
+    files: int
+    sections: int
+    definitions: int
+    references: int
+    redacted: int
+    memories: int
+    size_bytes: int
+    skipped: dict[str, int]
+    skipped_examples: dict[str, list[str]]
+    freshness: FreshnessView
+
+
+class ProjectFinding(Wire):
+    """Something about a project's index that is worth knowing, with what to do about it."""
+
+    severity: Literal["warning", "broken"]
+    message: str
+    remedy: str
+
+
+class ProjectExamined(Wire):
+    """The result of a check of a project's index."""
+
+    project: str
+    status: Literal["ok", "warnings", "broken"]
+    findings: list[ProjectFinding]
+    freshness: FreshnessView | None = None
+    message: str
+
+    @property
+    def exit_code(self) -> int:
+        """1 if something is broken, for scripts."""
+        return 1 if self.status == "broken" else 0
+
+
+def render_indexed(done: ProjectIndexed) -> str:
+    lines = [done.message]
+    if done.skipped:
+        reasons = ", ".join(f"{number} {why}" for why, number in done.skipped.items())
+        lines.append(f"Not indexed: {reasons}.")
+    if done.redacted:
+        lines.append(warning(f"{count(done.redacted, 'secret')} left out of the index."))
+    return "\n".join([*lines, f"The index is {freshness_text(done.freshness)}."])
+
+
+def render_status(status: ProjectStatus) -> str:
+    text = fields(
+        (
+            ("project", status.project),
+            ("folder", status.root),
+            ("scope", status.scope),
+            ("index", freshness_text(status.freshness)),
+            ("indexed", status.indexed_at),
+            ("branch", status.branch),
+            ("files", f"{status.files:,}"),
+            ("sections", f"{status.sections:,}"),
+            ("memories", f"{status.memories:,}"),
+            ("size", size(status.size_bytes)),
+        )
+    )
+    parts = [text]
+    if status.skipped:
+        rows = (
+            (why, number, ", ".join(status.skipped_examples.get(why, [])[:3]))
+            for why, number in status.skipped.items()
+        )
+        parts.append(table(("not indexed", "count", "such as"), rows))
+    if not status.complete:
+        parts.append(advice("The last pass was stopped. Run `vestige project refresh` to finish it."))
+    return "\n\n".join(parts)
+
+
+def render_examined(result: ProjectExamined) -> str:
+    lines = [f"{one.severity}: {one.message} {advice(one.remedy)}" for one in result.findings]
+    return "\n".join([*lines, result.message])
+
+
+@registry.operation(
+    "project.init",
+    permission="admin",
+    example={"path": EXAMPLE_PATH},
+    positional=("path",),
+    long=True,
+    render=render_indexed,
+)
+def project_init(call: Call, path: ProjectPath = None) -> ProjectIndexed:
+    """Index the code of a project, in `.vestige/` beside it. Without this nothing is ever indexed.
+
+    The walk follows no links, obeys every ignore file of git and `.vestigeignore`, and leaves out binaries,
+    generated and vendored files, lock files, secrets, and files over 10 MiB. An interrupted run is resumed.
+    """
+    project = new_project(call, path)
+    return _indexed(call, project, refresh(call, project), "Indexed")
+
+
+@registry.operation(
+    "project.refresh",
+    permission="write",
+    example={"path": EXAMPLE_PATH},
+    positional=("path",),
+    long=True,
+    render=render_indexed,
+)
+def project_refresh(call: Call, path: ProjectPath = None) -> ProjectIndexed:
+    """Bring the code index of a project up to date: reads only files that changed."""
+    project = current_project(call, path)
+    return _indexed(call, project, refresh(call, project), "Refreshed")
+
+
+@registry.operation(
+    "project.rebuild",
+    permission="admin",
+    example={"path": EXAMPLE_PATH},
+    positional=("path",),
+    long=True,
+    render=render_indexed,
+)
+def project_rebuild(call: Call, path: ProjectPath = None) -> ProjectIndexed:
+    """Read every file of a project again. Memories are elsewhere, and are not touched.
+
+    A damaged index is replaced. Searches go on meanwhile.
+    """
+    project = current_project(call, path)
+    try:
+        done = refresh(call, project, anew=True)
+    except StoreCorrupt:
+        call.engine.code_indexes.erase(project.index)
+        done = refresh(call, project, anew=True)
+    return _indexed(call, project, done, "Rebuilt")
+
+
+@registry.operation(
+    "project.status",
+    permission="read",
+    example={"path": EXAMPLE_PATH},
+    positional=("path",),
+    render=render_status,
+)
+def project_status(call: Call, path: ProjectPath = None) -> ProjectStatus:
+    """What the code index of a project has, what was left out and why, and whether it is up to date."""
+    project = current_project(call, path)
+    with call.engine.code_indexes.reading(project.index) as index:
+        state, counts = index.state(), index.counts()
+        found = freshness(call, project, index)
+    return ProjectStatus(
+        project=project.name,
+        root=_root(call, project),
+        scope=project.scope,
+        branch=state.branch or None,
+        commit=state.commit or None,
+        indexed_at=state.indexed_at or None,
+        complete=state.complete,
+        files=counts.files - counts.skipped,
+        sections=counts.sections,
+        definitions=counts.definitions,
+        references=counts.references,
+        redacted=counts.redacted,
+        memories=_memories(call, project),
+        size_bytes=counts.size_bytes,
+        skipped=_skipped(state, counts),
+        skipped_examples={why: list(names) for why, names in state.examples.items()},
+        freshness=freshness_view(found),
+    )
+
+
+@registry.operation(
+    "project.doctor",
+    permission="read",
+    example={"path": EXAMPLE_PATH},
+    positional=("path",),
+    long=True,
+    render=render_examined,
+)
+def project_doctor(call: Call, path: ProjectPath = None) -> ProjectExamined:
+    """Check the code index of a project: its file, whether it is complete, and whether it is up to date.
+
+    It changes nothing. `doctor` checks the store with the memories.
+    """
+    project = current_project(call, path)
+    findings: list[ProjectFinding] = []
+    found: FreshnessView | None = None
+    try:
+        with call.engine.code_indexes.reading(project.index) as index:
+            findings += [_broken(problem) for problem in index.problems()]
+            if not findings:
+                found = freshness_view(freshness(call, project, index))
+                findings += _state_findings(index.state(), found)
+    except StoreCorrupt as exc:
+        findings.append(_broken(exc.message))
+    broken = any(one.severity == "broken" for one in findings)
+    return ProjectExamined(
+        project=project.name,
+        status="broken" if broken else "warnings" if findings else "ok",
+        findings=findings,
+        freshness=found,
+        message=f"{count(len(findings), 'finding')}." if findings else "Nothing to report.",
+    )
+
+
+def _broken(problem: str) -> ProjectFinding:
+    return ProjectFinding(
+        severity="broken",
+        message=problem if problem.endswith(".") else f"{problem}.",
+        remedy="Run `vestige project rebuild`; it touches no memory.",
+    )
+
+
+def _state_findings(state: IndexState, found: FreshnessView) -> list[ProjectFinding]:
+    findings = []
+    if not state.complete:
+        findings.append(("The last pass was stopped before its end.", "Run `vestige project refresh`."))
+    elif found.word != "fresh":
+        findings.append((f"The index is {found.word}.", "Run `vestige project refresh`."))
+    if state.skips.get("unreadable"):
+        number = count(state.skips["unreadable"], "file or folder")
+        findings.append((f"{number} could not be read.", "See `vestige project status` for the names."))
+    return [
+        ProjectFinding(severity="warning", message=message, remedy=remedy) for message, remedy in findings
+    ]
+
+
+def _indexed(call: Call, project: Project, done: Refreshed, word: str) -> ProjectIndexed:
+    with call.engine.code_indexes.reading(project.index) as index:
+        state, counts = index.state(), index.counts()
+    # The pass has just compared every file; the next answer compares them again.
+    found = Freshness(word=FreshWord.FRESH if state.complete else FreshWord.UNKNOWN)
+    files = counts.files - counts.skipped
+    what = (
+        "nothing had changed"
+        if done.nothing
+        else f"{done.added} added, {done.changed} changed, {done.removed} removed, {done.renamed} renamed"
+    )
+    return ProjectIndexed(
+        project=project.name,
+        root=_root(call, project),
+        scope=project.scope,
+        branch=state.branch or None,
+        commit=state.commit or None,
+        added=done.added,
+        changed=done.changed,
+        removed=done.removed,
+        renamed=done.renamed,
+        files=files,
+        sections=counts.sections,
+        skipped=_skipped(state, counts),
+        redacted=counts.redacted,
+        freshness=freshness_view(found),
+        message=f"{word} {project.name}: {count(files, 'file')} in {count(counts.sections, 'section')}; "
+        f"{what}.",
+    )
+
+
+def _skipped(state: IndexState, counts: IndexCounts) -> dict[str, int]:
+    """What is not indexed, by reason: left out by the walk, or on reading it."""
+    inside = {"no text": counts.skipped} if counts.skipped else {}
+    return {**state.skips, **inside}
+
+
+def _root(call: Call, project: Project) -> str | None:
+    return str(project.root) if call.local or call.sees_installation else None
+
+
+def _memories(call: Call, project: Project) -> int:
+    return call.engine.store.count(Filter(scope=project.scope), access=call.access)

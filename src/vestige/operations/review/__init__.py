@@ -1,0 +1,1 @@
+"""The review inbox: texts that wait for a decision."""

@@ -1,0 +1,1 @@
+"""Operations on sessions of coding agents."""

@@ -1,0 +1,1 @@
+"""The code index of a project in an SQLite file."""

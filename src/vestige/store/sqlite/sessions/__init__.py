@@ -1,0 +1,1 @@
+"""The index of sessions in an SQLite file of its own."""

@@ -1,0 +1,253 @@
+// Draws the map on a canvas: islands from afar, memories from nearer, labels from close by.
+
+import { clip, go, html, useEffect, useRef } from "./lib.js";
+import { TYPES } from "./ui.js";
+
+const FIRST_DOTS = 0.6;
+const FIRST_LABELS = 2.2;
+const MOST_LABELS = 60;
+const HIT_PIXELS = 14;
+
+function colours(element) {
+  const style = getComputedStyle(element);
+  const one = (name) => style.getPropertyValue(name).trim();
+  return { text: one("--text"), muted: one("--muted"), line: one("--line"), accent: one("--accent"), surface: one("--surface"), types: Object.fromEntries([...Object.keys(TYPES), "other"].map((type) => [type, one(`--type-${type}`)])) };
+}
+
+class View {
+  constructor(canvas, { islands, nodes }) {
+    this.canvas = canvas;
+    this.islands = islands;
+    this.nodes = nodes;
+    this.chosen = null;
+    this.frame = null;
+    const reach = Math.max(1, ...nodes.map((one) => Math.hypot(one.x, one.y)), ...islands.map((one) => Math.hypot(one.x, one.y) + one.radius));
+    this.reach = reach * 1.08;
+    this.centre = [0, 0];
+    this.zoom = 1;
+    this.paint = null;
+    this.measure();
+  }
+
+  // Asking the page for the size of the canvas is slow, so it is asked once for each change.
+  measure() {
+    [this.width, this.height] = [this.canvas.clientWidth, this.canvas.clientHeight];
+    this.scale = (this.zoom * Math.min(this.width, this.height)) / (2 * this.reach);
+  }
+
+  zoomBy(factor) {
+    this.zoom = Math.max(0.3, Math.min(30, this.zoom * factor));
+    this.measure();
+  }
+
+  toScreen(x, y) {
+    return [(x - this.centre[0]) * this.scale + this.width / 2, (y - this.centre[1]) * this.scale + this.height / 2];
+  }
+
+  toMap(x, y) {
+    return [(x - this.width / 2) / this.scale + this.centre[0], (y - this.height / 2) / this.scale + this.centre[1]];
+  }
+
+  request() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const { canvas } = this;
+    this.measure();
+    const ratio = window.devicePixelRatio || 1;
+    const [width, height] = [Math.round(this.width * ratio), Math.round(this.height * ratio)];
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    const pen = canvas.getContext("2d");
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, this.width, this.height);
+    const paint = (this.paint ??= colours(canvas));
+    this.drawIslands(pen, paint);
+    if (this.zoom >= FIRST_DOTS) this.drawDots(pen, paint);
+    if (this.zoom >= FIRST_LABELS) this.drawLabels(pen, paint);
+    if (this.chosen) this.drawChosen(pen, paint);
+  }
+
+  drawIslands(pen, paint) {
+    for (const island of this.islands) {
+      const [x, y] = this.toScreen(island.x, island.y);
+      pen.beginPath();
+      pen.arc(x, y, island.radius * this.scale, 0, 2 * Math.PI);
+      pen.fillStyle = paint.accent;
+      pen.globalAlpha = 0.06;
+      pen.fill();
+      pen.globalAlpha = 0.35;
+      pen.strokeStyle = paint.line;
+      pen.stroke();
+      pen.globalAlpha = 1;
+    }
+    pen.textAlign = "center";
+    pen.font = "600 13px system-ui, sans-serif";
+    for (const island of this.islands) {
+      const [x, y] = this.toScreen(island.x, island.y - island.radius);
+      pen.lineWidth = 4;
+      pen.strokeStyle = paint.surface;
+      const text = `${clip(island.label, 40)} · ${island.memories}`;
+      pen.strokeText(text, x, Math.max(16, y - 6));
+      pen.fillStyle = paint.text;
+      pen.fillText(text, x, Math.max(16, y - 6));
+    }
+    pen.lineWidth = 1;
+  }
+
+  drawDots(pen, paint) {
+    const grow = Math.min(2.4, 0.9 + 0.35 * this.zoom);
+    for (const type of [...Object.keys(TYPES), "other"]) {
+      pen.fillStyle = paint.types[type];
+      pen.beginPath();
+      for (const node of this.nodes) {
+        if ((node.type in TYPES ? node.type : "other") !== type) continue;
+        const [x, y] = this.toScreen(node.x, node.y);
+        if (x < -9 || y < -9 || x > this.width + 9 || y > this.height + 9) continue;
+        const radius = grow * (1.6 + 2.6 * node.retention);
+        pen.moveTo(x + radius, y);
+        pen.arc(x, y, radius, 0, 2 * Math.PI);
+      }
+      pen.globalAlpha = 0.85;
+      pen.fill();
+      pen.globalAlpha = 1;
+    }
+  }
+
+  drawLabels(pen, paint) {
+    pen.font = "12px system-ui, sans-serif";
+    pen.textAlign = "left";
+    const taken = [];
+    let drawn = 0;
+    for (const node of this.nodes) {
+      const [x, y] = this.toScreen(node.x, node.y);
+      if (x < 0 || y < 0 || x > this.width || y > this.height) continue;
+      if (taken.some(([a, b]) => Math.abs(a - x) < 190 && Math.abs(b - y) < 16)) continue;
+      taken.push([x, y]);
+      pen.lineWidth = 3;
+      pen.strokeStyle = paint.surface;
+      const text = clip(node.label, 34);
+      pen.strokeText(text, x + 9, y + 4);
+      pen.fillStyle = paint.text;
+      pen.fillText(text, x + 9, y + 4);
+      drawn += 1;
+      if (drawn >= MOST_LABELS) break;
+    }
+    pen.lineWidth = 1;
+  }
+
+  drawChosen(pen, paint) {
+    const [x, y] = this.toScreen(this.chosen.x, this.chosen.y);
+    pen.beginPath();
+    pen.arc(x, y, 11, 0, 2 * Math.PI);
+    pen.lineWidth = 2;
+    pen.strokeStyle = paint.accent;
+    pen.stroke();
+    pen.lineWidth = 1;
+  }
+
+  at(x, y) {
+    let best = null;
+    let least = HIT_PIXELS;
+    for (const node of this.nodes) {
+      const [a, b] = this.toScreen(node.x, node.y);
+      const far = Math.hypot(a - x, b - y);
+      if (far < least) [best, least] = [node, far];
+    }
+    return best;
+  }
+
+  // The nearest memory in a direction.
+  next(key) {
+    if (!this.chosen) return this.nodes[0];
+    const way = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[key];
+    let best = this.chosen;
+    let least = Infinity;
+    for (const node of this.nodes) {
+      const [dx, dy] = [node.x - this.chosen.x, node.y - this.chosen.y];
+      const along = dx * way[0] + dy * way[1];
+      const aside = Math.abs(dx * way[1]) + Math.abs(dy * way[0]);
+      if (along <= 1e-9) continue;
+      const far = along + 2 * aside;
+      if (far < least) [best, least] = [node, far];
+    }
+    return best;
+  }
+}
+
+export function Canvas({ islands, nodes, chosen, onChoose }) {
+  const canvas = useRef(null);
+  const view = useRef(null);
+  const choose = useRef(onChoose);
+  choose.current = onChoose;
+  useEffect(() => {
+    const element = canvas.current;
+    const self = new View(element, { islands, nodes });
+    view.current = self;
+    let drag = null;
+    const zoom = (event) => {
+      event.preventDefault();
+      const before = self.toMap(event.offsetX, event.offsetY);
+      self.zoomBy(Math.exp(-event.deltaY / 400));
+      const after = self.toMap(event.offsetX, event.offsetY);
+      self.centre = [self.centre[0] + before[0] - after[0], self.centre[1] + before[1] - after[1]];
+      self.request();
+    };
+    const down = (event) => {
+      drag = { x: event.offsetX, y: event.offsetY, moved: false };
+      element.setPointerCapture(event.pointerId);
+    };
+    const move = (event) => {
+      if (!drag) return;
+      const [dx, dy] = [event.offsetX - drag.x, event.offsetY - drag.y];
+      if (Math.hypot(dx, dy) < 3 && !drag.moved) return;
+      drag = { x: event.offsetX, y: event.offsetY, moved: true };
+      self.centre = [self.centre[0] - dx / self.scale, self.centre[1] - dy / self.scale];
+      self.request();
+    };
+    const up = (event) => {
+      if (drag && !drag.moved) choose.current(self.at(event.offsetX, event.offsetY));
+      drag = null;
+    };
+    const listeners = { wheel: zoom, pointerdown: down, pointermove: move, pointerup: up };
+    for (const [name, listener] of Object.entries(listeners)) element.addEventListener(name, listener, { passive: false });
+    const watch = new ResizeObserver(() => self.request());
+    watch.observe(element);
+    const themed = new MutationObserver(() => {
+      self.paint = null;
+      self.request();
+    });
+    themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    self.request();
+    return () => {
+      for (const [name, listener] of Object.entries(listeners)) element.removeEventListener(name, listener);
+      watch.disconnect();
+      themed.disconnect();
+      cancelAnimationFrame(self.frame);
+    };
+  }, [islands, nodes]);
+  useEffect(() => {
+    view.current.chosen = chosen;
+    view.current.request();
+  }, [chosen, nodes]);
+  const keys = (event) => {
+    if (event.key.startsWith("Arrow")) {
+      event.preventDefault();
+      const next = view.current.next(event.key);
+      if (next) {
+        view.current.centre = [next.x, next.y];
+        onChoose(next);
+      }
+    } else if (event.key === "Enter" && chosen) go(`/memories/${chosen.id}`);
+    else if (event.key === "+" || event.key === "-") {
+      event.preventDefault();
+      view.current.zoomBy(event.key === "+" ? 1.4 : 1 / 1.4);
+      view.current.request();
+    }
+  };
+  return html`<div class="map-box"><canvas ref=${canvas} tabindex="0" role="application" aria-label="Map of memories; arrow keys move" onKeyDown=${keys}></canvas>
+    <p class="hidden" role="status" aria-live="polite">${chosen ? clip(chosen.label, 120) : ""}</p></div>`;
+}

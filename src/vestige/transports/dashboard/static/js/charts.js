@@ -1,0 +1,44 @@
+// Small charts as SVG, with the numbers in a text for screen readers.
+
+import { day, html, number, percent } from "./lib.js";
+
+export function Bars({ rows, label, unit = "", onPick }) {
+  const most = Math.max(1, ...rows.map((row) => row.count));
+  return html`<div class="bars" role="group" aria-label=${label}>${rows.map((row) => html`<div class="bar-row">
+    <span class="bar-name">${row.to ? html`<a href=${row.to}>${row.name}</a>` : onPick ? html`<button class="linkish" onClick=${() => onPick(row)}>${row.name}</button>` : row.name}</span>
+    <span class="bar-track" aria-hidden="true"><span class=${`bar-fill ${row.tone ?? ""}`} style=${{ width: `${(100 * row.count) / most}%` }}></span></span>
+    <span class="bar-count">${number(row.count)}${unit}</span></div>`)}</div>`;
+}
+
+// Points are [x, y]; `bounds` the range of both axes, `marks` vertical lines with a title.
+export function Curve({ points, bounds, label, marks = [], dots = [], levels = [], ticks = [], height = 180 }) {
+  const width = 640;
+  const edge = { left: 36, right: 8, top: 8, bottom: 22 };
+  const x = (value) => edge.left + ((value - bounds.x[0]) / (bounds.x[1] - bounds.x[0] || 1)) * (width - edge.left - edge.right);
+  const y = (value) => height - edge.bottom - ((value - bounds.y[0]) / (bounds.y[1] - bounds.y[0] || 1)) * (height - edge.top - edge.bottom);
+  const line = points.map(([a, b], index) => `${index ? "L" : "M"}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join("");
+  const first = points[0];
+  const last = points.at(-1);
+  const area = points.length ? `${line}L${x(last[0]).toFixed(1)} ${y(bounds.y[0])}L${x(first[0]).toFixed(1)} ${y(bounds.y[0])}Z` : "";
+  return html`<svg class="curve" viewBox=${`0 0 ${width} ${height}`} role="img" aria-label=${label}>
+    ${levels.map((level) => html`<g><line class=${`grid ${level.tone ?? ""}`} x1=${edge.left} x2=${width - edge.right} y1=${y(level.at)} y2=${y(level.at)} />
+      <text class="axis" x=${edge.left - 6} y=${y(level.at) + 3.5} text-anchor="end">${level.text}</text></g>`)}
+    ${ticks.map((tick) => html`<text class="axis" x=${x(tick.at)} y=${height - 6} text-anchor=${tick.anchor ?? "middle"}>${tick.text}</text>`)}
+    <path class="area" d=${area} /><path class="line" d=${line} />
+    ${marks.map((mark) => html`<line class=${`mark-line ${mark.tone ?? ""}`} x1=${x(mark.at)} x2=${x(mark.at)} y1=${edge.top} y2=${height - edge.bottom}><title>${mark.text}</title></line>`)}
+    ${dots.map((dot) => html`<circle class=${`dot ${dot.tone ?? ""}`} cx=${x(dot.at[0])} cy=${y(dot.at[1])} r="4"><title>${dot.text}</title></circle>`)}</svg>`;
+}
+
+export const FRACTIONS = [0, 0.25, 0.5, 0.75, 1].map((at) => ({ at, text: percent(at) }));
+
+// Counts by day as columns: rows are { date, count }, oldest first.
+export function Columns({ rows, label, toOf }) {
+  const most = Math.max(1, ...rows.map((row) => row.count));
+  return html`<div class="columns" role="group" aria-label=${label}>${rows.map((row) => {
+    const text = `${day(row.date)}: ${number(row.count)}`;
+    const fill = html`<span class="column-fill" style=${{ height: `${(100 * row.count) / most}%` }}></span>`;
+    return row.count && toOf
+      ? html`<a class="column" href=${toOf(row)} title=${text} aria-label=${text}>${fill}</a>`
+      : html`<span class="column" title=${text}>${fill}</span>`;
+  })}</div>`;
+}

@@ -1,0 +1,23 @@
+// The local graph around a memory: positions come from the server; drawn as SVG, with links to walk along.
+
+import { address, clip, get, html, route, useData, words } from "./lib.js";
+import { Loaded } from "./ui.js";
+
+const MOST_NODES = 40;
+
+export function Graph({ center, depth }) {
+  const from = useData((signal) => get("/graph", { center_id: center, depth, max_nodes: MOST_NODES }, { signal }), [center, depth]);
+  return html`<${Loaded} from=${from}>${({ nodes, edges }) => {
+    if (nodes.length < 2) return null;
+    const at = Object.fromEntries(nodes.map((one) => [one.id, one]));
+    const xs = nodes.map((one) => one.x);
+    const ys = nodes.map((one) => one.y);
+    const [wide, high] = [110, 46];
+    const box = [Math.min(...xs) - wide, Math.min(...ys) - high, Math.max(...xs) - Math.min(...xs) + 2 * wide, Math.max(...ys) - Math.min(...ys) + 2 * high];
+    return html`<svg class="graph" viewBox=${box.join(" ")} role="group" aria-label=${`${nodes.length} linked memories`}>
+      ${edges.map((one) => at[one.source] && at[one.target] && html`<line x1=${at[one.source].x} y1=${at[one.source].y} x2=${at[one.target].x} y2=${at[one.target].y} stroke-opacity=${Math.min(0.8, 0.25 + 0.5 * one.weight)}><title>${words(one.type)} ${one.weight.toFixed(2)}</title></line>`)}
+      ${nodes.map((one) => html`<a href=${address(`/memories/${one.id}`, { as_of: route.value.query.as_of })} aria-label=${clip(one.label, 80)}>
+        <circle class=${`node mark-${one.type} ${one.isCenter ? "center" : ""}`} cx=${one.x} cy=${one.y} r=${one.isCenter ? 13 : 6 + 6 * one.retention}><title>${one.label}</title></circle>
+        ${nodes.length <= 14 && html`<text x=${one.x} y=${one.y + 26} text-anchor="middle">${clip(one.label, 20)}</text>`}</a>`)}</svg>`;
+  }}<//>`;
+}

@@ -1,0 +1,102 @@
+// Home: how the memory is, how it grows, what changed since the last visit, and what waits for a person.
+
+import { get, html, number, percent, store, useData, useStore, words } from "../lib.js";
+import { Empty, Figure, Link, Loaded, MemoryLink, Meter, Page, Panel, Time, TypeMark } from "../ui.js";
+import { Bars } from "../charts.js";
+import { useLive } from "../live.js";
+
+const VISIT = "vestige-visit";
+const CHANGES = ["MemoryCreated", "MemoryUpdated", "MemoryDeleted", "MemorySuppressed", "MemoryUnsuppressed", "DreamCompleted", "ConsolidationCompleted", "MemoriesArchived", "MemoriesRestored"];
+
+// The end of the visit before this one, kept in this browser.
+const before = store(localStorage.getItem(VISIT));
+addEventListener("pagehide", () => localStorage.setItem(VISIT, new Date().toISOString()));
+
+export const WAITING = [
+  { path: "/inbox", name: "proposed text", load: (signal) => get("/review", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.total) },
+  { path: "/contradictions", name: "contradiction", load: (signal) => get("/contradictions", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.total) },
+  { path: "/duplicates", name: "duplicate group", load: (signal) => get("/duplicates", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.totalClusters) },
+  { path: "/domains", name: "domain proposal", load: (signal) => get("/domains/proposals", {}, { signal, quiet: true }).then((answer) => answer.proposals.length) },
+  { path: "/inbox", name: "insight", load: (signal) => get("/insights", { limit: 100 }, { signal, quiet: true }).then((answer) => answer.insights.length) },
+];
+
+// Each row counts for itself: comparing all memories takes longer than everything else here.
+function WaitingRow({ one }) {
+  const from = useData(one.load, []);
+  useLive(["ReviewWaiting", "MemoryUpdated", "DreamCompleted", "DomainsChanged", "MemoryDeleted"], from.reload);
+  if (from.error) return null;
+  return html`<li><${Link} to=${one.path} class="row-link"><span>${words(one.name)}s</span><strong class=${from.data ? "" : "muted"}>${from.data === null ? "…" : number(from.data)}</strong><//></li>`;
+}
+
+function Waiting({ due }) {
+  return html`<${Panel} title="Waits for you" extra=${html`<${Link} to="/inbox">Open the inbox<//>`}>
+    <ul class="plain rows">${WAITING.map((one) => html`<${WaitingRow} one=${one} key=${one.name} />`)}
+      <li><${Link} to="/schedule" class="row-link"><span>due for review</span><strong class=${due ? "" : "muted"}>${number(due)}</strong><//></li></ul><//>`;
+}
+
+function Growth() {
+  const since = new Date(Date.now() - 30 * 86_400_000).toISOString().slice(0, 10);
+  const from = useData((signal) => get("/memories", { limit: 1, created_from: since, detail_level: "brief" }, { signal, quiet: true }), [since]);
+  useLive(["MemoryCreated", "MemoryDeleted"], from.reload);
+  return html`<${Figure} value=${from.data ? `+${number(from.data.total)}` : "…"} label="in 30 days" to="/timeline" />`;
+}
+
+function Changes() {
+  const since = useStore(before);
+  const from = useData((signal) => get("/changelog", { limit: 12, start: since ?? undefined }, { signal }), [since]);
+  useLive(CHANGES, from.reload);
+  return html`<${Panel} title=${since ? "Since you were here" : "Latest changes"} extra=${html`<${Link} to="/timeline">Timeline<//>`}>
+    <${Loaded} from=${from}>${({ changes }) => changes.length
+      ? html`<ul class="plain rows">${changes.map((one) => html`<li class="change"><span class="change-kind">${words(one.change)}</span>
+        <span class="change-what">${one.memoryId ? html`<${MemoryLink} id=${one.memoryId} text=${one.preview} />` : html`<span class="muted">${words(one.document ?? "")}</span>`}</span><${Time} at=${one.timestamp} /></li>`)}</ul>`
+      : html`<${Empty} title=${since ? "Nothing has changed since your last visit." : "Nothing has happened yet."} />`}<//><//>`;
+}
+
+function Retention() {
+  const from = useData((signal) => get("/memory-health", {}, { signal }), []);
+  return html`<${Panel} title="Retention">
+    <${Loaded} from=${from}>${(health) => html`
+      <${Bars} label="Memories by retention" rows=${health.distribution.map((one, index) => ({
+        name: one.bucket.replace("-", "–"), count: one.count, tone: ["low", "low", "fair", "good", "good"][index],
+        to: `/memories?order=retention&max_retention=${(index + 1) / 5}`,
+      }))} />
+      <p class="note">${health.recommendation} The target is ${percent(health.retentionTarget)}.</p>`}<//><//>`;
+}
+
+export function Home() {
+  const from = useData((signal) => get("/stats", {}, { signal }), []);
+  const newest = useData((signal) => get("/memories", { limit: 8 }, { signal }), []);
+  useLive(CHANGES, () => {
+    from.reload();
+    newest.reload();
+  });
+  return html`<${Page} title="Home" lead="How the memory is, and what waits for you." twin="/api/v1/stats">
+    <${Loaded} from=${from} rows=${6}>${(stats) => html`
+      <div class="figures">
+        <${Figure} value=${stats.totalMemories} label="memories" to="/memories" />
+        <${Figure} value=${percent(stats.averageRetention)} label="retention" title="on average" to="/schedule" />
+        <${Figure} value=${stats.connections} label="links" to="/map" />
+        <${Figure} value=${stats.dueForReview} label="due for review" to="/schedule" />
+        <${Figure} value=${stats.pinned} label="pinned" to="/memories" query=${{ pinned: true }} />
+        <${Figure} value=${stats.suppressed} label="suppressed" to="/memories" query=${{ suppressed: 1 }} />
+        <${Growth} />
+        <${Figure} value=${stats.status} label="health" tone=${stats.status === "healthy" ? "good" : "fair"} to="/operate" />
+      </div>
+      ${stats.totalMemories === 0 && html`<${Empty} title="The memory is empty.">Connect an agent with <code>vestige connect</code>, or remember the first thing by hand: press <kbd>Ctrl K</kbd>, “Remember something”.<//>`}
+      <div class="grid two">
+        <div class="stack">
+        <${Waiting} due=${stats.dueForReview} />
+        <${Panel} title="Newest memories" extra=${html`<${Link} to="/memories">All<//>`}>
+          <${Loaded} from=${newest}>${({ results }) => results.length ? html`<ul class="plain rows">${results.map((one) => html`<li class="memory-row">
+            <${TypeMark} type=${one.nodeType} /><${MemoryLink} id=${one.id} text=${one.content} /><${Meter} value=${one.retentionStrength} /><${Time} at=${one.createdAt} /></li>`)}</ul>` : html`<${Empty} title="No memories yet." />`}<//>
+        <//>
+          ${stats.recommendations.length > 0 && html`<${Panel} title="Advice"><ul class="plain rows">${stats.recommendations.map((one) => html`<li>${one}</li>`)}</ul><//>`}
+        </div>
+        <div class="stack">
+          <${Changes} />
+          <${Retention} />
+          <${Panel} title="By type"><${Bars} label="Memories by type" rows=${Object.entries(stats.byType).map(([name, count]) => ({ name, count, to: `/memories?type=${encodeURIComponent(name)}` }))} /><//>
+        </div>
+      </div>`}<//>
+  <//>`;
+}

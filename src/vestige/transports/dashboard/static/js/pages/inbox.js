@@ -1,0 +1,159 @@
+// The inbox: everything that waits for a person, one after another, with keys and undo.
+
+import { act, api, get, go, html, many, may, post, useData, useEffect, useRef, useState } from "../lib.js";
+import { Badge, Empty, Failed, Link, Loading, MemoryLink, Page } from "../ui.js";
+import { Cluster, endOlder, mergeCluster, Pair } from "./pairs.js";
+import { acceptProposal, Proposal, rejectProposal } from "./domains.js";
+import { useLive } from "../live.js";
+
+// What waits, by kind; each kind appears as soon as it is known.
+const KINDS = [
+  { kind: "proposed memory", path: "/review", list: (answer) => answer.texts, key: (one) => one.id },
+  { kind: "contradiction", path: "/contradictions", list: (answer) => answer.contradictions, key: (one) => `${one.stronger.id} ${one.weaker.id}` },
+  { kind: "domain proposal", path: "/domains/proposals", list: (answer) => answer.proposals, key: (one) => one.id },
+  { kind: "duplicates", path: "/duplicates", list: (answer) => answer.clusters, key: (one) => one.clusterId },
+  { kind: "insight", path: "/insights", list: (answer) => answer.insights, key: (one) => one.id },
+];
+
+function useWaiting() {
+  const all = KINDS.map(({ path }) => useData((signal) => get(path, path === "/domains/proposals" ? {} : { limit: 50 }, { signal }), []));
+  return {
+    items: KINDS.flatMap(({ kind, list, key }, index) => (all[index].data ? list(all[index].data) : []).map((value) => ({ kind, key: `${kind} ${key(value)}`, value }))),
+    loading: all.some((one) => one.loading && one.data === null),
+    failed: all.every((one) => one.error) ? all[0].error : null,
+    reload: () => all.forEach((one) => one.reload()),
+  };
+}
+
+const decideText = (one, what, done, reload) => act(done, () => post(`/review/${one.id}/${what}`, {}), { after: reload, undo: () => post(`/review/${one.id}/undo`, {}) });
+
+const HANDLERS = {
+  "proposed memory": {
+    accept: (one, reload) => decideText(one, "approve", "Approved.", reload),
+    reject: (one, reload) => decideText(one, "reject", "Rejected: it stays out of every search.", reload),
+    open: () => editWaiting(),
+    names: ["Approve", "Reject"],
+  },
+  contradiction: {
+    accept: (one, reload) => endOlder(one, reload),
+    reject: (one, reload) => act("Demoted the newer one.", () => post(`/memories/${one.newer}/demote`, {}), { after: reload, undo: () => post(`/memories/${one.newer}/promote`, {}) }),
+    open: (one) => go(`/memories/${one.newer}`),
+    names: ["The newer one holds", "The newer one is wrong"],
+  },
+  duplicates: {
+    accept: async (one, reload) => {
+      const ids = one.members.map((member) => member.id);
+      const plan = await get("/duplicates/plan", { ids });
+      return mergeCluster(ids, plan, reload);
+    },
+    open: (one) => go(`/memories/${one.members[0].id}`),
+    names: ["Merge", "Keep both"],
+  },
+  "domain proposal": { accept: (one, reload) => acceptProposal(one, reload), reject: (one, reload) => rejectProposal(one, reload), open: () => go("/domains"), names: ["Accept", "Reject"] },
+  insight: {
+    accept: (one, reload) => act("Kept as a memory.", () => post("/memories", { content: one.insight, node_type: "concept", tags: ["insight"], source: "dream" }), { after: reload, undo: (answer) => api("DELETE", `/memories/${answer.nodeId}`, {}) }),
+    reject: (one, reload) => act("Dismissed: no dream draws it again.", () => api("DELETE", `/insights/${one.id}`, {}), { after: reload }),
+    open: (one) => go(`/memories/${one.source_memories[0]}`),
+    names: ["Keep as a memory", "Dismiss"],
+  },
+};
+
+// The text of an insight, with a link where it names a memory.
+function cited(text) {
+  return text.split(/\[([0-9a-f-]{36})\]/).map((part, index) => (index % 2 ? html`<${Link} to=${`/memories/${part}`} aria-label="Source"> ↗<//>` : part));
+}
+
+export function Insight({ insight }) {
+  return html`<article class="panel pair"><header class="panel-head"><h2>${insight.insight_type.replace(/([a-z])([A-Z])/g, "$1 $2")}</h2><span class="muted">confidence ${Math.round(100 * insight.confidence)}% · novelty ${Math.round(100 * insight.novelty_score)}%</span></header>
+    <div class="memory-text" dir="auto">${cited(insight.insight)}</div>
+    <details><summary>${many(insight.source_memories.length, "source")}</summary><ul class="plain rows">${insight.source_memories.map((id) => html`<li><${MemoryLink} id=${id} /></li>`)}</ul></details></article>`;
+}
+
+function editWaiting() {
+  const details = document.querySelector(".waiting-edit");
+  if (!details) return;
+  details.open = true;
+  details.querySelector("textarea").focus();
+}
+
+// The list cuts long texts, but a person decides about the whole text, and an edit must not lose its end.
+function Waiting({ text: listed, reload }) {
+  const cut = [...listed.content].length !== listed.contentLength || listed.content.endsWith("…");
+  const whole = useData((signal) => (cut ? get(`/review/${listed.id}`, {}, { signal }) : Promise.resolve(null)), [listed.id, cut, listed.content, listed.contentLength]);
+  if (whole.error) return html`<${Failed} error=${whole.error} retry=${whole.reload} />`;
+  const text = cut ? whole.data : listed;
+  if (!text) return html`<${Loading} rows=${4} />`;
+  const save = (event) => {
+    event.preventDefault();
+    const after = () => [whole, { reload }].forEach((one) => one.reload());
+    return act("Changed.", () => api("PATCH", `/review/${text.id}`, { content: event.target.elements.content.value }), { after });
+  };
+  return html`<article class="panel pair"><header class="panel-head"><h2>${text.reason}</h2><span class="muted">${[text.nodeType, `from ${text.origin}`, text.scope].filter(Boolean).join(" · ")}</span></header>
+    ${text.flags && html`<p class="note">May give orders to an agent: ${text.flags.join(", ")}.</p>`}
+    <div class="memory-text" dir="auto">${text.content}</div>
+    ${may("write") && html`<details class="waiting-edit"><summary>Edit</summary><form class="stack" onSubmit=${save}><label class="field"><span>Text</span><textarea name="content" rows="6" dir="auto" required defaultValue=${text.content}></textarea></label><button>Save</button></form></details>`}</article>`;
+}
+
+function Item({ item, reload }) {
+  if (item.kind === "proposed memory") return html`<${Waiting} text=${item.value} reload=${reload} />`;
+  if (item.kind === "contradiction") return html`<${Pair} pair=${item.value} reload=${reload} buttons=${false} />`;
+  if (item.kind === "duplicates") return html`<${Cluster} cluster=${item.value} reload=${reload} buttons=${false} />`;
+  if (item.kind === "insight") return html`<${Insight} insight=${item.value} />`;
+  return html`<${Proposal} proposal=${item.value} />`;
+}
+
+export function Inbox() {
+  const from = useWaiting();
+  const [at, setAt] = useState(0);
+  const [later, setLater] = useState(new Set());
+  useLive(["ReviewWaiting", "DreamCompleted", "DomainsChanged"], from.reload);
+  const items = from.items.filter((one) => !later.has(one.key));
+  const current = Math.min(at, items.length - 1);
+  const item = items[current];
+  const writes = may("write");
+  const skip = (one) => setLater((old) => new Set([...old, one.key]));
+  const decide = (what) => {
+    if (!item) return;
+    const handler = HANDLERS[item.kind];
+    if (what === "open") handler.open(item.value);
+    else if (!writes) return;
+    else if (!handler[what]) skip(item);
+    else handler[what](item.value, from.reload);
+  };
+  const latest = useRef(null);
+  latest.current = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select") || document.querySelector("dialog[open]")) return;
+    const moves = { j: () => setAt(Math.min(current + 1, items.length - 1)), k: () => setAt(Math.max(current - 1, 0)), a: () => decide("accept"), r: () => decide("reject"), e: () => decide("open"), u: () => document.querySelector(".notice button:not(.quiet)")?.click() };
+    const move = moves[event.key];
+    if (!move) return;
+    event.preventDefault();
+    move();
+  };
+  useEffect(() => {
+    const listen = (event) => latest.current(event);
+    document.addEventListener("keydown", listen, true);
+    return () => document.removeEventListener("keydown", listen, true);
+  }, []);
+  useEffect(() => {
+    document.querySelector(".inbox-list [aria-current=true]")?.scrollIntoView({ block: "nearest" });
+    if (!from.loading) document.title = `${items.length ? `(${items.length}) ` : ""}Inbox · Vestige`;
+  });
+  return html`<${Page} title="Inbox" lead="Everything that waits for you. j and k move, a accepts, r rejects, e opens, u undoes.">
+    ${from.failed && html`<${Failed} error=${from.failed} retry=${from.reload} />`}
+    ${items.length ? html`<div class="inbox">
+      <div><ol class="plain inbox-list" aria-label="Waiting">${items.map((one, index) => html`<li key=${one.key}><button class="inbox-item" aria-current=${index === current ? "true" : null} onClick=${() => setAt(index)}><${Badge}>${one.kind}<//><bdi>${titleOf(one)}</bdi></button></li>`)}</ol>${from.loading && html`<p class="note" role="status">Still comparing memories…</p>`}</div>
+      <div class="inbox-detail"><p class="note">${current + 1} of ${items.length}</p><${Item} key=${item.key} item=${item} reload=${from.reload} />
+        <div class="actions">${writes && html`<button class="primary" onClick=${() => decide("accept")}>${HANDLERS[item.kind].names[0]} <kbd>a</kbd></button><button onClick=${() => decide("reject")}>${HANDLERS[item.kind].names[1]} <kbd>r</kbd></button>`}
+          <button onClick=${() => decide("open")}>Open <kbd>e</kbd></button><button class="quiet" onClick=${() => skip(item)}>Later</button></div></div></div>`
+      : from.loading ? html`<${Loading} rows=${4} />` : html`<${Empty} title="Nothing waits for you.">Proposed memories, contradictions, duplicates, proposals of domains and insights of dreams appear here.<//>`}
+  <//>`;
+}
+
+function titleOf(item) {
+  const one = item.value;
+  if (item.kind === "proposed memory") return one.content;
+  if (item.kind === "contradiction") return one.detail;
+  if (item.kind === "duplicates") return one.members[0].contentPreview ?? one.members[0].id;
+  if (item.kind === "insight") return one.insight;
+  return one.summary ?? one.kind;
+}

@@ -1,0 +1,25 @@
+// The map: domains as islands, memories around them. Positions come from the server and stay between visits.
+
+import { address, clip, get, go, html, many, number, percent, route, setQuery, useData, useEffect, useMemo, useRef, useState } from "../lib.js";
+import { Badge, Choice, Empty, Link, Loaded, MemoryLink, Meter, Page, Panel, TypeMark, TYPES } from "../ui.js";
+import { Canvas } from "../canvas.js";
+
+const MOST_NODES = 2000;
+
+export function SemanticMap({ query }) {
+  const from = useData((signal) => get("/domains/map", { limit: MOST_NODES, domain: query.domain }, { signal }), [query.domain]);
+  const [chosen, setChosen] = useState(null);
+  return html`<${Page} title="Map" lead="Topics as islands; the nearer two memories are, the more they have in common. Places stay the same from visit to visit." twin=${`/api/v1/domains/map?limit=${MOST_NODES}`}>
+    <${Loaded} from=${from} rows=${8}>${({ islands, nodes, total }) => nodes.length ? html`
+      <div class="map"><${Canvas} islands=${islands} nodes=${nodes} chosen=${chosen} onChoose=${setChosen} />
+        <aside class="map-side"><${Panel} title=${chosen ? "Memory" : "Islands"}>
+          ${chosen ? html`<p><${TypeMark} type=${chosen.type} /> <${MemoryLink} id=${chosen.id} text=${chosen.label} /></p><p><${Meter} value=${chosen.retention} /></p><${Near} node=${chosen} nodes=${nodes} onChoose=${setChosen} /><div class="actions"><button class="quiet" onClick=${() => setChosen(null)}>Back to the islands</button></div>`
+            : html`<ul class="plain rows">${islands.map((one) => html`<li class="row-link"><button class="linkish" onClick=${() => setQuery({ domain: one.domain ?? "" })}>${one.label}</button><strong>${number(one.memories)}</strong></li>`)}</ul>${query.domain && html`<div class="actions"><button onClick=${() => setQuery({ domain: "" })}>All islands</button></div>`}`}<//>
+          <p class="note">${many(nodes.length, "memory", "memories")}${nodes.length < total ? ` of ${number(total)}, the strongest` : ""}. Drag to move, scroll to zoom. Arrow keys go to the next memory, Enter opens it.</p></aside></div>
+      <details><summary>The map as a list</summary>${islands.map((island) => html`<h3>${island.label}</h3><ul class="plain rows">${nodes.filter((one) => (one.domain ?? null) === (island.domain ?? null)).slice(0, 50).map((one) => html`<li class="memory-row"><${TypeMark} type=${one.type} /><${MemoryLink} id=${one.id} text=${one.label} /><${Meter} value=${one.retention} /></li>`)}</ul>`)}</details>` : html`<${Empty} title="There is nothing to draw yet.">The map shows memories that have vectors.<//>`}<//><//>`;
+}
+
+function Near({ node, nodes, onChoose }) {
+  const near = nodes.filter((one) => one.id !== node.id).map((one) => ({ one, far: (one.x - node.x) ** 2 + (one.y - node.y) ** 2 })).sort((a, b) => a.far - b.far).slice(0, 6);
+  return html`<h3>Nearby</h3><ul class="plain rows">${near.map(({ one }) => html`<li class="memory-row"><button class="linkish" onClick=${() => onChoose(one)}><bdi>${clip(one.label, 60)}</bdi></button></li>`)}</ul>`;
+}

@@ -1,0 +1,79 @@
+// Operate: the store, its model, backups, keys, processes and the doctor. Settings: of this browser and the server.
+
+import { act, api, get, html, many, may, number, percent, post, session, useData, useState, useStore, when, words, bytes } from "../lib.js";
+import { Badge, Choice, Dialog, Empty, Facts, Link, Loaded, Page, Panel, Time } from "../ui.js";
+import { Bars } from "../charts.js";
+import { previewPulse } from "../live.js";
+
+function Doctor() {
+  const [found, setFound] = useState(null);
+  const check = (args, done) => act(done, () => post("/doctor", args)).then((answer) => answer && setFound(answer));
+  return html`<${Panel} title="Doctor">
+    ${found ? html`<p><${Badge} tone=${found.status === "ok" ? "good" : "warn"}>${found.status}<//> ${found.message}</p>
+      <ul class="plain rows">${found.findings.map((one) => html`<li class="change"><${Badge} tone="warn">${one.severity ?? one.check ?? "finding"}<//><span class="change-what">${one.message ?? one.what ?? JSON.stringify(one)}</span></li>`)}</ul>
+      <p class="note">Checked: ${found.checked.join(", ")}.</p>` : html`<p class="note">Checks the integrity of the store; changes nothing.</p>`}
+    <div class="actions"><button onClick=${() => check({}, "Checked.")}>Check</button>${found && found.findings.length > 0 && html`<button class="primary" onClick=${() => check({ repair: true }, "Repaired.")}>Repair</button>`}</div><//>`;
+}
+
+function Backups({ advice }) {
+  const [made, setMade] = useState(null);
+  return html`<${Panel} title="Backups">
+    ${advice.map((one) => html`<p class="note">${one}</p>`)}
+    ${made ? html`<${Facts} rows=${[["Written", html`<${Time} at=${made.timestamp} />`], ["File", html`<code>${made.path}</code>`], ["Size", bytes(made.sizeBytes)], ["Verified", "opened and compared"]]} />` : html`<p class="note">A copy of the whole store, verified by opening it.</p>`}
+    <div class="actions"><button onClick=${() => act("The backup is written and verified.", () => post("/backup", {})).then((answer) => answer && setMade(answer))}>Back up now</button></div><//>`;
+}
+
+function Keys() {
+  const from = useData((signal) => get("/keys", {}, { signal }), []);
+  const [made, setMade] = useState(null);
+  const create = async (event) => {
+    event.preventDefault();
+    const { label, level, scopes } = event.target.elements;
+    const permissions = { read: ["read"], write: ["read", "write"], admin: ["read", "write", "admin"] }[level.value];
+    const limits = scopes.value.split(",").map((one) => one.trim()).filter(Boolean);
+    const answer = await act("The key is made.", () => post("/keys", { label: label.value, permissions, scopes: limits.length ? limits : null }, { quiet: true }), { after: from.reload });
+    if (answer) setMade(answer);
+  };
+  return html`<${Panel} title="Keys"><${Loaded} from=${from}>${({ keys }) => keys.length ? html`<ul class="plain rows">${keys.map((one) => html`<li class="key-row"><span><strong><bdi>${one.label}</bdi></strong><br /><small class="muted">${one.permissions.join(", ")}${one.scopes?.length ? ` · ${one.scopes.join(", ")}` : ""}</small></span><span class="muted">${one.lastUsedAt ?? one.lastUsed ? html`used <${Time} at=${one.lastUsedAt ?? one.lastUsed} />` : "never used"}</span>
+      <button class="danger" onClick=${() => act("Revoked.", () => api("DELETE", `/keys/${one.id}`, {}), { after: from.reload })}>Revoke</button></li>`)}</ul>` : html`<p class="note">There is no key yet.</p>`}<//>
+    ${made && html`<div class="secret" role="status"><p>Save it now; it is not shown again:</p><code>${made.key}</code> <button onClick=${() => setMade(null)}>I have saved it</button></div>`}
+    <form class="filters" onSubmit=${create}><label class="field"><span>Label</span><input name="label" required /></label><label class="field"><span>May</span><select name="level"><option value="read">read</option><option value="write" selected>write</option><option value="admin">admin</option></select></label><label class="field"><span>Only scopes</span><input name="scopes" placeholder="all" /></label><button>Create</button></form><//>`;
+}
+
+function CleanUp() {
+  const [limit, setLimit] = useState("0.1");
+  const [plan, setPlan] = useState(null);
+  const archives = useData((signal) => get("/archive", { limit: 5 }, { signal }), []);
+  const preview = () => act((answer) => answer.message, () => post("/gc", { min_retention: Number(limit), dry_run: true })).then((answer) => answer && setPlan(answer));
+  const run = () => act((answer) => answer.message, () => post("/gc", { min_retention: Number(limit), dry_run: false }), { after: () => { setPlan(null); archives.reload(); }, undo: (answer) => post(`/archive/${answer.archiveId}/undo`, {}) });
+  return html`<${Panel} title="Clean up"><p class="note">Faded memories go to the archive; nothing is deleted.</p>
+    <div class="filters"><${Choice} label="Retention below" value=${limit} options=${[["0.1", "10%"], ["0.2", "20%"], ["0.3", "30%"], ["0.5", "50%"]]} onChange=${(value) => { setLimit(value); setPlan(null); }} /><button onClick=${preview}>Preview</button></div>
+    ${plan && html`<p><strong>${many(plan.candidateCount, "memory", "memories")}</strong> of ${number(plan.memories)} would be archived.</p><ul class="plain rows">${plan.sample.slice(0, 8).map((one) => html`<li class="memory-row"><${Link} to=${`/memories/${one.id}`}><bdi>${one.contentPreview ?? "suppressed"}</bdi><//><span class="num">${percent(one.retention)}</span></li>`)}</ul>${plan.candidateCount > 0 && html`<div class="actions"><button class="primary" onClick=${run}>Archive ${number(plan.candidateCount)}</button></div>`}`}
+    <${Loaded} from=${archives}>${({ archives: all }) => all.length ? html`<h3>Archive</h3><ul class="plain rows">${all.map((one) => html`<li class="memory-row"><span>${many(one.count, "memory", "memories")} <${Time} at=${one.archivedAt} /></span><button onClick=${() => act("Restored.", () => post(`/archive/${one.id}/undo`, {}), { after: archives.reload })}>Restore</button></li>`)}</ul>` : null}<//><//>`;
+}
+
+export function Operate() {
+  const from = useData((signal) => get("/stats", {}, { signal }), []);
+  return html`<${Page} title="Operate" lead="The store and everything around it." twin="/api/v1/stats">
+    <${Loaded} from=${from} rows=${8}>${(stats) => html`
+      ${stats.warnings.map((one) => html`<p class="state failed" role="alert">${one}</p>`)}
+      <div class="grid two"><div class="stack">
+        <${Panel} title="Store"><${Facts} rows=${[["Status", html`<${Badge} tone=${stats.status === "healthy" ? "good" : "warn"}>${stats.status}<//>`], ["Version", stats.version], ["Store", html`<code>${stats.store}</code>`], ["Data", html`<code>${stats.dataDir}</code>`], ["Memories", number(stats.totalMemories)], ["Links", number(stats.connections)], ["Archived", number(stats.archived)], ["Superseded", number(stats.superseded)], ["Oldest", stats.oldest && when(stats.oldest)], ["Newest", stats.newest && when(stats.newest)], ["Read-only", stats.readOnly ? "yes" : "no"], ["Kernel", stats.kernel]]} /><//>
+        <${Panel} title="Model and index"><${Facts} rows=${[["Model", stats.embeddingModel.name], ["State", stats.embeddingModel.state], ["Detail", stats.embeddingModel.detail], ["Dimensions", stats.embeddingModel.dimension], ["With vectors", `${number(stats.withEmbeddings)} of ${number(stats.totalMemories)} (${percent(stats.embeddingCoverage)})`], ["Progress", percent(stats.embeddingModel.progress)]]} /><//>
+        <${Panel} title="Processes"><ul class="plain rows">${stats.processes.map((one) => html`<li class="change"><span class="change-kind">pid ${one.pid}</span><span class="change-what">${one.command}${one.server ? " · server" : ""}</span><${Time} at=${one.since} /></li>`)}</ul>
+          <${Facts} rows=${[["Autopilot", stats.autopilot.running ? "running" : "off"], ["Handled", number(stats.autopilot.handled)], ["Waiting", number(stats.autopilot.waiting)], ["Failed", number(stats.autopilot.failed)]]} /><//>
+        <${Panel} title="By scope"><${Bars} label="Memories by scope" rows=${Object.entries(stats.byScope).map(([name, count]) => ({ name, count, to: `/memories?scope=${encodeURIComponent(name)}` }))} /><//>
+      </div><div class="stack">${may("admin") && html`<${Doctor} /><${Backups} advice=${stats.recommendations.filter((one) => one.includes("backup"))} /><${Keys} />`}${may("write") && html`<${CleanUp} />`}
+        ${!may("admin") && html`<p class="note">Doctor, backups and keys need a key with the permission admin.</p>`}</div></div>`}<//><//>`;
+}
+
+export function Settings() {
+  const who = useStore(session);
+  return html`<${Page} title="Settings" lead="Of this browser, and of your login.">
+    <div class="grid two"><${Panel} title="Cognitive operations"><p>Toasts tell what the memory does while you work: dreams, new links, forgetting.</p>
+      <div class="actions"><button class="primary" onClick=${previewPulse}>Preview Pulse</button>
+      ${may("write") && html`<button onClick=${() => act("Dreamed.", () => post("/dream", {}))}>Dream now</button><button onClick=${() => act("Consolidated.", () => post("/consolidate", {}))}>Consolidate now</button>`}</div><//>
+      <${Panel} title="Your login"><${Facts} rows=${[["Key", who.label], ["May", who.permissions.join(", ")], ["Sees", [...(who.scopes ?? []), ...(who.domains ?? [])].join(", ") || "everything"], ["Time zone", Intl.DateTimeFormat().resolvedOptions().timeZone]]} /><//>
+      <${Panel} title="Appearance"><p>The theme follows your system until you choose one with ◐ above.</p><div class="actions"><button onClick=${() => { localStorage.removeItem("vestige-theme"); delete document.documentElement.dataset.theme; }}>Follow the system</button></div><//>
+      <${Panel} title="Settings of the server"><p>They come from <code>vestige.toml</code>, environment variables and command-line flags; <code>vestige config</code> shows each value and where it comes from.</p><//></div><//>`;
+}

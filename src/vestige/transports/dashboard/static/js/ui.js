@@ -1,0 +1,158 @@
+// Components that pages are made of.
+
+import { address, ago, clip, failure, go, html, number, percent, route, useEffect, useLayoutEffect, useRef, useState, when, words } from "./lib.js";
+
+export const TYPES = {
+  fact: "F", concept: "C", event: "E", person: "P", place: "L", note: "N", pattern: "A", decision: "D",
+};
+
+export function TypeMark({ type }) {
+  const known = type in TYPES;
+  return html`<span class=${`mark mark-${known ? type : "other"}`} title=${type}>
+    <span aria-hidden="true">${known ? TYPES[type] : (type[0] ?? "?").toUpperCase()}</span><span class="hidden">${type}</span></span>`;
+}
+
+export function Time({ at }) {
+  return at ? html`<time datetime=${at} title=${when(at)}>${ago(at)}</time>` : html`<span class="muted">–</span>`;
+}
+
+export function Page({ title, lead, actions, children, twin }) {
+  const heading = useRef(null);
+  useEffect(() => {
+    document.title = `${title} · Vestige`;
+  }, [title]);
+  return html`<div class="page">
+    <header class="page-head">
+      <div><h1 ref=${heading} tabindex="-1">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>
+      <div class="actions">${actions}${twin && html`<a class="button quiet" href=${twin} data-native title="The same as JSON">JSON</a>`}</div>
+    </header>
+    ${children}
+  </div>`;
+}
+
+export function Panel({ title, extra, children, className = "", id }) {
+  return html`<section class=${`panel ${className}`} id=${id}>
+    ${title && html`<header class="panel-head"><h2>${title}</h2>${extra && html`<div class="panel-extra">${extra}</div>`}</header>`}
+    ${children}
+  </section>`;
+}
+
+export function Loading({ rows = 3 }) {
+  return html`<div class="skeleton" role="status"><span class="hidden">Loading</span>${Array.from({ length: rows }, () => html`<div></div>`)}</div>`;
+}
+
+export function Failed({ error, retry }) {
+  const away = error.status === 0;
+  return html`<div class="state failed" role="alert">
+    <p><strong>${away ? "The server does not answer." : error.status === 403 ? "Your key may not see this." : "This did not work."}</strong></p>
+    ${!away && html`<p>${failure(error)}</p>`}
+    ${retry && html`<button onClick=${retry}>Try again</button>`}
+  </div>`;
+}
+
+export function Empty({ title, children }) {
+  return html`<div class="state empty"><p><strong>${title}</strong></p>${children && html`<p>${children}</p>`}</div>`;
+}
+
+// Shows the answer of `useData`: loading, failed, or what `children(data)` makes of it.
+export function Loaded({ from, children, rows }) {
+  if (from.error) return html`<${Failed} error=${from.error} retry=${from.reload} />`;
+  if (from.data === null) return html`<${Loading} rows=${rows} />`;
+  return children(from.data);
+}
+
+export function Link({ to, query, children, ...rest }) {
+  const carried = route.value.query.as_of && !query?.as_of ? { as_of: route.value.query.as_of } : {};
+  return html`<a href=${address(to, { ...carried, ...query })} ...${rest}>${children}</a>`;
+}
+
+export function MemoryLink({ id, text, className = "" }) {
+  return html`<${Link} to=${`/memories/${encodeURIComponent(id)}`} class=${`memory-link ${className}`}><bdi>${text ? clip(text) : id.slice(0, 13)}</bdi><//>`;
+}
+
+export function Tags({ tags, onPick }) {
+  return tags?.length
+    ? html`<span class="tags">${tags.map((tag) => onPick
+      ? html`<button type="button" class="tag" onClick=${() => onPick(tag)}>${tag}</button>`
+      : html`<${Link} to="/memories" query=${{ tags: tag }} class="tag">${tag}<//>`)}</span>`
+    : null;
+}
+
+export function Meter({ value, label, tone }) {
+  const level = tone ?? (value >= 0.7 ? "good" : value >= 0.4 ? "fair" : "low");
+  return html`<span class="meter" title=${`${label ?? "retention"} ${percent(value, 1)}`}>
+    <span class="meter-track" aria-hidden="true"><span class=${`meter-fill ${level}`} style=${{ width: percent(Math.max(0, Math.min(1, value))) }}></span></span>
+    <span class="meter-text">${percent(value)}</span></span>`;
+}
+
+export function Figure({ value, label, to, query, tone, title }) {
+  const inside = html`<span class=${`figure-value ${tone ?? ""}`}>${typeof value === "number" ? number(value) : value}</span><span class="figure-label">${label}</span>`;
+  return to ? html`<${Link} to=${to} query=${query} class="figure" title=${title}>${inside}<//>` : html`<div class="figure" title=${title}>${inside}</div>`;
+}
+
+export function Facts({ rows }) {
+  const shown = rows.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return html`<dl class="facts">${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+export function Choice({ label, value, options, onChange }) {
+  return html`<label class="field"><span>${label}</span><select value=${value} onChange=${(event) => onChange(event.target.value)}>
+    ${options.map(([key, text]) => html`<option value=${key} selected=${key === value}>${text}</option>`)}</select></label>`;
+}
+
+export function Field({ label, value, onCommit, type = "text", ...rest }) {
+  const [text, set] = useState(value);
+  useEffect(() => set(value), [value]);
+  return html`<label class="field"><span>${label}</span><input type=${type} value=${text} ...${rest}
+    onInput=${(event) => set(event.target.value)}
+    onChange=${(event) => onCommit(event.target.value)} /></label>`;
+}
+
+export function Dialog({ title, onClose, children, className = "" }) {
+  const box = useRef(null);
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    box.current.showModal();
+    box.current.querySelector("input, textarea, select")?.focus();
+    return () => before?.focus?.();
+  }, []);
+  return html`<dialog ref=${box} class=${className} aria-label=${title} onClose=${onClose}
+    onClick=${(event) => event.target === box.current && onClose()}>
+    <div class="dialog-body"><header class="panel-head"><h2>${title}</h2>
+      <button type="button" class="quiet" aria-label="Close" onClick=${onClose}>✕</button></header>${children}</div></dialog>`;
+}
+
+export function Badge({ children, tone = "" }) {
+  return html`<span class=${`badge ${tone}`}>${children}</span>`;
+}
+
+export function Pager({ total, offset, limit, onMove }) {
+  if (total <= limit) return null;
+  const last = Math.min(total, offset + limit);
+  return html`<nav class="pager" aria-label="Pages">
+    <button disabled=${offset === 0} onClick=${() => onMove(Math.max(0, offset - limit))}>Newer</button>
+    <span>${number(offset + 1)}–${number(last)} of ${number(total)}</span>
+    <button disabled=${last >= total} onClick=${() => onMove(offset + limit)}>Older</button></nav>`;
+}
+
+// Memory text: text nodes only, in its own direction.
+export function MemoryText({ text }) {
+  const long = text.length > LONG;
+  const [all, setAll] = useState(false);
+  return html`<div class="memory-text" dir="auto">${long && !all ? text.slice(0, LONG) : text}</div>
+    ${long && !all && html`<button class="quiet" onClick=${() => setAll(true)}>Show all ${number(text.length)} characters</button>`}`;
+}
+const LONG = 8000;
+
+export function openMemory(id) {
+  go(`/memories/${encodeURIComponent(id)}`);
+}
+
+// A suppression can be lifted for a day; then it has taken effect on the links, too.
+const LABILE_MS = 86_400_000;
+
+export function canLift(memory) {
+  return Boolean(memory.suppressedAt) && Date.now() - new Date(memory.suppressedAt) < LABILE_MS;
+}
+
+export { words };

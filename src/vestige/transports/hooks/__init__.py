@@ -1,0 +1,1 @@
+"""Hooks of agents: the program `vestige-hook`, and the socket at which a running server answers it."""

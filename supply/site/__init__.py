@@ -1,0 +1,1 @@
+"""The documentation site: the Markdown pages of the repository, built by MkDocs."""

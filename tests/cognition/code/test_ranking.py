@@ -1,0 +1,117 @@
+"""The order of sections for a question."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from vestige.cognition.code.query import analyse
+from vestige.cognition.code.ranking import (
+    Candidate,
+    IndexTotals,
+    RankedSection,
+    file_summary,
+    rank,
+    search_tokens,
+)
+from vestige.cognition.code.sections import sections_of
+
+
+def found(files: Mapping[str, str], question: str, limit: int = 10) -> list[RankedSection]:
+    """The ranking of all sections of some files, as an index would supply them."""
+    query = analyse(question)
+    sections = [(path, section) for path, text in files.items() for section in sections_of(path, text)]
+    tokens = [search_tokens(path, section) for path, section in sections]
+    frequencies = Counter(term for one in tokens for term in set(one))
+    corpus = IndexTotals(
+        sections=len(sections),
+        mean_length=sum(map(len, tokens)) / len(tokens),
+        frequencies={term: frequencies[term] for term in query.terms},
+    )
+    candidates = [
+        Candidate(
+            key=key,
+            path=path,
+            definitions=section.definitions,
+            counts={term: times for term, times in Counter(tokens[key]).items() if term in query.terms},
+            length=len(tokens[key]),
+        )
+        for key, (path, section) in enumerate(sections)
+    ]
+    return rank(query, candidates, corpus, limit)
+
+
+def paths(files: Mapping[str, str], question: str) -> list[str]:
+    return [one.path for one in found(files, question)]
+
+
+def test_the_definition_of_a_symbol_comes_before_its_uses() -> None:
+    use = "from pool import Pool\n\ndef run():\n    Pool()\n    Pool()\n    return Pool\n"
+    files = {"run.py": use, "pool.py": "class Pool:\n    size = 3\n", "other.py": use.replace("run", "walk")}
+    assert paths(files, "Pool")[0] == "pool.py"
+
+
+def test_source_comes_before_its_test() -> None:
+    text = "def parse_header(line):\n    return line.split()\n"
+    assert (
+        paths({"tests/test_header.py": text, "src/header.py": text}, "parse a header")[0] == "src/header.py"
+    )
+
+
+def test_the_name_of_a_file_counts() -> None:
+    text = "def handle(request):\n    return request\n"
+    assert (
+        paths({"a.py": text, "cookies.py": text, "b.py": text}, "how are cookies stored")[0] == "cookies.py"
+    )
+
+
+def test_further_sections_of_a_file_give_way_to_other_files() -> None:
+    body = "".join(f"def retry_{n}(retry):\n    # {'retry ' * 80}\n    return retry\n\n" for n in range(12))
+    files = {"many.py": body, "one.py": "def once(retry):\n    return retry\n", "none.py": "x = 1\n"}
+    assert "one.py" in paths(files, "what does a retry do")[:4]
+
+
+def test_equal_sections_keep_an_order_that_does_not_depend_on_the_input() -> None:
+    files = {f"{name}.py": "def same():\n    pass\n" for name in "dbca"}
+    backwards = dict(reversed(list(files.items())))
+    assert paths(files, "same thing") == paths(backwards, "same thing") == ["a.py", "b.py", "c.py", "d.py"]
+
+
+def test_a_file_that_the_question_names_comes_first() -> None:
+    text = "def handle(request):\n    return request\n"
+    files = {"app/a/views.py": text, "app/b/views.py": text, "app/request.py": text}
+    assert paths(files, "why does handle fail in b/views.py")[0] == "app/b/views.py"
+
+
+def test_a_module_is_named_by_its_dots() -> None:
+    text = "def handle(request):\n    return request\n"
+    files = {"app/a.py": text, "app/views/__init__.py": text, "app/b.py": text}
+    assert paths(files, "handle in app.views returns the request")[0] == "app/views/__init__.py"
+
+
+def test_of_a_file_the_section_that_matches_is_shown_first() -> None:
+    filler = "".join(f"def other_{n}(x):\n    '''{'words ' * 60}'''\n    return x\n\n\n" for n in range(9))
+    text = f"{filler}def parse_header(line):\n    '''{'Splits it. ' * 30}'''\n    return line.split()\n"
+    best = found({"http.py": text, "b.py": "x = 1\n"}, "parse_header")[0]
+    section = sections_of("http.py", text)[best.key]
+    assert section.definitions == ("parse_header",)
+
+
+def test_the_vector_of_a_file_decides_between_equal_ones() -> None:
+    query = analyse("where is it kept")
+    candidates = [
+        Candidate(key=key, path=path, definitions=(), counts={"kept": 1}, length=9, similarity=near)
+        for key, (path, near) in enumerate({"a.py": 0.1, "b.py": 0.9, "c.py": None}.items())
+    ]
+    totals = IndexTotals(sections=3, mean_length=9.0, frequencies={"kept": 3})
+    assert [one.path for one in rank(query, candidates, totals)] == ["b.py", "a.py", "c.py"]
+
+
+def test_without_candidates_nothing_is_found() -> None:
+    assert rank(analyse("x"), [], IndexTotals(sections=0, mean_length=0.0, frequencies={})) == []
+
+
+def test_the_summary_of_a_file_has_its_path_beginning_and_signatures() -> None:
+    text = '"""Routes of the shop."""\n\n\ndef add_route(path):\n    table.append(path)\n'
+    summary = file_summary("shop/routes.py", sections_of("shop/routes.py", text))
+    assert summary.startswith("shop routes.py\n")
+    assert "Routes of the shop." in summary
+    assert "def add_route(path)" in summary

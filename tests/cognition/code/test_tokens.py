@@ -1,0 +1,46 @@
+"""The words of source code."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vestige.cognition.code.tokens import parts_of, references_of, tokens_of
+
+
+@pytest.mark.parametrize(
+    ("identifier", "parts"),
+    [
+        ("parseHTTPResponse", ["parse", "http", "response"]),
+        ("MAX_SIZE", ["max", "size"]),
+        ("utf8Decode", ["utf", "8", "decode"]),
+        ("__init__", ["init"]),
+        ("XMLParser2", ["xml", "parser", "2"]),
+        ("straße_Nr", ["straße", "nr"]),
+        ("", []),
+    ],
+)
+def test_an_identifier_is_split_at_case_underscore_acronym_and_digit(
+    identifier: str, parts: list[str]
+) -> None:
+    assert parts_of(identifier) == parts
+
+
+def test_an_identifier_counts_whole_and_in_parts() -> None:
+    assert tokens_of("joinSet") == ["joinset", "join", "set"]
+    assert tokens_of("routes") == tokens_of("route")
+
+
+@given(st.text(max_size=300))
+def test_tokens_of_two_texts_are_those_of_both(text: str) -> None:
+    assert tokens_of(f"{text} {text}") == tokens_of(text) * 2
+
+
+def test_references_are_what_is_called_imported_or_capitalised() -> None:
+    text = (
+        "from shop.cart import Cart\n\ndef open():\n    if ready(1):\n        return Cart(LIMIT).add(item)\n"
+    )
+    assert references_of(text, ("open",)) == ("shop", "cart", "Cart", "ready", "add")
+
+
+def test_a_long_run_of_letters_counts_by_its_start_only() -> None:
+    assert max(map(len, tokens_of("a" * 10_000))) <= 80

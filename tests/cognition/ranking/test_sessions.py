@@ -1,0 +1,61 @@
+"""Ranking of sessions: talk before work, length, laws of BM25."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vestige.cognition.ranking.sessions import Lengths, RankedSession, rank_sessions
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Postings from rows of passage, session, field and count."""
+
+    rows: tuple[tuple[int, int, int, int], ...]
+
+    def _column(self, number: int) -> np.ndarray:
+        return np.array([row[number] for row in self.rows], dtype=np.int64)
+
+    passages = property(lambda self: self._column(0))
+    sessions = property(lambda self: self._column(1))
+    fields = property(lambda self: self._column(2))
+    counts = property(lambda self: self._column(3))
+
+
+def ranked(*terms: Rows, long: dict[int, int] | None = None) -> list[RankedSession]:
+    sizes = {number: ((long or {}).get(number, 100), 10, 100) for number in range(1, 50)}
+    return rank_sessions(
+        terms,
+        Lengths(by_key=sizes, mean=(100.0, 10.0, 100.0), total=50),
+        Lengths(by_key=sizes, mean=(100.0, 10.0, 100.0), total=20),
+    )
+
+
+def test_what_was_said_beats_what_was_printed() -> None:
+    found = ranked(Rows(((1, 1, 1, 1), (2, 2, 3, 9))))
+    assert [one.session for one in found] == [1, 2]
+
+
+def test_a_term_that_nobody_said_is_found_in_the_work() -> None:
+    (one,) = ranked(Rows(((3, 2, 2, 1),)))
+    assert (one.session, one.passages) == (2, (3,))
+
+
+def test_a_prompt_counts_more_than_an_answer() -> None:
+    found = ranked(Rows(((1, 1, 1, 1), (2, 2, 0, 1))))
+    assert [one.session for one in found] == [2, 1]
+
+
+def test_a_longer_session_with_the_same_words_ranks_lower() -> None:
+    found = ranked(Rows(((1, 1, 1, 1), (2, 2, 1, 1))), long={1: 5_000})
+    assert [one.session for one in found] == [2, 1]
+
+
+def test_a_session_is_shown_with_its_best_passages_first() -> None:
+    (one,) = ranked(Rows(((1, 7, 1, 1), (2, 7, 1, 5))), Rows(((2, 7, 1, 1),)))
+    assert one.passages == (2, 1)
+
+
+def test_no_postings_rank_nothing() -> None:
+    assert ranked(Rows(())) == []
+    assert ranked() == []

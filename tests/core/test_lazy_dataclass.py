@@ -1,0 +1,147 @@
+"""Our `dataclass` does what the one of the standard library does."""
+
+import copy
+import dataclasses
+import inspect
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, field
+from typing import Any, ClassVar, Generic, TypeVar
+
+import pytest
+
+from vestige.core import lazy_dataclass
+
+T = TypeVar("T")
+OPTIONS = [
+    {},
+    {"slots": True},
+    {"frozen": True},
+    {"frozen": True, "slots": True},
+    {"frozen": True, "slots": True, "kw_only": True},
+    {"slots": True, "kw_only": True},
+    {"slots": True, "eq": False},
+    {"frozen": True, "slots": True, "kw_only": True, "order": True},
+]
+
+
+def point(dataclass: Callable[..., Any], options: dict[str, bool]) -> Any:
+    class Point:
+        """A point."""
+
+        x: int
+        y: int = 2
+        tags: list[str] = field(default_factory=list, compare=False)
+        hidden: str = field(default="h", repr=False)
+        derived: int = field(default=0, init=False)
+        origin: ClassVar[str] = "here"
+
+        @property
+        def total(self) -> int:
+            return self.x + self.y
+
+    return dataclass(**options)(Point)
+
+
+@pytest.fixture(params=OPTIONS, ids=lambda options: "-".join(options) or "plain")
+def both(request: pytest.FixtureRequest) -> tuple[Any, Any]:
+    """The same class made by both."""
+    return point(lazy_dataclass.dataclass, request.param), point(dataclasses.dataclass, request.param)
+
+
+def outcome(call: Callable[[], object]) -> object:
+    """What a call returns, or the kind of its error."""
+    try:
+        return call()
+    except Exception as exc:  # whatever the other one raises has to be the same
+        return type(exc)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda kind: repr(kind(x=1)),
+        lambda kind: kind(x=1) == kind(x=1, tags=["a"]),
+        lambda kind: kind(x=1) == kind(x=2),
+        lambda kind: kind(x=1) == (1, 2),
+        lambda kind: len({kind(x=1), kind(x=1)}),
+        lambda kind: kind(1, 5).total,
+        lambda kind: kind(),
+        lambda kind: kind(x=1, z=3),
+        lambda kind: setattr(kind(x=1), "x", 3),
+        lambda kind: isinstance(outcome(lambda: setattr(kind(x=1), "other", 3)), type),
+        lambda kind: delattr(kind(x=1), "x"),
+        lambda kind: kind(x=1).tags is kind(x=1).tags,
+        lambda kind: kind.origin,
+        lambda kind: kind.__match_args__,
+        lambda kind: str(inspect.signature(kind)),
+        lambda kind: [(one.name, one.default, one.kw_only) for one in dataclasses.fields(kind)],
+        lambda kind: dataclasses.asdict(dataclasses.replace(kind(x=1), y=7)),
+        lambda kind: copy.deepcopy(kind(x=1, tags=["a"])).tags,
+        lambda kind: hasattr(kind(x=1), "__dict__"),
+        lambda kind: kind(x=1) < kind(x=2),
+        lambda kind: (kind.__name__, kind.__qualname__, kind.__module__, kind.__doc__),
+        lambda kind: dataclasses.is_dataclass(kind),
+    ],
+)
+def test_it_behaves_like_the_standard_one(both: tuple[Any, Any], use: Callable[[Any], Any]) -> None:
+    ours, theirs = both
+    assert outcome(lambda: use(ours)) == outcome(lambda: use(theirs))
+
+
+@lazy_dataclass.dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """A base."""
+
+    one: int
+
+    def __post_init__(self) -> None:
+        if self.one < 0:
+            raise ValueError
+
+
+@lazy_dataclass.dataclass(frozen=True, slots=True, kw_only=True)
+class Derived(Base, Generic[T]):
+    """A class with a base and a parameter."""
+
+    two: T
+
+
+def test_fields_and_checks_are_inherited_and_objects_travel() -> None:
+    made = Derived(one=1, two="b")
+    assert [field.name for field in dataclasses.fields(made)] == ["one", "two"]
+    assert pickle.loads(pickle.dumps(made)) == copy.copy(made) == made
+    assert Derived[str](one=1, two="b") == made
+    with pytest.raises(ValueError):
+        Derived(one=-1, two="b")
+    with pytest.raises(FrozenInstanceError):
+        made.one = 2  # type: ignore[misc]  # what is refused
+    assert not hasattr(made, "__dict__")
+
+
+def test_a_standard_dataclass_can_be_derived_from_one() -> None:
+    @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+    class Standard(Base):
+        three: int
+
+    assert repr(Standard(one=1, three=3)).endswith("Standard(one=1, three=3)")
+
+
+def test_most_classes_of_a_short_command_are_never_compiled() -> None:
+    """What it is for: importing the application compiles few of our classes."""
+    code = (
+        "import sys, vestige.app.app\n"
+        "from vestige.core.lazy_dataclass import _Compiled\n"
+        "ours = [(name, module) for name, module in sys.modules.items() if name.startswith('vestige.')]\n"
+        "kinds = {kind for name, module in ours for kind in vars(module).values()\n"
+        "         if isinstance(kind, type) and kind.__module__ == name}\n"
+        "found = [vars(kind).get('__dataclass_fields__') for kind in kinds]\n"
+        "found = [one for one in found if one is not None]\n"
+        "print(len(found), sum(isinstance(one, _Compiled) for one in found))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    classes, untouched = map(int, done.stdout.split())
+    assert classes > 90
+    assert untouched > 0.8 * classes

@@ -1,0 +1,346 @@
+"""Hooks of a session, from its start to its end, and what is known of its injections afterwards."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from testbed.world import HandClock, World, open_world
+from tests.engine.agent.agent_world import new_agent
+from tests.engine.agent.test_tail import FACT, PROMPT, remembered
+from tests.transports.http.support.harness import bearer, open_site
+from tests.transports.http.support.inside import URL, inside
+from tests.transports.http.support.mcp_requests import modern
+from vestige.core.models import EVERYTHING
+from vestige.engine.agent.session_state import load_session
+
+SESSION = "0f1e"
+
+
+def hook(world: World, name: str, client: str = "claude-code", **fields: Any) -> str:
+    """The context that a hook gives."""
+    payload = {"hook_event_name": name, "session_id": SESSION, **fields}
+    output = world.call("agent", action="hook", client=client, payload=payload)
+    return str(output.get("hookSpecificOutput", {}).get("additionalContext", ""))
+
+
+def claude_folder(home: Path) -> Path:
+    """A project of Claude Code in a home directory; the home of a world is its data directory."""
+    folder = home / ".claude" / "projects" / "-w"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def impact(world: World) -> dict[str, Any]:
+    return world.call("agent", action="impact")
+
+
+def test_the_output_is_in_the_form_of_the_client_or_empty(world: World) -> None:
+    remembered(world)
+    payload = {"hook_event_name": "UserPromptSubmit", "session_id": SESSION, "prompt": PROMPT}
+    output = world.call("agent", action="hook", client="codex", payload=payload)
+    assert list(output) == ["hookSpecificOutput"]
+    assert set(output["hookSpecificOutput"]) == {"hookEventName", "additionalContext"}
+    assert output["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
+    assert world.call("agent", action="hook", client="codex", payload=payload) == {}
+
+
+def test_a_compaction_shows_again_what_the_model_has_lost(world: World) -> None:
+    remembered(world)
+    assert hook(world, "UserPromptSubmit", prompt=PROMPT)
+    assert not hook(world, "UserPromptSubmit", prompt=PROMPT)
+    hook(world, "PreCompact", trigger="auto")
+    hook(world, "SessionStart", source="compact")
+    assert hook(world, "UserPromptSubmit", prompt=PROMPT)
+
+
+def test_the_work_before_a_compaction_is_in_the_new_pack(world: World, tmp_path: Path) -> None:
+    transcript = claude_folder(tmp_path / "data") / "t.jsonl"
+    call = {"type": "tool_use", "name": "Edit", "input": {"file_path": "src/login.py"}}
+    line = {"type": "assistant", "message": {"role": "assistant", "content": [call]}}
+    transcript.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    assert hook(world, "SessionStart", source="startup") == ""
+    hook(world, "PreCompact", trigger="auto", transcript_path=str(transcript))
+    assert "- file: src/login.py" in hook(world, "SessionStart", source="compact")
+
+
+def test_a_session_that_did_something_leaves_one_line_and_one_that_did_not_leaves_none(
+    world: World, tmp_path: Path
+) -> None:
+    files, transcript = new_agent(world), claude_folder(tmp_path / "data") / "t.jsonl"
+    hook(world, "UserPromptSubmit", prompt="Fix the login test")
+    hook(world, "Stop", last_assistant_message="The login test passes; the fixture was stale.")
+    hook(world, "SessionEnd", reason="other")
+    assert not files.session_files()
+    call = {"type": "tool_use", "name": "Bash", "input": {"command": "make test"}}
+    edit = {"type": "tool_use", "name": "Write", "input": {"file_path": "login.py"}}
+    line = {"type": "assistant", "message": {"role": "assistant", "content": [call, edit]}}
+    transcript.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    secret = "ghp_" + "a8Kx93mPq0ZvT2rYw7LdNc51sBfUeJhGi4Xo"  # made up
+    message = f"The login test passes; the token {secret} was stale."
+    hook(world, "Stop", last_assistant_message=message, transcript_path=str(transcript))
+    for _ in range(2):
+        hook(world, "SessionEnd", reason="other", transcript_path=str(transcript))
+    (file,) = files.session_files()
+    (written,) = file.read_text(encoding="utf-8").splitlines()
+    entry = json.loads(written)
+    assert (entry["session"], entry["artifacts"]) == ("Fix the login test", ["login.py"])
+    assert entry["summary"].startswith("The login test passes")
+    assert secret not in written
+    assert "The login test passes" in hook(world, "SessionStart", source="clear")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("I connect to pg-stage-2, the staging host of the orders service, on its usual one.", "words"),
+        ("See memory {id}.", "id"),
+    ],
+)
+def test_a_later_answer_shows_that_a_memory_was_used(world: World, answer: str, reason: str) -> None:
+    memory_id = remembered(world, FACT + " Its owner is the platform group; restarts happen nightly.")
+    assert hook(world, "UserPromptSubmit", prompt="Which port does the staging database listen on?")
+    hook(world, "Stop", last_assistant_message="Something else entirely.")
+    assert impact(world)["used"] == 0
+    text = answer.format(id=memory_id) + " The platform group restarts it nightly, its owner said."
+    hook(world, "Stop", last_assistant_message=text)
+    found = impact(world)
+    assert (found["injections"], found["used"], found["memories"]) == (1, 1, 1)
+    log = world.app.engine.settings.data_dir / "agent" / "receipts.jsonl"
+    assert f'"by": "{reason}"' in log.read_text(encoding="utf-8")
+    assert "5439" not in log.read_text(encoding="utf-8")
+    world.app.settle()
+    strength = world.app.engine.store.get_many([memory_id], access=EVERYTHING)[0].strength
+    assert strength.exposed_at == world.clock.now
+
+
+def test_a_correction_by_the_user_counts_against_the_last_injection(world: World) -> None:
+    remembered(world)
+    assert hook(world, "UserPromptSubmit", prompt=PROMPT)
+    hook(world, "UserPromptSubmit", prompt="No, that is outdated.")
+    assert (impact(world)["misled"], impact(world)["used"]) == (1, 0)
+
+
+def test_impact_counts_silence_repeats_and_tokens(tmp_path: Path) -> None:
+    with open_world(tmp_path / "data", clock=HandClock()) as world:
+        remembered(world)
+        for session in ("a", "b"):
+            for prompt in (PROMPT, PROMPT, "Write a haiku about autumn."):
+                world.call("agent", action="recall", prompt=prompt, session_id=session)
+        found = impact(world)
+        counted = {name: found[name] for name in ("sessions", "prompts", "injections", "repeats", "memories")}
+        assert counted == {"sessions": 2, "prompts": 6, "injections": 2, "repeats": 0, "memories": 1}
+        assert found["silence"] == pytest.approx(4 / 6, abs=1e-4)
+        assert 20 < found["tokens"] < 500
+        assert [one["shown"] for one in found["neverUsed"]] == [2]
+
+
+def test_doctor_names_broken_lines_future_notes_and_what_is_not_stored(world: World) -> None:
+    files = new_agent(world)
+    files.reflections.write_text('{"type":"idea","content":"x y z"}\nbroken\n', encoding="utf-8")
+    (files.knowledge / "A.md").write_text("See [[Not written]].\n", encoding="utf-8")
+    found = world.call("agent", action="doctor")
+    assert found["futureNotes"] == ["Not written"]
+    assert any("reflections.jsonl: 1 lines" in one for one in found["problems"])
+    assert any(one.startswith("2 records") for one in found["problems"])
+    world.call("agent", action="rebuild")
+    assert not any("not in the store" in one for one in world.call("agent", action="doctor")["problems"])
+
+
+def test_uninstall_removes_the_state_and_keeps_the_files(world: World) -> None:
+    files = new_agent(world)
+    hook(world, "SessionStart", source="startup")
+    assert files.state.is_dir()
+    assert world.call("agent", action="uninstall")["removed"]
+    assert not files.state.exists()
+    assert files.memory.is_file()
+
+
+CORRECTED = [
+    {"type": "user", "message": {"role": "user", "content": "Start the service."}},
+    {"type": "assistant", "message": {"role": "assistant", "content": "The service listens on port 5432."}},
+    {"type": "user", "message": {"role": "user", "content": "No, it listens on port 5433."}},
+]
+
+
+def written(path: Path, records: list[dict[str, Any]]) -> str:
+    """A transcript of Claude Code with these records; its path."""
+    above = None
+    lines = []
+    for number, record in enumerate(records):
+        link = {"uuid": f"u{number}", "parentUuid": above, "sessionId": SESSION}
+        lines.append(json.dumps({**record, **link, "timestamp": f"2026-03-01T10:00:0{number}Z"}))
+        above = f"u{number}"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["Stop", "PreCompact", "SessionEnd"])
+def test_a_correction_by_the_user_waits_for_a_review_once(world: World, tmp_path: Path, name: str) -> None:
+    path = written(claude_folder(tmp_path / "data") / f"{SESSION}.jsonl", CORRECTED)
+    for _ in range(2):
+        hook(world, name, transcript_path=path)
+    (waiting,) = world.call("review", action="list")["texts"]
+    assert "5433" in waiting["content"]
+    assert world.find("which port does the service listen on") == []
+    world.call("review", action="reject", id=waiting["id"])
+    hook(world, "SessionEnd", transcript_path=path)
+    assert world.call("review", action="list")["texts"] == []
+
+
+def test_nothing_is_proposed_when_capture_is_off_or_from_a_broken_transcript(tmp_path: Path) -> None:
+    path = written(claude_folder(tmp_path) / f"{SESSION}.jsonl", CORRECTED)
+    settings: dict[str, Any] = {"agent.capture": False, "sessions.home": str(tmp_path)}
+    with open_world(tmp_path / "off", **settings) as off:
+        hook(off, "SessionEnd", transcript_path=path)
+        assert off.call("review", action="list")["texts"] == []
+    broken = claude_folder(tmp_path) / "broken.jsonl"
+    broken.write_bytes(b'\xff{"type": "user"\n[]\n{"type": 3}\n')
+    settings = {"sessions.home": str(tmp_path)}
+    with open_world(tmp_path / "on", **settings) as on:
+        hook(on, "SessionEnd", transcript_path=str(broken))
+        hook(on, "SessionEnd", transcript_path=str(broken.with_name("gone.jsonl")))
+        assert on.call("review", action="list")["texts"] == []
+
+
+def ran(number: int, command: str, output: str, *, failed: bool = False) -> list[dict[str, Any]]:
+    """A command of the agent and its result, as Claude Code writes them."""
+    call = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": command}}
+    result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output, "is_error": failed}
+    return [
+        {"type": "assistant", "message": {"role": "assistant", "content": [call]}},
+        {"type": "user", "message": {"role": "user", "content": [result]}},
+    ]
+
+
+def test_an_error_and_what_fixed_it_wait_for_a_review(world: World, tmp_path: Path) -> None:
+    cause = "The build fails because the lock file is stale. I will refresh it."
+    records = [
+        *ran(1, "make build", "error: package foo 1.2 not found in lock file", failed=True),
+        {"type": "assistant", "message": {"role": "assistant", "content": cause}},
+        *ran(2, "make lock", "locked"),
+        *ran(3, "make build", "done"),
+    ]
+    hook(
+        world,
+        "SessionEnd",
+        transcript_path=written(claude_folder(tmp_path / "data") / f"{SESSION}.jsonl", records),
+    )
+    (waiting,) = world.call("review", action="list")["texts"]
+    assert waiting["nodeType"] == "fix"
+    assert "package foo 1.2 not found" in waiting["content"]
+
+
+# -- Whose transcripts are read
+
+
+def waiting(world: World) -> list[str]:
+    return [one["content"] for one in world.call("review", action="list")["texts"]]
+
+
+def log_of(world: World) -> str:
+    path = world.app.engine.settings.data_dir / "agent" / "hooks.log"
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def read_to(world: World) -> int:
+    """How far hooks have read the transcript of the session."""
+    state = world.app.engine.settings.data_dir / "agent"
+    return load_session(state, f"claude-code:{SESSION}").read_to
+
+
+@pytest.mark.parametrize("over", ["rest", "mcp"])
+@pytest.mark.parametrize("permissions", [("read", "write"), ("read", "write", "admin")])
+def test_a_client_of_the_network_cannot_have_a_file_read(
+    tmp_path: Path, permissions: tuple[str, ...], over: str
+) -> None:
+    path = written(claude_folder(tmp_path / "data") / f"{SESSION}.jsonl", CORRECTED)
+    payload = {"hook_event_name": "SessionEnd", "session_id": SESSION, "transcript_path": path}
+    with open_world(tmp_path / "data") as world, open_site(world) as site:
+        key = bearer(site.key(*permissions))
+        if over == "rest":
+            url = "/api/v1/agent/hooks/claude-code"
+            answer = site.http.post(url, json={"payload": payload}, headers=key)
+        else:
+            arguments = {"action": "hook", "client": "claude-code", "payload": payload}
+            headers, body = modern("tools/call", {"name": "agent", "arguments": arguments})
+            answer = site.http.post("/mcp", json=body, headers={**headers, **key})
+            assert not answer.json()["result"].get("isError")
+        assert answer.status_code == 200
+        assert (waiting(world), read_to(world)) == ([], 0)
+        assert log_of(world) == ""  # it learns nothing of the disk, and leaves nothing on it
+        hook(world, "SessionEnd", transcript_path=path)  # the same, from the user's own machine
+        assert (len(waiting(world)), read_to(world)) == (1, Path(path).stat().st_size)
+
+
+def test_a_server_without_keys_reads_no_file_for_a_client_either(tmp_path: Path) -> None:
+    path = written(claude_folder(tmp_path / "data") / f"{SESSION}.jsonl", CORRECTED)
+    payload = {"hook_event_name": "SessionEnd", "session_id": SESSION, "transcript_path": path}
+    with (
+        open_world(tmp_path / "data") as world,
+        inside(world.app) as transport,
+        httpx.Client(transport=transport, base_url=f"{URL}/api/v1") as http,
+    ):
+        assert http.post("/agent/hooks/claude-code", json={"payload": payload}).status_code == 200
+        assert (waiting(world), read_to(world)) == ([], 0)
+
+
+def test_an_agent_cannot_have_files_outside_of_its_clients_folders_read(tmp_path: Path) -> None:
+    home = tmp_path / "data"
+    inner = claude_folder(home)
+    outside = tmp_path / "private" / f"{SESSION}.jsonl"
+    outside.parent.mkdir()
+    written(outside, CORRECTED)
+    (inner / "link.jsonl").symlink_to(outside)
+    (inner / "folder").symlink_to(outside.parent)
+    (inner / "loop.jsonl").symlink_to(inner / "loop.jsonl")
+    (inner / "device.jsonl").symlink_to("/dev/zero")
+    (inner / "directory.jsonl").mkdir()
+    os.mkfifo(inner / "pipe.jsonl")
+    written(inner / "text.txt", CORRECTED)
+    dots = f"{inner}/../../../../private/{outside.name}"
+    names = ["link.jsonl", f"folder/{outside.name}", "loop.jsonl", "device.jsonl", "directory.jsonl"]
+    tried = [str(inner / name) for name in (*names, "pipe.jsonl", "text.txt")]
+    with open_world(home) as world:
+        for path in (*tried, dots, str(outside), "relative.jsonl", "/dev/zero", "\0.jsonl", "x" * 9_000):
+            hook(world, "SessionEnd", transcript_path=path)
+            hook(world, "Stop", transcript_path=path)
+        assert waiting(world) == []
+        assert str(outside) in log_of(world)
+
+
+def test_each_client_may_name_only_its_own_transcripts(tmp_path: Path) -> None:
+    path = written(claude_folder(tmp_path / "data") / f"{SESSION}.jsonl", CORRECTED)
+    with open_world(tmp_path / "data") as world:
+        for client, name in (("codex", "Stop"), ("gemini-cli", "AfterAgent"), ("opencode", "Stop")):
+            hook(world, name, client=client, transcript_path=path)
+        assert waiting(world) == []
+
+
+def test_a_folder_of_a_client_may_be_a_link_that_its_user_made(tmp_path: Path) -> None:
+    home, elsewhere = tmp_path / "data", tmp_path / "dotfiles"
+    elsewhere.mkdir()
+    home.mkdir()
+    (home / ".claude").symlink_to(elsewhere)
+    path = written(claude_folder(home) / f"{SESSION}.jsonl", CORRECTED)
+    with open_world(home) as world:
+        hook(world, "SessionEnd", transcript_path=path)
+        assert len(waiting(world)) == 1
+
+
+def test_of_a_huge_transcript_only_the_end_is_read(tmp_path: Path) -> None:
+    path = claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
+    with path.open("wb") as file:
+        file.truncate(50_000_000_000)  # without blocks on the disk
+        file.seek(0, os.SEEK_END)
+        call = {"type": "tool_use", "name": "Bash", "input": {"command": "make test"}}
+        line = {"type": "assistant", "message": {"role": "assistant", "content": [call]}}
+        file.write(f"\n{json.dumps(line)}\n".encode())
+    with open_world(tmp_path / "data") as world:
+        hook(world, "SessionEnd", transcript_path=str(path))
+        state = load_session(world.app.engine.settings.data_dir / "agent", f"claude-code:{SESSION}")
+        assert state.work.commands == ("make test",)
+        assert waiting(world) == []

@@ -1,0 +1,84 @@
+"""Domains as operations: what the terminal shows, and what a caller limited to a domain can see."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.world import World, open_world
+from tests.engine.domains.corpus import IN_MEMORY, discovered
+from vestige.core.caller import Caller, Invocation, ignore_progress
+from vestige.core.models import Access
+from vestige.operations.registry.registry import registry
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Any:
+    with open_world(tmp_path / "data", **IN_MEMORY) as opened:
+        yield opened
+
+
+def limited(world: World, only: str, tool: str, **arguments: Any) -> dict[str, Any]:
+    """Run a tool for a caller that is limited to a domain."""
+    caller = Caller(name="limited", permissions=frozenset({"read", "write"}), access=Access(domains=(only,)))
+    return world.app.call_tool(
+        Invocation(name=tool, arguments=arguments, caller=caller, request_id="limited")
+    )
+
+
+def test_what_a_filter_by_domain_returns_are_members_only(world: World) -> None:
+    domains = discovered(world)
+    for domain, ids in domains.items():
+        for other, canaries in domains.items():
+            text = world.get(canaries[0])["content"]
+            found = world.call("search", query=text, domains=[domain], all=True, limit=50)["results"]
+            listed = world.call("memory", action="list", domains=[domain], limit=50)["results"]
+            assert {one["id"] for one in (*found, *listed)} <= set(ids), other
+
+
+def test_a_caller_limited_to_a_domain_sees_its_members_only_wherever_memories_are_listed(
+    world: World,
+) -> None:
+    dev, infra, home = domains = discovered(world)
+    outside = {*domains[infra], *domains[home]}
+    words = world.get(domains[infra][0])["content"]
+    answers = [
+        limited(world, dev, "search", query=words, all=True, limit=50),
+        limited(world, dev, "memory", action="list", limit=50),
+        limited(world, dev, "memory_timeline", start="2020-01-01", limit=50),
+        limited(world, dev, "memory_graph"),
+        limited(world, dev, "find_duplicates"),
+        limited(world, dev, "deep_reference", query=words),
+        limited(world, dev, "session_context", queries=[words]),
+        limited(world, dev, "system_status"),
+        limited(world, dev, "domains", action="list"),
+        limited(world, dev, "domains", action="explain", id=domains[dev][0]),
+    ]
+    told = json.dumps(answers)
+    assert not [one for one in outside if one in told]
+    assert "router" not in told.replace(words, "")
+    assert infra not in told
+
+
+def test_a_limited_caller_sees_ids_and_no_labels_and_changes_no_domain(world: World) -> None:
+    dev, *_ = discovered(world)
+    world.call("domains", action="rename", domain=dev, label="Secret plan")
+    (shown,) = limited(world, dev, "domains", action="list")["domains"]
+    assert (shown["id"], shown["label"], shown["terms"]) == (dev, dev, [])
+    with pytest.raises(Exception, match="whole store"):
+        limited(world, dev, "domains", action="rename", domain=dev, label="x")
+
+
+def test_the_terminal_shows_a_table_terms_and_a_histogram(world: World) -> None:
+    domain, *_ = discovered(world)
+
+    def shown(name: str, **arguments: Any) -> str:
+        operation = registry.operations[name]
+        assert operation.render is not None
+        return operation.render(world.app.run(operation, arguments, ignore_progress))
+
+    assert "(unclassified)" in shown("domains.list")
+    assert "0.9-1.0" in shown("domains.show", domain=domain)
+    assert "Terms:" in shown("domains.show", domain=domain)
+    assert shown("domains.proposals") == "No proposals."

@@ -1,0 +1,159 @@
+"""The operations on the index of a project, and who may call them."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from testbed.world import World, open_world
+from vestige.core.caller import Caller, Invocation
+from vestige.core.errors import Forbidden, VestigeError
+from vestige.core.models import Access
+from vestige.operations.project.search import CodeFound, render_found
+
+SOURCE = "def add(a, b):\n    return a + b\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "sums.py").write_text(SOURCE, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def world(tmp_path: Path, root: Path) -> Iterator[World]:
+    with open_world(tmp_path / "data", place=root) as made:
+        yield made
+
+
+def by(
+    world: World, action: str, *, access: Access, permissions: tuple[str, ...] = ("read",), **given: object
+) -> object:
+    caller = Caller(name="agent", permissions=frozenset(permissions), access=access)
+    return world.app.call_tool(
+        Invocation(name="project", arguments={"action": action, **given}, request_id="test", caller=caller)
+    )
+
+
+def test_without_init_there_is_nothing(world: World, root: Path) -> None:
+    for action in ("status", "refresh", "rebuild", "doctor", "search"):
+        extra = {"query": "add"} if action == "search" else {}
+        assert world.refused("project", action=action, **extra)["code"] == "not_found"
+    assert not (root / ".vestige").exists()
+
+
+def test_init_indexes_the_repository_around_the_folder(world: World, root: Path) -> None:
+    done = world.call("project", action="init")
+    assert (done["project"], done["files"], done["added"]) == ("shop", 1, 1)
+    assert done["freshness"]["word"] == "fresh"
+    assert done["scope"].startswith("/project/shop")
+    again = world.call("project", action="init")
+    assert (again["added"], again["changed"]) == (0, 0)
+    assert (root / ".vestige" / "code.db").is_file()
+
+
+def test_status_counts_memories_of_the_project(world: World) -> None:
+    world.call("project", action="init")
+    world.remember("Sums are never rounded.")
+    status = world.call("project", action="status")
+    assert (status["memories"], status["files"], status["complete"]) == (1, 1, True)
+
+
+def test_a_damaged_index_is_reported_and_rebuilt(world: World, root: Path) -> None:
+    world.call("project", action="init")
+    memory = world.remember("Sums are never rounded.")
+    (root / ".vestige" / "code.db").write_bytes(b"not a database, " * 1000)
+    assert world.refused("project", action="search", query="add")["code"] == "store_corrupt"
+    found = world.call("project", action="doctor")
+    assert found["status"] == "broken"
+    assert "rebuild" in found["findings"][0]["remedy"]
+    assert world.call("project", action="rebuild")["files"] == 1
+    assert world.call("project", action="doctor")["status"] == "ok"
+    assert world.get(memory)["content"] == "Sums are never rounded."
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "update file set terms = x'00'",
+        "update file set terms = 5",
+        "update file set terms = (select terms from file where path = 'more.py')",
+        "update state set value = 'no'",
+        "update state set value = '{\"other\": 1}'",
+        'update state set value = \'{"generation": "x"}\'',
+        "delete from section where file_id in (select id from file where path = 'sums.py')",
+        "drop table words",
+    ],
+)
+def test_rows_that_do_not_fit_together_are_damage_too(world: World, root: Path, damage: str) -> None:
+    (root / "more.py").write_text("".join(f"def f{n}():\n    return add({n}, 1)\n" * 9 for n in range(99)))
+    world.call("project", action="init")
+    with closing(sqlite3.connect(root / ".vestige" / "code.db")) as database, database:
+        database.execute(damage)
+    found = world.call("project", action="doctor")
+    assert found["status"] == "broken"
+    assert "rebuild" in found["findings"][0]["remedy"]
+    (root / "sums.py").write_text(f"{SOURCE}\n", encoding="utf-8")
+    refused = world.refused("project", action="refresh")
+    assert refused["code"] == "store_corrupt"
+    assert "rebuild" in refused["hint"]
+    assert world.call("project", action="rebuild")["files"] == 2
+    assert world.call("project", action="doctor")["status"] == "ok"
+    assert world.call("project", action="search", query="add")["hits"][0]["path"] == "sums.py"
+
+
+def test_search_says_how_fresh_it_is(world: World, root: Path) -> None:
+    world.call("project", action="init")
+    (root / "new.py").write_text("x = 1\n", encoding="utf-8")
+    found = world.call("project", action="search", query="add")
+    assert found["freshness"] == {"word": "stale", "staleFiles": 1}
+    assert found["hits"][0]["path"] == "sums.py"
+    assert world.call("project", action="search", query="zebra")["message"] == "Nothing found."
+
+
+def test_a_link_for_a_memory_directory_is_refused(world: World, root: Path, tmp_path: Path) -> None:
+    (root / ".vestige").symlink_to(tmp_path)
+    assert world.refused("project", action="init")["code"] == "store"
+    assert not (tmp_path / "code.db").exists()
+
+
+def test_only_the_command_line_may_index_another_folder(world: World, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.py").write_text(SOURCE, encoding="utf-8")
+    assert world.refused("project", action="init", path=str(other))["code"] == "forbidden"
+    assert world.refused("project", action="search", query="add", path=str(other))["code"] == "not_found"
+
+
+def test_a_caller_with_limited_access_sees_no_code(world: World) -> None:
+    scope = world.call("project", action="init")["scope"]
+    assert by(world, "search", access=Access(), query="add")
+    for access in (Access(scopes=(scope,)), Access(domains=("cooking",))):
+        with pytest.raises(Forbidden):
+            by(world, "search", access=access, query="add")
+
+
+def test_a_reader_may_not_index(world: World) -> None:
+    world.call("project", action="init")
+    for action in ("init", "refresh", "rebuild"):
+        with pytest.raises(VestigeError) as refused:
+            by(world, action, access=Access())
+        assert refused.value.code == "forbidden"
+
+
+def test_the_root_of_the_disk_and_the_home_are_too_large(world: World) -> None:
+    caller = Invocation(name="project.init", arguments={"path": "/"}, request_id="test", local=True)
+    with pytest.raises(VestigeError, match="too large"):
+        world.app.call_operation(caller)
+
+
+def test_places_for_people_are_a_list_without_blank_lines(world: World) -> None:
+    world.call("project", action="init")
+    found = world.call("project", action="search", query="add", detail="places")
+    lines = render_found(CodeFound.model_validate(found)).split("\n")
+    assert len(lines) == 2
+    assert "sums.py:1-2" in lines[0]

@@ -1,0 +1,68 @@
+"""What a start imports: help and completion load neither operations nor the libraries behind them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+HEAVY = (
+    "pydantic",
+    "numpy",
+    "rich",
+    "sqlite3",
+    "vestige.engine",
+    "vestige.operations",
+    "vestige.store",
+    "vestige.app.app",
+)
+"""Not needed to show help. Each costs a tenth of a second or more, or brings one that does."""
+REPORT = """
+import sys
+from vestige.app.console import main
+try:
+    main({words!r})
+finally:
+    print("\\n".join(sys.modules), file=sys.stderr)
+"""
+
+
+def imported(words: list[str], **environ: str) -> set[str]:
+    """The modules that a command has imported when it ends."""
+    done = subprocess.run(
+        [sys.executable, "-c", REPORT.format(words=words)],
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"], **environ},
+        timeout=60,
+        check=True,
+    )
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("words", [["--help"], ["search", "--help"], ["memory"], ["add", "-h"]])
+def test_help_imports_nothing_heavy(words: list[str]) -> None:
+    assert imported(words) & set(HEAVY) == set()
+
+
+@pytest.mark.parametrize("typed", ["vestige se", "vestige search --as", "vestige memory "])
+def test_completion_imports_nothing_heavy(typed: str) -> None:
+    number = str(len(typed.split(" ")) - 1)
+    loaded = imported([], _VESTIGE_COMPLETE="bash_complete", COMP_WORDS=typed, COMP_CWORD=number)
+    assert loaded & set(HEAVY) == set()
+
+
+def test_a_small_command_imports_only_its_own_operation(tmp_path: Path) -> None:
+    here = {"VESTIGE_DATA_DIR": str(tmp_path), "VESTIGE_EMBEDDINGS_PROVIDER": "off"}
+    loaded = imported(["status"], **here)
+    assert "vestige.operations.care.status" in loaded
+    others = (
+        "vestige.operations.memory.ingest",
+        "vestige.engine.reactions.table",
+        "vestige.engine.care.rebuild",
+        "rich",
+    )
+    assert loaded & {*others, "vestige.operations.registry.groups"} == set()

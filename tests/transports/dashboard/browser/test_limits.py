@@ -1,0 +1,113 @@
+"""What keys of less may see and do, hostile memories, a lost connection, two windows."""
+
+import pytest
+from playwright.sync_api import WebSocketRoute, expect
+
+from tests.transports.dashboard.browser.conftest import Open
+from tests.transports.dashboard.browser.support.browser import PAGES, PATIENCE_MS, Site, Watched
+from tests.transports.dashboard.browser.support.garden import HOSTILE, Garden
+from vestige.core.caller import Invocation
+
+WRITES = (
+    "Remember", "Edit", "Pin", "Promote", "Demote", "Suppress", "Delete…", "Dream now", "Consolidate",
+    "Review now", "Plan a merge", "The newer one holds", "Check", "Back up now", "Create", "Discover", "New",
+    "Mute", "Rename",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def hostile(garden: Garden) -> str:
+    """A memory that hides something waits for a person; this one was approved."""
+    waiting = garden.world.remember(HOSTILE, tags=["<b>tag</b>"], force_create=True)
+    approval = Invocation(name="review.approve", arguments={"id": waiting}, request_id="test")
+    return str(garden.world.app.call_operation(approval)["memoryId"])
+
+
+def test_a_key_that_may_only_read_sees_no_buttons_that_fail(
+    site: Site, garden: Garden, windows: Open
+) -> None:
+    watched = windows(site.login("read"))
+    for path in (*PAGES, f"/memories/{garden.ids[0]}"):
+        page = watched.open(path)
+        for name in WRITES:
+            assert page.get_by_role("button", name=name, exact=True).count() == 0, (path, name)
+    # Doctors, keys and the map are not for it: a page says so instead of failing.
+    assert [line for line in watched.wrong if "403" not in line] == []
+
+
+def test_a_key_of_a_scope_sees_that_scope_only(site: Site, garden: Garden, windows: Open) -> None:
+    mine = garden.world.remember("Only the pharmacy project knows this.", scope="/project/pharmacy")
+    watched = windows(site.login("read", scopes=["/project/pharmacy"]))
+    page = watched.open("/memories")
+    expect(page.get_by_role("row")).to_have_count(1)
+    expect(page.locator(f"a[href='/memories/{mine}']")).to_be_visible()
+    for path in PAGES:
+        watched.open(path)
+        for text in ("PostgreSQL", "Kubernetes"):
+            assert page.locator("main").get_by_text(text).count() == 0, (path, text)
+    page.goto(f"{site.url}/memories/{garden.ids[0]}")
+    expect(page.get_by_role("alert")).to_be_visible()
+
+
+def test_a_hostile_memory_is_shown_as_text(watched: Watched, hostile: str) -> None:
+    for path in (
+        f"/memories/{hostile}",
+        "/memories",
+        "/",
+        "/search?q=evil+link",
+        "/timeline",
+        "/trace?q=evil",
+    ):
+        page = watched.open(path)
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("main img, main script, main svg[onload]").count() == 0
+    expect(watched.open(f"/memories/{hostile}").locator(".memory-text").first).to_contain_text("<script>")
+
+
+def test_a_memory_of_a_megabyte_is_shown_in_part(watched: Watched, garden: Garden) -> None:
+    large = garden.world.remember("lorem ipsum " * 8_000, force_create=True)
+    page = watched.open(f"/memories/{large}")
+    assert len(page.locator(".memory-text").first.inner_text()) < 10_000
+    page.get_by_role("button", name="Show all").first.click()
+    expect(page.locator(".memory-text").first).to_contain_text("lorem ipsum " * 800)
+
+
+def test_a_new_memory_appears_in_two_windows_at_once(
+    site: Site, cookie: str, garden: Garden, windows: Open
+) -> None:
+    both = [windows(cookie), windows(cookie)]
+    for watched in both:
+        watched.open("/feed")
+        expect(watched.page.locator(".live.live")).to_be_visible()
+    garden.world.remember("A wren nests behind the server room.", force_create=True)
+    for watched in both:
+        expect(watched.page.locator(".feed")).to_contain_text("A wren nests")
+        assert watched.wrong == []
+
+
+def test_a_lost_connection_is_opened_again(watched: Watched, garden: Garden) -> None:
+    page = watched.page
+    page.clock.install()
+    served: list[WebSocketRoute] = []
+
+    def pass_on(route: WebSocketRoute) -> None:
+        served.append(route)
+        route.connect_to_server()
+
+    page.route_web_socket("**/ws", pass_on)
+    watched.open("/feed")
+    expect(page.locator(".live.live")).to_be_visible()
+    served[0].close(code=1001)
+    expect(page.locator(".live.lost")).to_be_visible()
+    page.clock.run_for(1100)
+    expect(page.locator(".live.live")).to_be_visible()
+    assert len(served) == 2
+    # The route of the second socket hands its messages on from this process, and can miss the first one.
+    for bird in ("heron", "egret", "stork", "crane"):
+        garden.world.remember(f"A {bird} stands beside the cooling pond.", force_create=True)
+        try:
+            expect(page.locator(".feed")).to_contain_text(f"A {bird} stands", timeout=PATIENCE_MS / 6)
+            break
+        except AssertionError:
+            continue
+    expect(page.locator(".feed")).to_contain_text("stands beside the cooling pond")

@@ -1,0 +1,312 @@
+"""What people come for, from start to end: the twelve tasks of the dashboard."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.transports.dashboard.browser.support.browser import Site, Watched
+from tests.transports.dashboard.browser.support.garden import Garden
+
+UNDO = "Undo"
+
+
+def notice(page: Page) -> None:
+    """Wait for what a change says, and dismiss it."""
+    page.locator(".notice").last.wait_for()
+    page.locator(".notice").last.get_by_role("button", name="Dismiss").click()
+
+
+def test_what_the_agent_gets_at_the_next_session_start(watched: Watched, garden: Garden) -> None:
+    query = "deployment window"
+    before = garden.world.get(garden.named["new"])["timesRetrieved"]
+    page = watched.open(f"/session?q={quote(query)}")
+    exact = garden.call("session_context", queries=[query], preview=True)
+    expect(page.locator(".exact")).to_have_text(exact["context"])
+    costs = page.locator(".session-item > .num").all_inner_texts()
+    assert costs == [str(one["tokens"]) for one in exact["items"]]
+    line = page.locator(".session-item").filter(has_text="Thursday evening")
+    line.get_by_role("button", name="Mute").click()
+    expect(line).to_have_count(0)
+    page.get_by_role("button", name=UNDO).click()
+    expect(line).to_have_count(1)
+    assert garden.world.get(garden.named["new"])["timesRetrieved"] == before
+
+
+def test_why_the_agent_did_not_know_something(watched: Watched, garden: Garden) -> None:
+    hidden = garden.world.get(garden.named["suppressed"])["content"]
+    page = watched.open(f"/search?q={quote(hidden)}")
+    assert page.locator(".hits .hit").filter(has_text=hidden).count() == 0
+    page.get_by_role("button", name="Why did the agent not know it?").click()
+    found = page.locator(".why-not .hit").filter(has_text=hidden)
+    expect(found).to_contain_text("left out by its suppression")
+    found.get_by_role("button", name="Lift the suppression").click()
+    page.locator(".notice").wait_for()
+    assert garden.world.get(garden.named["suppressed"])["suppressionCount"] == 0
+    page.get_by_role("button", name=UNDO).click()
+    expect(page.locator(".notice").filter(has_text="Undone")).to_be_visible()
+    assert garden.world.get(garden.named["suppressed"])["suppressionCount"] == 1
+
+
+def test_every_rank_is_explained_by_the_numbers_of_the_search(watched: Watched, garden: Garden) -> None:
+    query = "how long are logs kept"
+    page = watched.open(f"/search?q={quote(query)}")
+    first = garden.call("search", query=query, explain=True, record=False)["results"][0]
+    hit = page.locator(".hit").first
+    expect(hit).to_contain_text(first["content"])
+    for stage in first["explain"]["stages"]:
+        expect(hit.get_by_role("row", name=stage["stage"])).to_contain_text(f"{stage['score']:.3f}")
+
+
+def test_something_outdated_is_ended_and_its_history_shown(watched: Watched, garden: Garden) -> None:
+    memory = garden.ids[0]
+    page = watched.open(f"/memories/{memory}")
+    expect(page.locator(".diff ins")).to_contain_text("It was thirty before.")
+    expect(page.locator(".facts").first).to_contain_text("meeting-0.md")
+    page.get_by_role("button", name="Outdated…").click()
+    page.get_by_role("button", name="Set", exact=True).click()
+    expect(page.locator(".notice").filter(has_text="It is true until")).to_be_visible()
+    assert garden.world.get(memory)["validUntil"]
+    expect(page.get_by_text("True until", exact=True)).to_be_visible()
+    page.get_by_role("button", name=UNDO).click()
+    expect(page.get_by_text("True until", exact=True)).to_have_count(0)
+    assert "validUntil" not in garden.world.get(memory)
+
+
+def test_the_inbox_is_worked_off_with_keys_alone(watched: Watched, garden: Garden) -> None:
+    page = watched.open("/inbox")
+    expect(page.locator(".inbox-item").first).to_contain_text("contradiction")
+    page.keyboard.press("j")
+    expect(page.locator(".inbox-item").nth(1)).to_have_attribute("aria-current", "true")
+    page.keyboard.press("k")
+    page.keyboard.press("a")
+    page.locator(".notice").wait_for()
+    assert garden.call("contradictions")["total"] == 0
+    expect(page.locator(".inbox-item").first).not_to_contain_text("contradiction")
+    page.keyboard.press("u")
+    expect(page.locator(".inbox-item").first).to_contain_text("contradiction")
+    assert garden.call("contradictions")["total"] == 1
+
+
+def test_a_proposed_memory_is_edited_approved_taken_back_and_rejected(
+    watched: Watched, garden: Garden
+) -> None:
+    said = [
+        {"role": "assistant", "text": "The build runs on port 7001."},
+        {"role": "user", "text": "No, the build runs on port 7002."},
+    ]
+    assert garden.call("capture", turns=said, session_id="s1")["waiting"] == 1
+    page = watched.open("/inbox")
+    expect(page.locator(".inbox-item").first).to_contain_text("proposed memory")
+    page.keyboard.press("e")
+    page.get_by_label("Text").fill("The build listens on port 7002.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".inbox-detail .memory-text")).to_have_text("The build listens on port 7002.")
+    page.locator(".inbox-item").first.focus()
+    page.keyboard.press("a")
+    expect(page.locator(".inbox-item").first).not_to_contain_text("proposed memory")
+    assert garden.call("review", action="list")["texts"] == []
+    page.keyboard.press("u")
+    expect(page.locator(".inbox-item").first).to_contain_text("proposed memory")
+    page.keyboard.press("r")
+    expect(page.locator(".inbox-item").first).not_to_contain_text("proposed memory")
+    (kept,) = garden.call("review", action="list", status="all")["texts"]
+    assert kept["status"] == "rejected"
+
+
+def test_a_long_proposed_memory_is_shown_and_edited_whole(watched: Watched, garden: Garden) -> None:
+    text = "The archive keeps tapes of 1998. " + "Shelf after shelf is dusty. " * 60 + "The last is red."
+    held = garden.call("smart_ingest", content=text, review=True)["nodeId"]
+    page = watched.open("/inbox")
+    expect(page.locator(".inbox-detail .memory-text")).to_contain_text("The last is red.")
+    page.keyboard.press("e")
+    changed = text.replace("1998", "1999")
+    expect(page.get_by_label("Text")).to_have_value(text)
+    page.get_by_label("Text").fill(changed)
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".inbox-detail .memory-text")).to_contain_text("1999")
+    assert garden.call("review", action="show", id=held)["content"] == changed
+    garden.call("review", action="delete", id=held)
+
+
+def test_an_edit_of_the_tags_leaves_the_text_as_it_is(watched: Watched, garden: Garden) -> None:
+    text = "The pantry has a shelf for jam."
+    memory_id = garden.call("smart_ingest", content=text, tags=["jam"])["nodeId"]
+    page = watched.open(f"/memories/{memory_id}")
+    page.get_by_role("button", name="Edit").click()
+    expect(page.get_by_label("Text")).to_have_value(text, timeout=10_000)
+    page.get_by_label("Tags, with commas").fill("jam, shelf")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".notice")).to_be_visible()
+    kept = garden.world.get(memory_id)
+    assert (kept["content"], kept["tags"]) == (text, ["jam", "shelf"])
+    garden.call("memory", action="delete", id=memory_id)
+
+
+def test_a_clean_up_shows_what_it_would_do_and_can_be_undone(watched: Watched, garden: Garden) -> None:
+    page = watched.open("/memories?tags=billing")
+    total = garden.call("memory", action="list", tags=["billing"])["total"]
+    page.get_by_role("button", name=f"Select all {total}").click()
+    expect(page.get_by_text(f"{total} selected")).to_be_visible()
+    page.get_by_role("button", name="Suppress").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(f"{total} memories")
+    dialog.get_by_role("button", name="Suppress").click()
+    expect(page.get_by_text("No memory fits this filter.")).to_be_visible()
+    page.get_by_role("button", name=UNDO).click()
+    expect(page.get_by_role("table", name="Memories")).to_have_attribute("aria-rowcount", str(total))
+
+
+def test_a_clean_up_goes_by_keys_alone(watched: Watched, garden: Garden) -> None:
+    page = watched.open("/memories?tags=interface")
+    page.get_by_role("table", name="Memories").focus()
+    for key in ("j", "x", "j", "x"):
+        page.keyboard.press(key)
+    expect(page.get_by_text("2 selected")).to_be_visible()
+    page.get_by_role("button", name="Add a tag").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog").get_by_label("Tag")).to_be_focused()
+    page.keyboard.type("reviewed")
+    page.keyboard.press("Enter")
+    page.locator(".notice").wait_for()
+    assert garden.call("memory", action="list", tags=["reviewed"])["total"] == 2
+
+
+def test_faded_memories_are_archived_after_a_preview_and_restored(watched: Watched, garden: Garden) -> None:
+    page = watched.open("/operate")
+    before = garden.call("system_status")["totalMemories"]
+    page.get_by_label("Retention below").select_option("0.5")
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Archive ").click()
+    page.locator(".notice").filter(has_text="restores them").wait_for()
+    assert garden.call("system_status")["totalMemories"] < before
+    page.get_by_role("button", name=UNDO).click()
+    expect(page.locator(".notice").filter(has_text="Undone")).to_be_visible()
+    assert garden.call("system_status")["totalMemories"] == before
+
+
+def test_a_decision_is_found_with_its_alternatives_and_saved(watched: Watched) -> None:
+    page = watched.open("/decisions?codebase=shop")
+    decision = page.get_by_role("article").filter(has_text="Use PostgreSQL for orders")
+    expect(decision).to_contain_text("DynamoDB")
+    with page.expect_download() as saving:
+        decision.get_by_role("button", name="Save as Markdown").click()
+    text = saving.value.path().read_text(encoding="utf-8")
+    assert text.startswith("# Use PostgreSQL for orders\n\nDate: ")
+    assert "Status: accepted" in text
+
+
+def test_a_dream_shows_what_it_changed(watched: Watched, garden: Garden) -> None:
+    page = watched.open("/dreams")
+    runs = garden.call("insights", action="runs")["runs"]
+    expect(page.locator(".run")).to_have_count(len(runs))
+    insights = garden.call("insights", action="list")["insights"]
+    expect(page.get_by_role("button", name="Dismiss", exact=True)).to_have_count(len(insights))
+    page.get_by_role("button", name="Dream now").click()
+    expect(page.locator(".run")).to_have_count(len(runs) + 1)
+    assert len(garden.call("insights", action="runs")["runs"]) == len(runs) + 1
+
+
+def test_agents_are_watched_live_and_an_event_leads_to_its_memory(watched: Watched, garden: Garden) -> None:
+    page = watched.open("/feed")
+    expect(page.locator(".live.live")).to_be_visible()
+    garden.call("search", query="which agent asks this")
+    stored = garden.world.remember("The kestrel camera watches the north roof.", force_create=True)
+    expect(page.locator(".feed")).to_contain_text("which agent asks this")
+    page.locator(".feed").get_by_role("link", name="The kestrel camera").first.click()
+    expect(page.locator(".memory-text").first).to_have_text("The kestrel camera watches the north roof.")
+    assert page.url.endswith(stored)
+
+
+def test_around_a_memory_links_lead_on(watched: Watched, garden: Garden) -> None:
+    page = watched.open(f"/memories/{garden.ids[0]}")
+    expect(page.locator(".graph a")).not_to_have_count(0)
+    target = garden.ids[4]
+    page.locator(f".graph a[href='/memories/{target}']").press("Enter")
+    expect(page.locator(".memory-text").first).to_have_text(garden.world.get(target)["content"])
+    watched.open(f"/activation?from={garden.ids[0]}&to={target}")
+    expect(page.locator(".path")).to_contain_text("1 step")
+
+
+def test_the_forecast_and_the_review_with_keys(watched: Watched, garden: Garden) -> None:
+    page = watched.open("/schedule")
+    health = garden.call("memory_health", forecast=True)
+    for one in health["forecast"]:
+        expect(page.locator(".figures")).to_contain_text(
+            f"{one['below30pct']}below 30% in {one['days']} days"
+        )
+    page.get_by_role("button", name="Review now").click()
+    first = garden.call("memory", action="list", order="due", due=True, limit=1)["results"][0]
+    expect(page.locator(".review .memory-text")).to_have_text(first["content"])
+    page.keyboard.press("3")
+    expect(page.locator(".review .memory-text")).not_to_have_text(first["content"])
+    assert garden.world.get(first["id"])["reps"] == 1
+
+
+def test_the_store_is_checked_backed_up_and_keys_are_managed(watched: Watched, garden: Garden) -> None:
+    page = watched.open("/operate")
+    page.get_by_role("button", name="Check").click()
+    expect(page.get_by_text("Checked: store")).to_be_visible()
+    page.get_by_role("button", name="Back up now").click()
+    expect(page.get_by_text("opened and compared")).to_be_visible()
+    page.get_by_label("Label").fill("for a test")
+    page.get_by_role("button", name="Create").click()
+    expect(page.locator(".secret code")).to_contain_text("vst_")
+    row = page.locator(".key-row").filter(has_text="for a test")
+    row.get_by_role("button", name="Revoke").click()
+    expect(row).to_have_count(0)
+
+
+def test_a_leaked_phrase_is_traced_through_revisions_and_purged(watched: Watched, garden: Garden) -> None:
+    leaked = garden.world.remember("The door code of the depot is heliotrope.", force_create=True)
+    garden.call("memory", action="edit", id=leaked, content="The door code of the depot is in the safe.")
+    page = watched.open("/trace?q=heliotrope")
+    row = page.locator(".trace-row")
+    expect(row).to_contain_text("revision 1")
+    row.get_by_role("button", name="Purge").click()
+    expect(page.get_by_text("No memory holds it.")).to_be_visible()
+    assert garden.call("memory", action="get_batch", ids=[leaked])["missing"] == [leaked]
+
+
+def test_the_time_machine_takes_every_page_back(watched: Watched, garden: Garden) -> None:
+    page = watched.open("/memories")
+    past = datetime.now(UTC) - timedelta(days=60)
+    page.get_by_role("button", name="Time machine").click()
+    page.get_by_label("Days back").fill("305")
+    expect(page.locator(".machine-at")).to_contain_text("ago")
+    at = past.isoformat()
+    then = garden.call("memory", action="list", as_of=at, created_to=at, limit=1)["total"]
+    expect(page.locator(".lead")).to_contain_text(f"{then} memories")
+    assert 0 < then < garden.call("memory", action="list", limit=1)["total"]
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Timeline").click()
+    assert "as_of=" in page.url
+    page.get_by_role("button", name="Back to now").click()
+    assert "as_of=" not in page.url
+
+
+def rounded(number: float) -> str:
+    """Two places, as a browser rounds: a half goes up."""
+    return str(Decimal(number).quantize(Decimal("0.01"), ROUND_HALF_UP))
+
+
+@pytest.mark.parametrize("number", range(0, 40, 4))
+def test_every_number_of_a_memory_is_that_of_the_operation(
+    watched: Watched, garden: Garden, site: Site, number: int
+) -> None:
+    memory = garden.world.get(garden.ids[number])
+    page = watched.open(f"/memories/{memory['id']}")
+    facts = page.locator(".facts")
+    expect(facts.first).to_contain_text(memory["id"])
+    shown = " ".join(facts.all_inner_texts())
+    for text in (
+        f"{100 * memory['retentionStrength']:.0f}%",
+        f"{100 * memory['retrievalStrength']:.1f}%",
+        f"{memory['stability']:.1f} days",
+        f"{memory['difficulty']:.1f}",
+        rounded(memory["storageStrength"]),
+        f"{memory['reps']} · {memory['lapses']} lapses",
+        f"revision {memory['revision']}",
+    ):
+        assert text in shown, text
