@@ -1,7 +1,9 @@
 """A request for a session of another worker, while that worker ends."""
 
 import asyncio
+import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,13 +39,16 @@ async def here(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"here: " + (await receive())["body"]})
 
 
-async def request(group: WorkerGroup) -> tuple[int, bytes]:
-    """The status and body of the answer to a request for a session of the ending worker."""
+async def request(group: WorkerGroup, second_half: threading.Event | None = None) -> tuple[int, bytes]:
+    """The status and body of the answer to a request for a session of the ending worker. The second half of
+    its body follows when `second_half` is set; until then nothing else is read."""
     sent: list[Message] = []
     parts = iter(BODY)
 
     async def receive() -> Message:
         part = next(parts, None)
+        if part is BODY[1] and second_half is not None:
+            assert second_half.wait(30)
         if part is None:
             await anyio.sleep_forever()
         return {"type": "http.request", "body": part, "more_body": part is not BODY[-1]}
@@ -108,6 +113,29 @@ def test_a_request_that_a_killed_worker_may_have_begun_is_not_repeated(group: Wo
 
     status, body = asyncio.run(run())
     assert (status, b"Session not found" in body) == (404, True)
+
+
+def test_a_worker_that_answers_before_it_has_read_the_body_is_heard(group: WorkerGroup) -> None:
+    closed = threading.Event()
+
+    def refuse(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.settimeout(30)
+            received = b""
+            while BODY[0] not in received:
+                received += connection.recv(1 << 16)
+            connection.sendall(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\nno")
+        closed.set()
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(socket_of(group.folder, ENDING)))
+        listener.listen()
+        worker = threading.Thread(target=refuse, args=(listener,))
+        worker.start()
+        answered = asyncio.run(request(group, second_half=closed))
+        worker.join()
+    assert answered == (401, b"no")
 
 
 @pytest.mark.parametrize("left", ["nothing", "a link to nothing"])

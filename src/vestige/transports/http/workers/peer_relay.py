@@ -2,14 +2,14 @@
 for its metrics. They travel as HTTP over Unix sockets in a folder that only this user can enter. The other
 worker does everything: authentication, limits, the log. This one only copies bytes."""
 
-import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import anyio
 import h11
+from anyio.abc import ByteStream
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -83,8 +83,8 @@ class Forwarding:
         body = _Body(receive)
         while True:
             try:
-                async with self._connected(number) as streams:
-                    await _exchange(streams, _head(scope), body.receive, send)
+                async with self._connected(number) as stream:
+                    await _exchange(stream, _head(scope), body.receive, send)
             except WorkerAbsent:
                 body.rewind()
                 await self._app(scope, body.receive, send)
@@ -100,11 +100,11 @@ class Forwarding:
             return
 
     @asynccontextmanager
-    async def _connected(self, number: int) -> AsyncIterator["Streams"]:
+    async def _connected(self, number: int) -> AsyncIterator[ByteStream]:
         path = socket_of(self._group.folder, number)
         while True:
             try:
-                streams = await asyncio.open_unix_connection(path)
+                stream = await anyio.connect_unix(path)
             except OSError as exc:
                 # A worker that ends hands its sessions over when its last request is done. The parent
                 # removes the socket of one that was killed.
@@ -112,8 +112,8 @@ class Forwarding:
                     raise WorkerAbsent from exc
                 await anyio.sleep(HANDOVER_POLL_SECONDS)
             else:
-                async with _closing(streams):
-                    yield streams
+                async with stream:
+                    yield stream
                 return
 
     def _drains(self, number: int) -> bool:
@@ -152,19 +152,6 @@ def from_peer(scope: Scope, group: WorkerGroup) -> Scope | None:
     }
 
 
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-
-@asynccontextmanager
-async def _closing(streams: Streams) -> AsyncIterator[None]:
-    try:
-        yield
-    finally:
-        streams[1].close()
-        with suppress(OSError):
-            await streams[1].wait_closed()
-
-
 def _head(scope: Scope) -> h11.Request:
     seen = {"client": scope.get("client"), "scheme": scope.get("scheme"), "server": scope.get("server")}
     headers: Headers = [pair for pair in scope["headers"] if pair[0] not in _OF_THE_CONNECTION]
@@ -178,32 +165,34 @@ def _head(scope: Scope) -> h11.Request:
     )
 
 
-async def _exchange(streams: Streams, head: h11.Request, receive: Receive, send: Send) -> None:
+async def _exchange(stream: ByteStream, head: h11.Request, receive: Receive, send: Send) -> None:
     """Send a request to the other worker and its response to the client, until one of them leaves.
-    WorkerGone if the other worker ends before its response begins."""
-    reader, writer = streams
+    WorkerGone if the other worker ends before its response begins.
+
+    The other worker may refuse a request, close and be heard before the body is sent. So a failed write must
+    not end the reading, as it does with the streams of asyncio."""
     connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=2 * MAX_HEADER_BYTES)
-    writer.write(connection.send(head) or b"")
     begun = left = False
     async with anyio.create_task_group() as tasks:
 
         async def upload() -> None:
             nonlocal left
             try:
-                await _upload(connection, writer, receive)
-            except OSError:  # the end of the response says what happened
+                await stream.send(connection.send(head) or b"")
+                await _upload(connection, stream, receive)
+            except anyio.BrokenResourceError:  # the end of the response says what happened
                 return
             left = True
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(upload)
-        begun = await _download(connection, reader, send)
+        begun = await _download(connection, stream, send)
         tasks.cancel_scope.cancel()
     if not begun and not left:
         raise WorkerGone
 
 
-async def _upload(connection: h11.Connection, writer: asyncio.StreamWriter, receive: Receive) -> None:
+async def _upload(connection: h11.Connection, stream: ByteStream, receive: Receive) -> None:
     """Pass on the body, then wait for the client to leave."""
     whole = False
     while True:
@@ -214,16 +203,15 @@ async def _upload(connection: h11.Connection, writer: asyncio.StreamWriter, rece
             continue
         whole = not message.get("more_body", False)
         if body := message.get("body", b""):
-            writer.write(connection.send(h11.Data(data=body)) or b"")
+            await stream.send(connection.send(h11.Data(data=body)) or b"")
         if whole:
-            writer.write(connection.send(h11.EndOfMessage()) or b"")
-        await writer.drain()
+            await stream.send(connection.send(h11.EndOfMessage()) or b"")
 
 
-async def _download(connection: h11.Connection, reader: asyncio.StreamReader, send: Send) -> bool:
+async def _download(connection: h11.Connection, stream: ByteStream, send: Send) -> bool:
     """Pass on the response; returns whether it began."""
     begun = False
-    async for event in _events(connection, reader):
+    async for event in _events(connection, stream):
         if isinstance(event, h11.Response):
             headers = [(name, value) for name, value in event.headers if name not in _NOT_COPIED]
             await send({"type": "http.response.start", "status": event.status_code, "headers": headers})
@@ -238,7 +226,7 @@ async def _download(connection: h11.Connection, reader: asyncio.StreamReader, se
     return begun
 
 
-async def _events(connection: h11.Connection, reader: asyncio.StreamReader) -> AsyncIterator[object]:
+async def _events(connection: h11.Connection, stream: ByteStream) -> AsyncIterator[object]:
     """What the other worker sends, to its end."""
     while True:
         try:
@@ -247,9 +235,12 @@ async def _events(connection: h11.Connection, reader: asyncio.StreamReader) -> A
             return
         if event is h11.NEED_DATA:
             try:
-                connection.receive_data(await reader.read(PIECE_BYTES))
-            except OSError:
+                received = await stream.receive(PIECE_BYTES)
+            except anyio.EndOfStream:
+                received = b""
+            except anyio.BrokenResourceError:
                 return
+            connection.receive_data(received)
         elif isinstance(event, h11.ConnectionClosed) or event is h11.PAUSED:
             return
         else:
@@ -301,7 +292,6 @@ async def ask(
         status = message.get("status", status)
         pieces.extend(message.get("body", b""))
 
-    streams = await asyncio.open_unix_connection(socket_of(group.folder, number))
-    async with _closing(streams):
-        await _exchange(streams, _head(scope), receive, send)
+    async with await anyio.connect_unix(socket_of(group.folder, number)) as stream:
+        await _exchange(stream, _head(scope), receive, send)
     return status, bytes(pieces)
