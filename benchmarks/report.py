@@ -74,8 +74,9 @@ class Report:
         return "\n\n".join(parts)
 
 
-def publish(report: Report, out: Path | None) -> None:
-    """Print a report, and write it to `out` if there is one: a file, or a folder for a file of its name."""
+def publish(report: Report, out: Path | None, *, page: bool = False) -> None:
+    """Print a report, and write it to `out` if there is one: a file, or a folder for a file of its name. A
+    report with plots also has a page; `page` asks for one without."""
     print(report.markdown())
     print(f"\n{_where()}")
     if out is not None:
@@ -86,7 +87,7 @@ def publish(report: Report, out: Path | None) -> None:
         told = report.json(command=command, taken_at=datetime.now(UTC))
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        if report.plots:
+        if report.plots or page:
             _write_page(report, out, told)
 
 

@@ -54,7 +54,9 @@ def visited(work: Callable[[], object]) -> Counter[str]:
 def measure(folder: Path, settings: dict[str, object] | None = None) -> tuple[Counter[str], Counter[str]]:
     """The walks of one `smart_ingest` and of one `search`, both after a first call of their kind."""
     # Texts are screened for secrets, as they are by default.
-    with InProcess(folder, settings={"memory.secrets": "refuse", **(settings or {})}) as service:
+    with InProcess(
+        folder, settings={"memory.secrets": "refuse", "review.policy": "low_trust", **(settings or {})}
+    ) as service:
         for text in KNOWN:
             service.call("smart_ingest", {"content": text})
         service.call("search", {"query": QUESTION})

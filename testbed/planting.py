@@ -25,4 +25,6 @@ class Planting:
         left_out = shutil.ignore_patterns("vestige.db*", "processes") if settings else None
         shutil.copytree(self.folder, folder, ignore=left_out)
         with open_world(folder, clock=self.clock.copy(), **{**self.settings, **(settings or {})}) as world:
+            for index in folder.glob("*/.vestige/code-*.db"):  # the name is that of the place
+                index.rename(world.app.engine.code_indexes.place(index.parent))
             yield world

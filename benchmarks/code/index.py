@@ -96,4 +96,6 @@ class SectionIndex:
             counts=counts,
             length=self._lengths[place],
             similarity=near.get(self.paths[place]),
+            symbol_path=self.sections[place].symbol_path,
+            signature=self.sections[place].signature,
         )

@@ -11,11 +11,13 @@ from benchmarks.code.index import SectionIndex
 from benchmarks.code.issues import issues
 from benchmarks.code.measures import ndcg_of_files, ndcg_of_sections
 from benchmarks.code.repositories import Repository, development_set
+from benchmarks.code.server import ProjectServer
 from benchmarks.code.tuning import left_out, tried_weights
 from benchmarks.report import Cell, Report, Target
 from vestige.cognition.code.ranking import RankingWeights
 
 OURS = "Vestige"
+SERVED = "Vestige, through MCP"
 WITH_VECTORS = "Vestige, vectors of files"
 BM25 = "BM25"
 NOTES = (
@@ -30,14 +32,19 @@ Scores = dict[str, list[tuple[str, str, float, float]]]
 """For each arm a row for each question: repository, category, chunks, files."""
 
 
-def run(data: Path, repositories: Path, embed: Embed | None, tune: int = 0) -> Report:
-    """The report of a run; `embed` makes vectors of texts, `tune` is how many weights are tried."""
+def run(
+    data: Path, repositories: Path, embed: Embed | None, tune: int = 0, server: ProjectServer | None = None
+) -> Report:
+    """The report of a run; `embed` makes vectors of texts, `tune` is how many weights are tried, and a server
+    answers as Vestige is shipped."""
     scores: Scores = defaultdict(list)
     held: list[tuple[Repository, SectionIndex]] = []
     for repository in development_set(data / "code", repositories):
         index = SectionIndex(repository.files)
         for name, arm in _arms(repository, index, embed).items():
             scores[name] += _scored(repository, arm)
+        if server is not None:
+            scores[SERVED] += _scored(repository, server.arm(repository))
         held.append((repository, index))
     tables: dict[str, Sequence[Mapping[str, Cell]]] = {"Code search": list(_rows(scores))}
     tables["By repository (chunks)"] = _by_repository(scores)
@@ -121,7 +128,7 @@ def _by_repository(scores: Scores) -> list[dict[str, Cell]]:
 
 
 def _targets(scores: Scores) -> Iterator[Target]:
-    for arm in (OURS, WITH_VECTORS):
+    for arm in (OURS, WITH_VECTORS, SERVED):
         rows = scores.get(arm)
         if rows:
             yield Target(name=f"{arm}: files", value=_over_repositories(rows, 3), limit=0.82, at_least=True)

@@ -19,7 +19,11 @@ from vestige.engine.context import Call
 SERVE = (sys.executable, "-m", "vestige", "serve", "--bind", "127.0.0.1:0")
 END_SECONDS = 60.0
 LOOK_SECONDS = 0.1
-NO_LIMITS = {"VESTIGE_SERVER_REQUESTS_PER_MINUTE": "0", "VESTIGE_MEMORY_SECRETS": "allow"}
+NO_LIMITS = {
+    "VESTIGE_SERVER_REQUESTS_PER_MINUTE": "0",
+    "VESTIGE_MEMORY_SECRETS": "allow",
+    "VESTIGE_REVIEW_POLICY": "off",
+}
 """One key sends everything here, and no text is to be refused."""
 TEST_EMBEDDER = {"VESTIGE_EMBEDDINGS_PROVIDER": "hashing"}
 

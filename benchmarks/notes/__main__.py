@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from benchmarks.notes.cases import HALVES
+from benchmarks.notes.cases import SETS
 from benchmarks.notes.run import run
 from benchmarks.report import publish
 
@@ -11,7 +11,7 @@ from benchmarks.report import publish
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.notes", description="Right about notes.")
     parser.add_argument(
-        "--half", nargs="+", choices=list(HALVES), default=list(HALVES), help=f"of {', '.join(HALVES)}"
+        "--half", nargs="+", choices=list(SETS), default=list(SETS), help=f"of {', '.join(SETS)}"
     )
     parser.add_argument("--out", type=Path, help="write the results here as JSON and Markdown")
     given = parser.parse_args()

@@ -1,4 +1,4 @@
-"""The cases: pairs of notes, and notebooks with questions, by four authors. Half of them are blind."""
+"""The cases: pairs of notes, and notebooks with questions, by six authors. Half of them are blind."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,6 +11,10 @@ from benchmarks.client import Json
 DATA = Path(__file__).parent / "data"
 HALVES = {"development": ("freight", "practice"), "blind": ("lab", "product")}
 """The authors of each half. Of the blind half only totals may be looked at."""
+PLAIN = {"plain": ("household",), "plain-blind": ("workshop",)}
+"""Authors who wrote later, and plainly: a sentence a note, its subject named. Of the blind one only
+totals may be looked at."""
+SETS = {**HALVES, **PLAIN}
 
 UNANSWERABLE = ("no_attribute", "no_subject", "no_particular", "nonsense")
 """Classes of questions that no note of their notebook answers."""
@@ -62,13 +66,13 @@ class Notebook:
 def pairs_of(half: str, data: Path = DATA) -> list[NotePair]:
     return [
         NotePair(**{**row, "id": f"{author}-{row['id']}"})
-        for author in HALVES[half]
+        for author in SETS[half]
         for row in _rows(data / f"{author}-pairs.jsonl")
     ]
 
 
 def notebooks_of(half: str, data: Path = DATA) -> list[Notebook]:
-    return [_notebook(author, list(_rows(data / f"{author}-notes.jsonl"))) for author in HALVES[half]]
+    return [_notebook(author, list(_rows(data / f"{author}-notes.jsonl"))) for author in SETS[half]]
 
 
 def _notebook(author: str, rows: Sequence[Json]) -> Notebook:

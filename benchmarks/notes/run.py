@@ -13,7 +13,7 @@ NOTES = (
     "Shares have their 95 % interval (Wilson). Pairs: both notes go through `smart_ingest` in a scope of "
     "their own. `newest wins` supersedes from a cosine of .75 on; `cosine only` also reinforces from .88 on. "
     "Notebooks: notes are stored on the days they were written, then every question is asked. The authors "
-    "saw neither the code nor each other's cases; of the blind half only totals are looked at.",
+    "saw neither the code nor each other's cases; of the blind ones only totals are looked at.",
 )
 
 
@@ -54,7 +54,7 @@ def _pairs(half: str, data: Path, settings: dict[str, object]) -> tuple[Tables, 
             pairs.summary("ours", ours),
         ]
     }
-    if half != "blind":
+    if not half.endswith("blind"):
         tables[f"{half}: pairs by kind"] = pairs.by_kind(ours)
     return tables, list(pairs.targets(half, ours))
 

@@ -19,9 +19,8 @@ from benchmarks.quality.corpus import Corpus, Question
 from benchmarks.quality.transcripts import FOLDER, transcripts
 from benchmarks.report import Cell, Target
 from vestige.cognition.ranking.sessions import SHIPPED, SessionWeights
-from vestige.cognition.text.analyser import content_terms, query_words
 from vestige.engine.context import Call
-from vestige.engine.recall.sessions.recall import find_sessions, ranking
+from vestige.engine.recall.sessions.recall import family_postings, find_sessions, query_families, ranking
 from vestige.engine.recall.sessions.refresh import refresh
 from vestige.store.contract.sessions import SessionFilter, SessionIndex
 
@@ -32,8 +31,10 @@ DATE_CHARS = len("2026-01-01-")
 CHUNK_CHARS = 2_000
 DRAWS, FOLDS, SEED = 20, 5, 20_260_101
 GRID = [
-    SessionWeights(passage=passage, prompts=prompts, work=work)
-    for passage, prompts, work in product((0.5, 1.0, 2.0), (0.0, 0.3, 0.6), (0.05, 0.1, 0.2))
+    SessionWeights(passage=passage, second=second, prompts=prompts, work=work)
+    for passage, second, prompts, work in product(
+        (0.5, 1.0, 2.0), (0.0, 0.5, 1.0), (0.0, 0.3, 0.6), (0.05, 0.1, 0.2)
+    )
 ]
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -108,7 +109,7 @@ def weighted(index: SessionIndex, weights: SessionWeights) -> Arm:
     names = {one.key: Path(one.path).stem for one in index.sessions(SessionFilter(), limit=10_000)}
 
     def ask(query: str) -> Order:
-        held = index.postings(list(dict.fromkeys(content_terms(query_words(query)))), SessionFilter())
+        held = family_postings(index, query_families(query), SessionFilter())
         return [names[one.session] for one in ranking(held, weights=weights)]
 
     return ask

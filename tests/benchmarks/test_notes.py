@@ -9,6 +9,8 @@ from benchmarks.engine import InProcess
 from benchmarks.notes import pairs, questions
 from benchmarks.notes.cases import (
     HALVES,
+    PLAIN,
+    SETS,
     UNANSWERABLE,
     Notebook,
     NotePair,
@@ -38,8 +40,22 @@ def test_each_half_has_its_cases_and_every_answer_is_a_note(half: str) -> None:
         assert [one.id for one in book.questions if (one.kind in UNANSWERABLE) == bool(one.answers)] == []
 
 
-def test_no_author_is_in_both_halves() -> None:
-    assert set(HALVES["development"]).isdisjoint(HALVES["blind"])
+@pytest.mark.parametrize("name", PLAIN)
+def test_each_plain_author_has_all_cases_and_every_answer_is_a_note(name: str) -> None:
+    [book] = notebooks_of(name)
+    taken_out = 1 if name == "plain" else 0
+    assert Counter(case.label for case in pairs_of(name)) == {
+        "corrects": 56, "other": 60 - taken_out, "same": 24 - taken_out, "elaborates": 12, "unclear": 8
+    }  # fmt: skip
+    known = {note.id for note in book.notes}
+    assert len(known) == len(book.notes) == 70
+    assert [one.id for one in book.questions if not one.answers <= known] == []
+    assert [one.id for one in book.questions if (one.kind in UNANSWERABLE) == bool(one.answers)] == []
+
+
+def test_no_author_is_in_two_sets() -> None:
+    authors = [author for names in SETS.values() for author in names]
+    assert len(set(authors)) == len(authors) == 6
 
 
 def test_the_figures_of_pairs_count_decisions_by_label() -> None:

@@ -15,6 +15,7 @@ BEHAVIOURS = frozenset({
     "exchange/importers/test_laws.py",
     "exchange/importers/tools/test_stores.py",
     "exchange/portable/test_roundtrip.py",
+    "operations/project/test_reference_defects.py",
     "store/postgres/server/test_repeats.py",
     "store/postgres/server/test_restart.py",
     "store/postgres/server/test_round_trips.py",

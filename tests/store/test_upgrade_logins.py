@@ -43,6 +43,7 @@ def test_a_database_of_before(postgres_url: str) -> None:
     with closing(postgres_stores.open_at(postgres_url)) as store:
         store.put_key(a_key("k"))
     for undo in (
+        "DROP TABLE neighbours, neighbours_version",
         "DROP TABLE ended_logins",
         "DROP VIEW embedding_model",
         "ALTER TABLE profiles DROP created_at",

@@ -63,9 +63,13 @@ def main() -> None:
     )
     parser.add_argument("--runs", type=Path, required=True, help="the folder with RUN.npz of each run")
     parser.add_argument("--out", type=Path, required=True, help="the file to write")
+    parser.add_argument("--also", type=Path, help="a file of an earlier training, averaged with the result")
     given = parser.parse_args()
-    deltas = [dict(np.load(given.runs / f"{name}.npz")) for name in runs()]
-    np.savez(given.out, **fold(deltas, fold_rank()))
+    folded = fold([dict(np.load(given.runs / f"{name}.npz")) for name in runs()], fold_rank())
+    if given.also is not None:
+        both = (dict(np.load(given.also)), folded)
+        folded = fold([{key: one[key] for key in one if key != "T"} for one in both], fold_rank())
+    np.savez(given.out, **folded)
     print(hashlib.sha256(given.out.read_bytes()).hexdigest())
 
 

@@ -23,6 +23,9 @@ AUTHORS = (
 """The authors of notes, in the order that augmentation reads their files. Another order gives other random
 choices."""
 
+PLAIN = ("plain-developer", "plain-agent", "plain-office")
+"""The authors who report changes in plain words, as users do. They have a share of a batch of their own."""
+
 GENERAL = ("photo-captions", "news-wire", "headlines-and-forums")
 """The authors of sentences that are no notes."""
 

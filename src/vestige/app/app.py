@@ -40,11 +40,12 @@ from vestige.embed.providers import embedder_source, reranker_source
 from vestige.engine.context import Call, Engine
 from vestige.engine.reactions.autopilot import Autopilot
 from vestige.engine.reactions.relay import Relay
-from vestige.settings.settings import Settings, load_settings, unknown_variables
+from vestige.settings.settings import Settings, installation_directory, load_settings, unknown_variables
 from vestige.store.contract.processes import Who, command_of
 from vestige.store.contract.store import MemoryStore
 
 if TYPE_CHECKING:
+    from vestige.engine.recall.sessions.background import SessionIndexer
     from vestige.operations.registry.arguments import Wire
     from vestige.operations.registry.registry import Operation, Registry
     from vestige.store.transfer.ends import End
@@ -82,6 +83,7 @@ class App:
         self._background = threading.Lock()
         self._backfill: threading.Thread | None = None
         self._hooks: HookListener | None = None
+        self._indexer: SessionIndexer | None = None
         self.autopilot = Autopilot(engine)
         self._relay = Relay(
             engine.store, engine.events, process=uuid.uuid4().hex, others=engine.store.has_peers
@@ -130,6 +132,16 @@ class App:
         self._hooks = HookListener(self, self.engine.settings.data_dir)
         self._hooks.start()
 
+    def index_sessions(self) -> None:
+        """Keep the index of sessions up to date in the background, as `sessions.background` says; not one in
+        memory, which is lost with the process."""
+        if self.engine.settings.storage.backend == "memory":
+            return
+        from vestige.engine.recall.sessions.background import SessionIndexer
+
+        self._indexer = SessionIndexer(self.engine)
+        self._indexer.start()
+
     def embed_missing_when_ready(self, *, load: bool = True) -> threading.Event:
         """Load the model, then embed memories without vectors; the event is set when that is done. Without
         `load` that happens when something else needs the model."""
@@ -159,6 +171,8 @@ class App:
         """Stop background work, then close the model and the store."""
         if self._hooks is not None:
             self._hooks.close()
+        if self._indexer is not None and not self._indexer.stop(self._close_seconds):
+            logger.warning("Closing without waiting longer for sessions that are being indexed")
         with self._background:
             self._closing.set()
             thread = self._backfill
@@ -353,7 +367,11 @@ def _engine(
         new_id=clock.new_id,
         entropy=clock.rng.randbytes,
         sessions=SessionsFile(None if settings.storage.backend == "memory" else settings.data_dir),
-        code_indexes=code_indexes(clock, this_process(clock, server=server, parent=parent)),
+        code_indexes=code_indexes(
+            clock,
+            this_process(clock, server=server, parent=parent),
+            installation_directory(settings.data_dir, environ),
+        ),
         scope_of=lambda folder: settings.memory.scope or scope_of(folder),
     )
 
@@ -374,6 +392,7 @@ def open_server(options: Mapping[str, Any], *, parent: int = 0) -> App:
     app.autopilot.start()
     app.exchange_events()
     app.answer_hooks()
+    app.index_sessions()
     return app
 
 

@@ -27,6 +27,7 @@ from vestige.store.transfer.ends import End
 
 if TYPE_CHECKING:
     from vestige.store.code_index.index import SqliteCodeIndexes
+    from vestige.store.code_index.names import IndexNames
     from vestige.store.contract.sessions import SessionIndex
     from vestige.store.postgres.server.address import ServerAddress
     from vestige.store.postgres.store import PostgresStore
@@ -145,8 +146,13 @@ def open_sqlite(settings: Settings, clock: Clock, *, who: Who, machine: str) -> 
     )
 
 
-def code_indexes(clock: Clock, who: Who) -> CodeIndexes:
-    """Opens the code indexes of projects; the driver is imported when one is."""
+def code_indexes(clock: Clock, who: Who, own: Path) -> CodeIndexes:
+    """Opens the code indexes of projects; the driver is imported when one is. `own` is the user's folder."""
+
+    def names() -> "IndexNames":
+        from vestige.store.code_index.names import IndexNames
+
+        return IndexNames(own, clock.rng.randbytes)
 
     def opener() -> "SqliteCodeIndexes":
         from vestige.store.code_index.index import SqliteCodeIndexes
@@ -154,9 +160,14 @@ def code_indexes(clock: Clock, who: Who) -> CodeIndexes:
         return SqliteCodeIndexes(who=who, sleep=clock.sleep, monotonic=clock.monotonic)
 
     return CodeIndexes(
+        known=lambda directory: names().known(directory),
+        place=lambda directory: names().place(directory),
+        others=lambda directory: names().others(directory),
+        erase_others=lambda directory: names().erase_others(directory),
         reading=lambda file: opener().reading(file),
         writing=lambda file, purpose: opener().writing(file, purpose),
         erase=lambda file: opener().erase(file),
+        watching=lambda file: opener().watching(file),
     )
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
-from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -23,11 +22,15 @@ from vestige.app.app import App, Clock, open_app, system_clock
 from vestige.core.caller import Invocation
 from vestige.core.clock import Uuid7
 from vestige.core.errors import VestigeError
+from vestige.operations.memory.search_view import SIGNAL_WORDS
+from vestige.operations.shared.text import strength_share
 from vestige.transports.cli.program import own_command, typed
 from vestige.transports.connect.clients import Stdio, claude_add
 
-WIDTH = 98
-BAR = 30
+WIDTH = 80
+BAR = 24
+REASONS = 3
+"""The reasons that are shown for a result, the strongest first."""
 BEGIN = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 CORRECTED = BEGIN + timedelta(days=60)
 FADING_DAYS = (0, 1, 7, 30, 90, 365)
@@ -57,6 +60,16 @@ PROMPTS = (
     "Write a haiku about autumn.",
 )
 
+OLD_SESSION = "4f0e6f1e-0000-4000-8000-000000000001"
+TALK = (
+    ("user", "The nightly import of Harbour stopped again. Why?"),
+    (
+        "assistant",
+        "A run that was killed left its lock file. I make the import remove a lock without a process.",
+    ),
+)
+LOST = "who left the lock file of the import"
+
 Say = Callable[[str], None]
 
 
@@ -69,7 +82,13 @@ class Scratch:
         clock: Clock = replace(system, now=self.now, new_id=Uuid7(self.now, system.rng))
         # Never the store that the environment names: made-up texts do not belong among real memories.
         folders = {f"agent.{name}_dir": str(data_dir / name) for name in ("memory", "on_demand", "knowledge")}
-        apart = {"data_dir": str(data_dir), "storage.backend": "sqlite", **folders}
+        self.home = data_dir / "home"
+        apart = {
+            "data_dir": str(data_dir),
+            "storage.backend": "sqlite",
+            "sessions.home": str(self.home),
+            **folders,
+        }
         self.app: App = open_app({**options, **apart}, clock=clock)
 
     def now(self) -> datetime:
@@ -104,6 +123,7 @@ def show(say: Say, data_dir: Path, options: Mapping[str, Any]) -> None:
         _ask(scratch, say)
         _correct(scratch, say)
         _start(scratch, say)
+        _find_session(scratch, say)
         _fade(scratch, say)
 
 
@@ -126,7 +146,8 @@ def connecting(command: Path) -> list[str]:
         "  [mcp_servers.vestige]",
         f"  command = {json.dumps(path)}",
         "",
-        "Claude Desktop, in claude_desktop_config.json (Settings > Developer > Edit Config):",
+        "Claude Desktop, in claude_desktop_config.json",
+        "(Settings > Developer > Edit Config):",
         f"  {json.dumps(desktop)}",
     ]
 
@@ -143,8 +164,8 @@ def _remember(scratch: Scratch, say: Say) -> None:
     for item, result in zip(items, answer["results"], strict=True):
         groups.setdefault((result["decision"], result["reason"]), []).append(item["content"])
     for (decision, reason), texts in groups.items():
-        say(f"{decision:<10}{len(texts):>3} x  {reason}")
-        say(f"{'':<16}{_clip(texts[-1], WIDTH - 16)}")
+        said = [f"{decision:<10}{len(texts):>3} x  {reason}", f"{'':<16}{texts[-1]}"]
+        _say(say, [_clip(line, WIDTH) for line in said])
 
 
 def _ask(scratch: Scratch, say: Say) -> None:
@@ -167,14 +188,9 @@ def _answer(scratch: Scratch, say: Say, question: str, **where: Any) -> None:
 
 
 def _reasons(why: Mapping[str, Any]) -> str:
-    """The signals that add up to a hit's relevance, and the stages that changed its score."""
-    parts = " + ".join(f"{one['adds']:.2f} {one['signal']}" for one in why["signals"] if one["adds"])
-    changes = [
-        f" → {after['stage']} {after['score']:.3f}"
-        for before, after in pairwise(why["stages"])
-        if after["score"] != before["score"]
-    ]
-    return f"{parts} = relevance {why['stages'][0]['score']:.3f}{''.join(changes)}"
+    """The strongest signals of a hit, in the words of `vestige search --explain`."""
+    strongest = sorted((one for one in why["signals"] if one["adds"]), key=lambda one: -abs(one["adds"]))
+    return "; ".join(f"{SIGNAL_WORDS[one['signal']]} {one['adds']:+.2f}" for one in strongest[:REASONS])
 
 
 def _correct(scratch: Scratch, say: Say) -> None:
@@ -194,7 +210,7 @@ def _correct(scratch: Scratch, say: Say) -> None:
 
 
 def _start(scratch: Scratch, say: Say) -> None:
-    _say(say, _heading("A cold start: what a session begins with, and recall that is usually silent"))
+    _say(say, _heading("A cold start: what a session begins with, and recall that is mostly silent"))
     scratch.tool("agent", action="init")
     scratch.tool("agent", action="remember", text="Ada, who runs Harbour. Prefers short answers.")
     scratch.tool("agent", action="log", **SESSION)
@@ -210,8 +226,27 @@ def _start(scratch: Scratch, say: Say) -> None:
         _say(say, [_clip(f"  {line}", WIDTH) for line in shown])
 
 
+def _find_session(scratch: Scratch, say: Say) -> None:
+    _say(say, _heading("An old session of a coding agent, found by what was said in it"))
+    folder = scratch.home / ".claude" / "projects" / "-work-harbour"
+    folder.mkdir(parents=True)
+    with (folder / f"{OLD_SESSION}.jsonl").open("w", encoding="utf-8") as file:
+        for number, (role, text) in enumerate(TALK):
+            line = {
+                "type": role, "uuid": f"{number}", "sessionId": OLD_SESSION, "cwd": "/work/harbour",
+                "timestamp": BEGIN.isoformat(), "message": {"role": role, "content": text},
+            }  # fmt: skip
+            file.write(f"{json.dumps(line)}\n")
+    scratch.tool("sessions", action="index")
+    say(f"? {LOST}")
+    for one in scratch.tool("recall_sessions", query=LOST)["sessions"]:
+        for passage in one["passages"]:
+            say(_clip(f"  {passage['role']}: {passage['text']}", WIDTH))
+        say(f"  {one['resumeCommand']}")
+
+
 def _fade(scratch: Scratch, say: Say) -> None:
-    _say(say, _heading("Forgetting, on the FSRS-6 curve: retention after a number of days"))
+    _say(say, _heading("Forgetting, on the FSRS-6 curve: strength after a number of days"))
     stored = scratch.tool("smart_ingest", items=[{"content": text} for text in LESSONS])
     helpful, other = (result["nodeId"] for result in stored["results"])
     start = scratch.time
@@ -220,14 +255,15 @@ def _fade(scratch: Scratch, say: Say) -> None:
         scratch.time = start + timedelta(days=days)
         if days == 1:
             scratch.tool("memory", action="promote", id=helpful, reason="It solved the problem.")
-        kept = [_retention(scratch, memory_id) for memory_id in (other, helpful)]
+        kept = [_strength(scratch, memory_id) for memory_id in (other, helpful)]
         say(f"{days:>5}   " + "   ".join(_bar(share) for share in kept))
     say("")
     say("Faded memories rank lower; they are never deleted automatically.")
 
 
-def _retention(scratch: Scratch, memory_id: str) -> float:
-    return float(scratch.tool("memory", action="state", id=memory_id)["components"]["retention"])
+def _strength(scratch: Scratch, memory_id: str) -> float:
+    state = scratch.tool("memory", action="state", id=memory_id)
+    return strength_share(float(state["components"]["retention"]))
 
 
 def _bar(share: float) -> str:

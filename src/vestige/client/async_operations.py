@@ -20,10 +20,10 @@ class AsyncMemoryOperations(AsyncPart):
                    domains: Sequence[str] | None = None, source: str | None = None,
                    author: str | None = None, thread: str | None = None, origin: values.Origin | None = None,
                    created_from: values.Moment | None = None, created_to: values.Moment | None = None,
-                   min_retention: float | None = None, limit: int | None = None, offset: int | None = None,
-                   order: values.Order | None = None, as_of: values.Moment | None = None,
+                   min_retention: float | None = None, as_of: values.Moment | None = None,
                    pinned: bool | None = None, max_retention: float | None = None, due: bool | None = None,
                    current: bool | None = None, include_suppressed: bool | None = None,
+                   limit: int | None = None, offset: int | None = None, order: values.Order | None = None,
                    detail_level: Literal["brief", "summary", "full"] | None = None) -> values.Listed:
         """List memories without searching: newest, oldest, due or fading.
 
@@ -38,12 +38,11 @@ class AsyncMemoryOperations(AsyncPart):
         Only memories by this author. `thread`: Only memories from this thread. `origin`: Only memories of
         this kind of source. `created_from`: Only memories stored at or after this time. `created_to`: Only
         memories stored before this time; a bare date includes that day. `min_retention`: Minimum retention.
+        `as_of`: Only memories that were true at this time. `pinned`: true: only pinned memories; false: only
+        others. `max_retention`: Maximum retention. `due`: Only memories that are true now and due for review.
+        `current`: Only memories that are true now. `include_suppressed`: Also list suppressed memories.
         `limit`: Maximum number of memories. `offset`: How many to skip. `order`: newest, oldest, due (next
-        review first) or retention (weakest first). `as_of`: Only memories that were true at this time.
-        `pinned`: true: only pinned memories; false: only others. `max_retention`: Maximum retention. `due`:
-        Only memories that are true now and due for review. `current`: Only memories that are true now.
-        `include_suppressed`: Also list suppressed memories. `detail_level`: How much of each memory to
-        show."""
+        review first) or retention (weakest first). `detail_level`: How much of each memory to show."""
         return await self._channel.ask("memory.list", locals())
 
     async def get(self, id: str) -> values.Got:
@@ -141,6 +140,56 @@ class AsyncMemoryOperations(AsyncPart):
         of validity; null: no start. `valid_until`: End of validity (a bare date includes that day); null: no
         end."""
         return await self._channel.ask("memory.set_validity", locals())
+
+    async def bulk(self, change: values.BulkChange, *, timezone: str | None = None, scope: str | None = None,
+                   tags: Sequence[str] | None = None, tags_all: Sequence[str] | None = None,
+                   include_types: Sequence[str] | None = None, exclude_types: Sequence[str] | None = None,
+                   domains: Sequence[str] | None = None, source: str | None = None,
+                   author: str | None = None, thread: str | None = None, origin: values.Origin | None = None,
+                   created_from: values.Moment | None = None, created_to: values.Moment | None = None,
+                   min_retention: float | None = None, as_of: values.Moment | None = None,
+                   pinned: bool | None = None, max_retention: float | None = None, due: bool | None = None,
+                   current: bool | None = None, include_suppressed: bool | None = None,
+                   ids: Sequence[str] | None = None, add: Sequence[str] | None = None,
+                   remove: Sequence[str] | None = None, dry_run: bool | None = None,
+                   expected: int | None = None, secrets: Literal["refuse", "redact", "allow"] | None = None,
+                   ) -> values.BulkResult:
+        """Pin, unpin, tag, suppress, archive or delete all memories that `memory list` lists for the same
+        filter.
+
+        With `dry_run` (the default) it only shows how many match and would change. To run it, pass `dry_run:
+        false` and `expected`, the `matched` of the dry run. It never suppresses, archives or deletes pinned
+        memories. It runs in portions: if it is interrupted, run it again. All but a deletion can be undone.
+
+        `timezone`: Your time zone, such as Europe/Berlin, for times without an offset and for texts. Default:
+        that of the machine; UTC for a client on another machine. `scope`: Only this scope and scopes below
+        it. Default: everything you have access to. `tags`: Only memories with any of these tags. `tags_all`:
+        Only memories with all of these tags. `include_types`: Only these node types. `exclude_types`: Not
+        these node types. `domains`: Only these domains. `source`: Only memories from this source. `author`:
+        Only memories by this author. `thread`: Only memories from this thread. `origin`: Only memories of
+        this kind of source. `created_from`: Only memories stored at or after this time. `created_to`: Only
+        memories stored before this time; a bare date includes that day. `min_retention`: Minimum retention.
+        `as_of`: Only memories that were true at this time. `pinned`: true: only pinned memories; false: only
+        others. `max_retention`: Maximum retention. `due`: Only memories that are true now and due for review.
+        `current`: Only memories that are true now. `include_suppressed`: Also list suppressed memories.
+        `change`: pin, unpin, tag, suppress, archive or delete. `ids`: Ids of the memories, instead of a
+        filter. `add`: Tags to add. `remove`: Tags to remove. `dry_run`: Only show what would change (default
+        true). `expected`: `matched` of the dry run; a run refuses if another number matches now. `secrets`:
+        If the text contains a key, token or password: refuse it, redact (replace the secret), allow (store it
+        unchanged). Default: setting memory.secrets."""
+        return await self._channel.ask("memory.bulk", locals())
+
+    async def bulk_runs(self, *, limit: int | None = None) -> values.BulkRuns:
+        """List the bulk changes that were made, with the ids that undo them.
+
+        `limit`: Maximum number of changes."""
+        return await self._channel.ask("memory.bulk_runs", locals())
+
+    async def bulk_undo(self, id: str) -> values.BulkUndoneView:
+        """Take a bulk change back. Memories that were changed again since stay as they are.
+
+        `id`: Id of the bulk change."""
+        return await self._channel.ask("memory.bulk_undo", locals())
 
     async def promote(self, id: str, *, reason: str | None = None) -> values.Strengthened:
         """Rate a memory as right or helpful: it is kept longer and ranks higher.
@@ -405,13 +454,16 @@ class AsyncProjectOperations(AsyncPart):
     async def refresh(self, path: str | None = None) -> values.ProjectIndexed:
         """Bring the code index of a project up to date: reads only files that changed.
 
+        Memories that others share in `.vestige-shared/` are read too, with their git author and less trust.
+
         `path`: Folder of the project. Default: the project you work in."""
         return await self._channel.ask("project.refresh", locals())
 
     async def rebuild(self, path: str | None = None) -> values.ProjectIndexed:
         """Read every file of a project again. Memories are elsewhere, and are not touched.
 
-        A damaged index is replaced. Searches go on meanwhile.
+        A damaged index is replaced, and one that was not made here by this installation is deleted unread.
+        Searches go on meanwhile.
 
         `path`: Folder of the project. Default: the project you work in."""
         return await self._channel.ask("project.rebuild", locals())
@@ -474,12 +526,76 @@ class AsyncProjectOperations(AsyncPart):
         return await self._channel.ask("project.forget", locals())
 
     async def citations(self, *, path: str | None = None) -> values.CitationsChecked:
-        """Check all code that memories of the project cite: fresh, moved, changed, gone, or unverifiable.
+        """Compare all code that memories of the project cite with the files: fresh, moved, changed, gone, or
+        unverifiable.
 
-        It changes nothing, and no memory is deleted because its code is gone.
+        It changes nothing, and no memory is deleted because its code is gone. `project verify` records the
+        time.
 
         `path`: Folder of the project. Default: the project you work in."""
         return await self._channel.ask("project.citations", locals())
+
+    async def verify(self, *, path: str | None = None) -> values.CitationsChecked:
+        """Check all code that memories of the project cite, and record when it was found unchanged.
+
+        Only this moves `verifiedAt`, and only of citations that are fresh or moved; recalling never does.
+
+        `path`: Folder of the project. Default: the project you work in."""
+        return await self._channel.ask("project.verify", locals())
+
+    async def export(self, file: str | None = None, *, path: str | None = None) -> values.ProjectFileWritten:
+        """Write the project's memories to a new file, for `project import`.
+
+        The portable file has observations and the diary, with tags, source, strength, validity, citations,
+        links and all revisions. Nothing is overwritten.
+
+        `file`: Name of the new file (any path on the command line). Default: dated. `path`: Folder of the
+        project. Default: the project you work in."""
+        return await self._channel.ask("project.export", locals())
+
+    async def import_(self, file: str, *, dry_run: bool | None = None, path: str | None = None,
+                      ) -> values.Imported:
+        """Import memories into the project: its own export, another project's, or any format that `import`
+        reads.
+
+        An export of this project is merged with its history; memories of another one are copied, under ids of
+        their own. Importing a file again adds nothing. Texts that give orders to an agent wait in the review
+        inbox.
+
+        `file`: File in exports/ or backups/ (any path on the command line). `dry_run`: Report what would
+        happen without writing. `path`: Folder of the project. Default: the project you work in."""
+        return await self._channel.ask("project.import", locals())
+
+    async def backup(self, file: str | None = None, *, path: str | None = None) -> values.ProjectFileWritten:
+        """Write a snapshot of the project's memory, in backups/, checked by reading it.
+
+        The code index is not in it: `project rebuild` makes it again. `backup` copies the whole store.
+
+        `file`: Name of the new file (any path on the command line). Default: dated. `path`: Folder of the
+        project. Default: the project you work in."""
+        return await self._channel.ask("project.backup", locals())
+
+    async def restore(self, file: str, *, confirm: bool | None = None, dry_run: bool | None = None,
+                      path: str | None = None) -> values.ProjectRestored:
+        """Bring the memories of the project back to a snapshot, in one transaction.
+
+        Other projects are not touched. What is newer than the snapshot is archived, not deleted. The state
+        before is kept in backups/.
+
+        `file`: File in exports/ or backups/ (any path on the command line). `confirm`: Must be true, unless
+        for dry_run. `dry_run`: Report what would happen without writing. `path`: Folder of the project.
+        Default: the project you work in."""
+        return await self._channel.ask("project.restore", locals())
+
+    async def share(self, ids: Sequence[str], *, path: str | None = None) -> values.ProjectShared:
+        """Write memories of the project as small text files into `.vestige-shared/`, for everyone who clones
+        it.
+
+        A memory with a secret is refused. You commit the files. Others read them with `project refresh`; when
+        a file is removed, its memory stops being valid there.
+
+        `ids`: Memories to share. `path`: Folder of the project. Default: the project you work in."""
+        return await self._channel.ask("project.share", locals())
 
 
 class AsyncInsightsOperations(AsyncPart):
@@ -1147,14 +1263,17 @@ class AsyncOperations(AsyncPart):
         keep it. `reverse`: Reverse the last suppression, within 24 hours."""
         return await self._channel.ask("suppress", locals())
 
-    async def memory_health(self, *, forecast: bool | None = None) -> values.HealthView:
+    async def memory_health(self, *, forecast: bool | None = None, calendar: bool | None = None,
+                            ) -> values.HealthView:
         """Show how well all accessible memories are retained, the target, and a recommendation.
 
         The target for the average recall probability is the setting `memory.retention_target`. Every
         consolidation takes a snapshot, which the trend is computed from. For the store and the model, use
         `system_status`.
 
-        `forecast`: Include how many fade below 30 % and fall due in the next weeks."""
+        `forecast`: Include how many fade below 30 % and fall due in the next weeks. `calendar`: Include
+        reviews of the last 12 weeks by day, and by day of the next four what falls due or fades below 30
+        %."""
         return await self._channel.ask("memory_health", locals())
 
     async def memory_graph(self, *, center_id: str | None = None, query: str | None = None,
@@ -1298,6 +1417,12 @@ class AsyncOperations(AsyncPart):
         Counts cover the memories that the caller has access to. Only callers with full access see details of
         the installation."""
         return await self._channel.ask("system_status", locals())
+
+    async def system_settings(self) -> values.SettingsView:
+        """Show the settings of the process that answers, and where each value comes from. Secrets are masked.
+
+        `vestige config` shows the same for a process that would start now."""
+        return await self._channel.ask("system_settings", locals())
 
     async def memory_changelog(self, memory_id: str | None = None, *, timezone: str | None = None,
                                start: values.Moment | None = None, end: values.Moment | None = None,

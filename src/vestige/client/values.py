@@ -143,6 +143,36 @@ class Bucket(TypedDict):
     """The number of memories in a range of retention."""
     bucket: str; count: int
 
+BulkChange = Literal["pin", "unpin", "tag", "suppress", "archive", "delete"]
+"""What can be done to many memories at once."""
+
+class BulkResult(TypedDict):
+    """A bulk change, or what it would do (`dry_run`).
+
+    `matched` memories were selected. `changed` are or would be changed; `unchanged` were as wanted already;
+    `refused` counts others by the reason. Of those that change, `text_bytes` is the size of their texts and
+    `links` the number of their links. `undo_id` takes the change back."""
+    action: str; success: bool; change: BulkChange; dryRun: bool; matched: int; changed: int; unchanged: int
+    refused: dict[str, int]; textBytes: NotRequired[int]; links: NotRequired[int]
+    sample: NotRequired[list[MemoryView]]; undoId: NotRequired[str]; message: str
+
+class BulkRunView(TypedDict):
+    """A bulk change that was made: what, when, and of how many memories."""
+    id: str; change: BulkChange; at: str; memories: int; undoneAt: NotRequired[str]
+
+class BulkRuns(TypedDict):
+    """Bulk changes, latest first."""
+    action: str; runs: list[BulkRunView]
+
+class BulkUndoneView(TypedDict):
+    """A bulk change that was undone. `skipped` memories were deleted or changed again since."""
+    action: str; success: bool; id: str; change: BulkChange; restored: list[str]; skipped: int; message: str
+
+class CalendarDay(TypedDict):
+    """A day in your time zone: reviews that were made, or what comes without a recall: reviews that fall due
+    and memories whose retention falls below 30 %. Today has both, from now on."""
+    date: str; reviews: NotRequired[int]; due: NotRequired[int]; fading: NotRequired[int]
+
 class ProposedTextView(TypedDict):
     """A proposal of a rule: its kind, its text, and the number of the turn it is from.
 
@@ -208,17 +238,18 @@ class CheckContext(TypedDict):
 
 class CitationView(TypedDict):
     """Code that a memory cites: `fresh`, `moved` or `changed` (`now` is where it is), `gone`, or
-    `unverifiable`."""
+    `unverifiable`. `verifiedAt` is when it was saved, or last found unchanged by `project verify`."""
     cited: str; verdict: Literal["fresh", "moved", "changed", "gone", "unverifiable"]; now: NotRequired[str]
-    symbol: NotRequired[str]; commit: NotRequired[str]
+    symbol: NotRequired[str]; commit: NotRequired[str]; verifiedAt: NotRequired[str]
 
 class CitingMemory(TypedDict):
     """A memory, and what became of the code that it cites."""
     id: str; kind: str; preview: str; citations: list[CitationView]
 
 class CitationsChecked(TypedDict):
-    """All citations of a project's memories, those with changes first."""
-    total: int; verdicts: dict[str, int]; memories: list[CitingMemory]
+    """All citations of a project's memories, those with changes first. `verified` counts those whose time was
+    moved by this check."""
+    total: int; verified: NotRequired[int]; verdicts: dict[str, int]; memories: list[CitingMemory]
 
 class DuplicateView(TypedDict):
     """A memory of a cluster, with its provenance."""
@@ -576,6 +607,7 @@ class HealthView(TypedDict):
     retentionTarget: float; meetsTarget: NotRequired[bool]; totalMemories: int; distribution: list[Bucket]
     trend: str; history: list[SnapshotView]; memoriesBelow30pct: int; memoriesBelow50pct: int
     recommendation: str; forecast: NotRequired[list[FadedCount]]; due: NotRequired[list[DueCount]]
+    calendar: NotRequired[list[CalendarDay]]
 
 class RevisionView(TypedDict):
     revision: int; content: str; tags: list[str]; recordedAt: str; endedAt: str; endedBy: str
@@ -808,10 +840,20 @@ class ProjectExamined(TypedDict):
     project: str; status: Literal["ok", "warnings", "broken"]; findings: list[ProjectFinding]
     freshness: NotRequired[FreshnessView]; message: str
 
+class ProjectFileWritten(TypedDict):
+    """A new portable file with the memories of a project, their histories and the links between them."""
+    file: str; scope: str; memories: int; edges: int; documents: int; sizeBytes: int
+
 class ProjectForgotten(TypedDict):
     """What was done with a memory. `still_in` are memories that hold its text because of merging, `copies`
     your own backups and exports, which may."""
     id: str; mode: Literal["suppress", "hard"]; message: str; stillIn: list[str]; copies: list[str]
+
+class SharedFiles(TypedDict):
+    """What reading the memories of `.vestige-shared/` did: `added`, `changed`, `ended` (their file is gone),
+    `returned`, `waiting` for a review. `own` are memories of this store, `left` files that cannot be read."""
+    files: int; added: int; changed: int; ended: int; returned: int; waiting: int; own: int; redacted: int
+    left: dict[str, str]
 
 class ProjectIndexed(TypedDict):
     """What a pass over a project did, in files, and what the index has now.
@@ -820,11 +862,28 @@ class ProjectIndexed(TypedDict):
     `redacted` counts secrets that were removed before anything was stored."""
     project: str; root: NotRequired[str]; scope: str; branch: NotRequired[str]; commit: NotRequired[str]
     added: int; changed: int; removed: int; renamed: int; files: int; sections: int; skipped: dict[str, int]
-    redacted: int; freshness: FreshnessView; message: str
+    redacted: int; shared: NotRequired[SharedFiles]; freshness: FreshnessView; message: str
+
+class ProjectRestored(TypedDict):
+    """How the memories of a project became those of a snapshot: `revised` ones got the fields of then,
+    `returned` ones had been deleted (`renewed` maps their old ids to new ones), `archived` ones are newer
+    than the snapshot, `strengths` were set back. `keptAs` is a snapshot of the state before; restoring it
+    undoes this."""
+    file: str; dryRun: bool; memories: int; revised: int; returned: int; archived: int; strengths: int
+    linked: int; unlinked: int; renewed: dict[str, str]; keptAs: NotRequired[str]; embedded: int
+    note: NotRequired[str]
 
 class ProjectSaved(IngestedView):
     """The decision of the ingest gate, and the code that the memory cites."""
     success: bool; warning: NotRequired[str]; replayed: bool; citations: list[CitationView]
+
+class SharedFileView(TypedDict):
+    """A memory and its file, from the root of the project; `written` is false if it said the same already."""
+    id: str; file: str; written: bool
+
+class ProjectShared(TypedDict):
+    """The files of shared memories."""
+    files: list[SharedFileView]; message: str
 
 class ProjectStatus(TypedDict):
     """What the index of a project has, and how it compares with the files now."""
@@ -985,6 +1044,15 @@ class SessionsIndexed(TypedDict):
 class SessionsListed(TypedDict):
     """Sessions, the last used first."""
     total: int; sessions: list[SessionView]; message: str
+
+class SettingView(TypedDict):
+    """A setting. `source` says where its value comes from: default, file, environment or flag. The file is
+    `vestige.toml`; `environment` is the variable that sets it. A secret value is masked."""
+    name: str; value: NotRequired[Any]; source: str; environment: str; project: bool; description: str
+
+class SettingsView(TypedDict):
+    """The settings of the process that answers, and the settings file that it read, if there is one."""
+    file: str; fileExists: bool; settings: list[SettingView]
 
 @final
 class SmartIngested(IngestedView):

@@ -16,10 +16,13 @@ from vestige.core.errors import InvalidInput
 from vestige.core.lazy_dataclass import dataclass
 
 LOCAL = frozenset(
-    {"running", "peer", "backup", "domain_centroids", "domain_proposal", "domain_moves", "domain_run"}
-)
-"""Kinds that never leave an installation: running processes, sync peers, the last backup; and of domains what
-is derived from vectors, or waits for a decision here."""
+    {
+        "running", "peer", "backup", "bulk", "domain_centroids", "domain_proposal", "domain_moves",
+        "domain_run",
+    }
+)  # fmt: skip
+"""Kinds that never leave an installation: running processes, sync peers, the last backup, bulk changes that
+can be undone here; and of domains what is derived from vectors, or waits for a decision here."""
 PENDING = "pending"
 """The kind of texts that wait for a review, or had one: they are not memories, so nothing else reads them."""
 WAITING = "waiting"
@@ -291,6 +294,17 @@ BODIES: Mapping[str, Body] = {
         fields=Fields(
             {"ids": list_of(text), "minRetention": SHARE, "maxAgeDays": null_or(number(0, 1e6))},
             {"restoredAt": moment},
+        )
+    ),
+    "bulk": Body(
+        fields=Fields(
+            {
+                "change": one_of("pin", "unpin", "tag", "suppress", "archive"),
+                "memories": table_of(COUNT),
+                "at": moment,
+                "terms": table_of(flag),
+            },
+            {"undoneAt": moment},
         )
     ),
     "dream": Body(fields=Fields({"turn": COUNT}, others=COUNT)),

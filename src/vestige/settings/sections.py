@@ -16,7 +16,9 @@ class Section(BaseModel):
     """A frozen group of settings that rejects unknown names."""
 
     # A rejected value may be a key, so it must not appear in an error or a traceback.
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    # What validates a section is built with all settings, once, and only if some are given: defaults are not
+    # validated (`model_construct`).
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
 
 def _switch(description: str) -> Any:  # what pydantic's Field is typed as
@@ -260,7 +262,7 @@ class StorageSettings(Section):
     exclusive: bool = Field(
         False, description="A server refuses to start while another one uses the store, and blocks others."
     )
-    postgres: PostgresSettings = PostgresSettings()
+    postgres: PostgresSettings = PostgresSettings.model_construct()
 
 
 class BackupSettings(Section):
@@ -283,6 +285,11 @@ class SessionSettings(Section):
     share_dir: str = Field(
         "",
         description="Folder of the data of OpenCode, Goose and Amp; empty: XDG_DATA_HOME, or ~/.local/share.",
+    )
+    background: Literal["off", "follow", "all"] = Field(
+        "follow",
+        description="What a running server indexes by itself, a little at a time: `follow`: what is new once "
+        "`vestige sessions index` was run; `all`: also without that; `off`: nothing.",
     )
 
 
@@ -361,7 +368,7 @@ class DomainSettings(Section):
         0.5, ge=0, le=1, description="The factor of spreading activation for a link into another domain."
     )
     top_terms_k: int = Field(10, ge=1, le=50, description="Terms that are kept for a domain.")
-    signals: SignalSettings = SignalSettings()
+    signals: SignalSettings = SignalSettings.model_construct()
 
 
 class AgentSettings(Section):

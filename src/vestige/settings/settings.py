@@ -133,24 +133,34 @@ class Settings(Section):
         description="Minimum level of log messages on standard error.",
         json_schema_extra=FROM_PROJECT,
     )
-    memory: MemorySettings = MemorySettings()
-    review: ReviewSettings = ReviewSettings()
-    mcp: McpSettings = McpSettings()
-    embeddings: EmbeddingSettings = EmbeddingSettings()
-    search: SearchSettings = SearchSettings()
-    storage: StorageSettings = StorageSettings()
-    backup: BackupSettings = BackupSettings()
-    sessions: SessionSettings = SessionSettings()
-    mechanisms: MechanismSettings = MechanismSettings()
-    sleep: SleepSettings = SleepSettings()
-    domains: DomainSettings = DomainSettings()
-    agent: AgentSettings = AgentSettings()
-    server: ServerSettings = ServerSettings()
-    auth: AuthSettings = AuthSettings()
-    bridge: BridgeSettings = BridgeSettings()
+    memory: MemorySettings = MemorySettings.model_construct()
+    review: ReviewSettings = ReviewSettings.model_construct()
+    mcp: McpSettings = McpSettings.model_construct()
+    embeddings: EmbeddingSettings = EmbeddingSettings.model_construct()
+    search: SearchSettings = SearchSettings.model_construct()
+    storage: StorageSettings = StorageSettings.model_construct()
+    backup: BackupSettings = BackupSettings.model_construct()
+    sessions: SessionSettings = SessionSettings.model_construct()
+    mechanisms: MechanismSettings = MechanismSettings.model_construct()
+    sleep: SleepSettings = SleepSettings.model_construct()
+    domains: DomainSettings = DomainSettings.model_construct()
+    agent: AgentSettings = AgentSettings.model_construct()
+    server: ServerSettings = ServerSettings.model_construct()
+    auth: AuthSettings = AuthSettings.model_construct()
+    bridge: BridgeSettings = BridgeSettings.model_construct()
     _file: Path | None = PrivateAttr(None)
     _tz: str = PrivateAttr("")
     _home: Path | None = PrivateAttr(None)
+    _sources: Mapping[str, str] = PrivateAttr(default_factory=dict)
+
+    def source_of(self, name: str) -> str:
+        """Where the value of a setting comes from: default, file, environment or flag."""
+        return self._sources.get(name, "default")
+
+    @property
+    def file(self) -> Path:
+        """The settings file, which may not exist."""
+        return self._file or self.data_dir / CONFIG_NAME
 
     def in_home(self, given: str, otherwise: str) -> Path:
         """A folder of the settings; empty: the usual one, below the home directory of the user."""
@@ -216,20 +226,23 @@ def load_settings(
     """The effective settings. `flags` are `data_dir`, `config` and dotted names such as `memory.scope`."""
     environ = os.environ if environ is None else environ
     flags = {name: value for name, value in (flags or {}).items() if value is not None}
+    named = "flag" if "data_dir" in flags else "environment" if "VESTIGE_DATA_DIR" in environ else "default"
+    sources = {"data_dir": named}
     data_dir = _directory(flags.pop("data_dir", environ.get("VESTIGE_DATA_DIR")), environ)
     explicit = flags.pop("config", None) or environ.get("VESTIGE_CONFIG")
     merged: dict[str, Any] = {}
     path = _expanded(explicit) if explicit else data_dir / CONFIG_NAME
-    for layer in (
-        _from_file(path, data_dir, named=bool(explicit)),
-        _from_environment(environ),
-        _nested(flags),
+    for source, layer in (
+        ("file", _from_file(path, data_dir, named=bool(explicit))),
+        ("environment", _from_environment(environ)),
+        ("flag", _nested(flags)),
     ):
         _merge(merged, layer)
+        sources |= dict.fromkeys(_dotted(layer), source)
     merged["data_dir"] = data_dir
     storage = merged.setdefault("storage", {})
-    if environ.get(DATABASE_URL, "").strip() and isinstance(storage, dict):
-        storage.setdefault("backend", "postgres")
+    if environ.get(DATABASE_URL, "").strip() and isinstance(storage, dict) and "backend" not in storage:
+        storage["backend"], sources["storage.backend"] = "postgres", "environment"
     chosen = merged.setdefault("embeddings", {})
     if isinstance(chosen, dict):
         given = chosen.get("cache_dir")
@@ -240,7 +253,7 @@ def load_settings(
         raise _invalid_settings(exc) from exc
     except InvalidInput as exc:
         raise ConfigError(f"The setting `memory.scope` is invalid: {exc.message}", hint=exc.hint) from exc
-    settings._file, settings._tz = path, environ.get("TZ", "")
+    settings._file, settings._tz, settings._sources = path, environ.get("TZ", ""), sources
     settings._home = Path(environ["HOME"]) if environ.get("HOME") else None
     return settings
 
@@ -298,6 +311,14 @@ def is_project_directory(data_dir: Path) -> bool:
     if PROJECT_DIRECTORY in real.parts:
         return True
     return any(is_repository(place) for place in (real, *real.parents))
+
+
+def installation_directory(data_dir: Path, environ: Mapping[str, str] | None = None) -> Path:
+    """The folder for what no project may bring: the data directory, or the user's own if that one belongs
+    to a project."""
+    if not is_project_directory(data_dir):
+        return data_dir
+    return Path(default_data_directory(os.environ if environ is None else environ, sys.platform))
 
 
 def is_repository(folder: Path) -> bool:

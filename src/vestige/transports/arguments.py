@@ -5,7 +5,7 @@ are the same on every transport."""
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,6 +25,8 @@ NULL = "null"
 """No time, as in `--valid-from null`; leaving the option out may mean something else."""
 _NAME = re.compile(r"`(\w+)`")
 _ACTION = re.compile(r"`(\w+)`\s+(?:with|and)\s+(?:the\s+)?action\s+`(\w+)`")
+_MARKS = frozenset('`_"')
+"""A text that names an argument or a tool has one of them."""
 _FAMILY = re.compile(r"`(\w+)_…`")
 """Arguments that begin alike, such as `context_…`."""
 _PLAIN_KINDS: dict[str, Kind] = {"integer": "integer", "number": "number", "boolean": "boolean"}
@@ -144,22 +146,32 @@ class Wording:
     ) -> None:
         """`tools` are the commands by the name of their tool, `others` the arguments of other operations,
         which a hint may name: those that no other word is like, and switches with their value."""
-        own = {one.name: one for one in arguments}
-        self._arguments = {one.name: one for one in others} | own
+        self._own = {one.name: one for one in arguments}
+        self._others = others
         self._tools = tools
+
+    @cached_property
+    def _arguments(self) -> dict[str, Argument]:
+        return {one.name: one for one in self._others} | self._own
+
+    @cached_property
+    def _given(self) -> re.Pattern[str]:
+        own = self._own
         names = (
             "|".join(name for name, one in self._arguments.items() if name in own or "_" in name) or "(?!)"
         )
         switches = "|".join(name for name, one in self._arguments.items() if one.kind == "boolean") or "(?!)"
         own_names = "|".join(own) or "(?!)"
         long_names = "|".join(name for name in own if "_" in name) or "(?!)"
-        self._given = re.compile(
+        return re.compile(
             rf"`({names})`(?! in the answer)|`({switches}): (true|false)`"  # `record`, or `record: false`
             rf'|(?<![`\w])({own_names}) "([^"]*)"'  # scope "/"
             rf"|(?<![`\w])({long_names})(?![`\w])"
         )
 
     def of(self, text: str) -> str:
+        if not _MARKS.intersection(text):  # most texts: a pattern for each command takes long to compile
+            return text
         said = _ACTION.sub(lambda found: f"`vestige {found[1]} {found[2].replace('_', '-')}`", text)
         said = _FAMILY.sub(lambda found: f"`--{found[1]}-…`", self._given.sub(self._option, said))
         return _NAME.sub(self._command, said)

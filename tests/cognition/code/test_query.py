@@ -43,6 +43,12 @@ def test_a_qualified_name_weighs_by_its_last_part() -> None:
     assert query.symbols == {"rack": 0.5, "response": 1.0}
 
 
+def test_a_qualified_name_keeps_what_it_is_in() -> None:
+    assert analyse("HTTPAdapter.send").qualified == (("httpadapter", "send"),)
+    assert analyse("how does Session::get work").qualified == (("session", "get"),)
+    assert analyse("send").qualified == ()
+
+
 def test_names_in_a_sentence_are_symbols_and_their_parts_are_terms() -> None:
     query = analyse("how does ObjectMapper read a parse_tree")
     assert set(query.symbols) == {"objectmapper", "parse_tree"}

@@ -33,6 +33,8 @@ def found(files: Mapping[str, str], question: str, limit: int = 10) -> list[Rank
             definitions=section.definitions,
             counts={term: times for term, times in Counter(tokens[key]).items() if term in query.terms},
             length=len(tokens[key]),
+            symbol_path=section.symbol_path,
+            signature=section.signature,
         )
         for key, (path, section) in enumerate(sections)
     ]
@@ -103,6 +105,44 @@ def test_the_vector_of_a_file_decides_between_equal_ones() -> None:
     ]
     totals = IndexTotals(sections=3, mean_length=9.0, frequencies={"kept": 3})
     assert [one.path for one in rank(query, candidates, totals)] == ["b.py", "a.py", "c.py"]
+
+
+MEMBERS = "".join(f"    def part_{n}(self):\n        return {n}\n\n" for n in range(40))
+"""Enough for a class to be in sections of its own members."""
+
+
+def member(files: Mapping[str, str], question: str) -> str:
+    """The symbol path of the section that comes first."""
+    key = found(files, question)[0].key
+    sections = [section for path, text in files.items() for section in sections_of(path, text)]
+    return sections[key].symbol_path
+
+
+def test_a_member_is_found_by_the_name_of_its_class() -> None:
+    send = "    def send(self, request):\n        return self.connection.send(request)\n\n"
+    classes = (f"class {name}:\n{send}{MEMBERS}" for name in ("BaseAdapter", "PoolAdapter", "LastAdapter"))
+    files = {"adapters.py": "\n".join(classes), "sessions.py": f"class Session:\n{send * 3}{MEMBERS}"}
+    for name in ("BaseAdapter", "PoolAdapter", "LastAdapter", "Session"):
+        assert member(files, f"{name}.send") == f"{name}.send"
+        assert member(files, f"{name}::send") == f"{name}.send"
+        assert member(files, f"How does {name}.send fail?") == f"{name}.send"
+
+
+def test_a_member_outside_of_its_class_is_found_by_its_signature() -> None:
+    text = "func (a *{}) Send(request string) error {{\n\treturn a.send(request)\n}}\n"
+    files = {"one.go": text.format("Session"), "two.go": text.format("Adapter")}
+    assert paths(files, "Adapter.Send")[0] == "two.go"
+    assert paths(files, "Session.Send")[0] == "one.go"
+
+
+def test_a_page_of_changes_comes_after_what_explains() -> None:
+    change = "- A redirect to another host drops the authorization header of a request.\n"
+    code = "def rebuild(request):\n    # a redirect drops authorization\n    return request.headers\n"
+    files = {"HISTORY.md": change * 6, "AUTHORS.md": change, "src/sessions.py": code}
+    assert paths(files, "when does a redirect drop the authorization header?")[0] == "src/sessions.py"
+    assert paths(files, "what does the history say of redirect and authorization?")[0] == "HISTORY.md"
+    assert paths(files, "in which release did a redirect drop authorization?")[0] == "HISTORY.md"
+    assert paths(files, "authors of the authorization of a redirect")[0] == "AUTHORS.md"
 
 
 def test_without_candidates_nothing_is_found() -> None:

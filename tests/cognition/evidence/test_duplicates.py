@@ -38,7 +38,7 @@ def at_angles(*degrees: float) -> Texts:
 
 
 def all_near(texts: Texts, least: float) -> set[tuple[int, int]]:
-    return set().union(*near_pairs(texts.wholes, len(texts.wholes), least))
+    return set().union(*near_pairs(texts.wholes, range(len(texts.wholes)), least))
 
 
 def test_a_chain_of_likenesses_is_no_cluster() -> None:
@@ -108,15 +108,15 @@ def test_the_nearest_are_the_same_whatever_is_worked_out_at_once(monkeypatch: py
     rng = np.random.default_rng(3)
     wholes: NDArray[np.float32] = rng.normal(size=(60, 8)).astype(np.float32)
     wholes /= np.linalg.norm(wholes, axis=1, keepdims=True)
-    whole = set().union(*near_pairs(wholes, 60, 0.3))
+    whole = set().union(*near_pairs(wholes, range(60), 0.3))
 
     monkeypatch.setattr(duplicates, "BLOCK_COSINES", 7 * 60)
-    blocks = list(near_pairs(wholes, 60, 0.3))
+    blocks = list(near_pairs(wholes, range(60), 0.3))
 
     assert len(blocks) == 9
     assert set().union(*blocks) == whole
     assert all(wholes[one] @ wholes[other] >= 0.3 and one < other for one, other in whole)
-    latest = set().union(*near_pairs(wholes, 10, 0.3))
+    latest = set().union(*near_pairs(wholes, range(50, 60), 0.3))
     assert latest <= whole
     assert {later for _, later in latest} <= set(range(50, 60))
 

@@ -262,4 +262,4 @@ def test_the_history_tells_every_text_in_the_order_of_time() -> None:
     steps = evolution(exhibits, findings, {"new": [revision]}, NOW)
 
     assert [step.memory.content[-3:-1] for step in steps] == ["15", "14", "16"]
-    assert [step.change.split(" ")[0] for step in steps] == ["replaces", "told", "revised"]
+    assert [step.change.split(" ")[0] for step in steps] == ["replaces", "stated", "revised"]

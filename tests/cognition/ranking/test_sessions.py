@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vestige.cognition.ranking.sessions import Lengths, RankedSession, rank_sessions
+from vestige.cognition.ranking.sessions import Lengths, RankedSession, SessionWeights, rank_sessions
 
 
 @dataclass(frozen=True)
@@ -59,3 +59,21 @@ def test_a_session_is_shown_with_its_best_passages_first() -> None:
 def test_no_postings_rank_nothing() -> None:
     assert ranked(Rows(())) == []
     assert ranked() == []
+
+
+def test_a_session_that_returns_to_a_subject_beats_one_that_names_it_once() -> None:
+    once, often = ((1, 1, 1, 2),), ((3, 2, 1, 1), (4, 2, 1, 1))
+    assert [one.session for one in ranked(Rows((*once, *often)))] == [2, 1]
+
+
+def test_the_second_best_passage_counts_its_share_and_a_third_does_not() -> None:
+    weights = SessionWeights(session=0.0, prompts=0.0, second=0.5)
+    sizes = dict.fromkeys(range(1, 10), (100, 10, 100))
+    lengths = Lengths(by_key=sizes, mean=(100.0, 10.0, 100.0), total=50)
+
+    def score(*passages: int) -> float:
+        rows = Rows(tuple((number, 1, 1, count) for number, count in enumerate(passages, 1)))
+        return rank_sessions((rows,), lengths, lengths, weights=weights)[0].score
+
+    assert score(1, 1, 1) < score(1, 1)  # the term is commoner; no third share makes up for it
+    assert score(1, 1) / score(1) > 1.2  # less than 1.5, for the same reason

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.effort import effort
-from vestige.cognition.text.analyser import STEP_2, STEP_3, STEP_4, stem
+from vestige.cognition.text.analyser import STEP_2, STEP_3, STEP_4, stem, stem_variants
 
 ORACLE = snowballstemmer.stemmer("porter")
 
@@ -74,3 +74,18 @@ def test_every_rule_fires_as_in_snowball_behind_roots_of_every_measure(endings: 
 def test_invented_words_stem_as_snowball_stems_them(root: str, middle: str, ending: str) -> None:
     word = root + middle + ending
     assert stem(word) == ORACLE.stemWord(word)
+
+
+@pytest.mark.parametrize("pair", [
+    ("simplify", "simplifications"), ("verified", "verification"), ("notifying", "notification"),
+    ("classify", "classification"), ("identified", "identification"),
+])  # fmt: skip
+def test_the_two_stems_of_a_family_find_each_other(pair: tuple[str, str]) -> None:
+    one, other = map(stem, pair)
+    assert one != other  # else nothing is needed
+    assert set(stem_variants(one)) == set(stem_variants(other)) == {one, other}
+
+
+@pytest.mark.parametrize("word", ["gif", "wifi", "test", "sci-fi", "if"])
+def test_other_words_have_one_stem(word: str) -> None:
+    assert stem_variants(stem(word)) == (stem(word),)

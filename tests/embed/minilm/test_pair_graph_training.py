@@ -15,7 +15,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from benchmarks.notes.cases import HALVES, notebooks_of, pairs_of
+from benchmarks.notes.cases import SETS, notebooks_of, pairs_of
 from testbed.project import PROJECT
 from training.pair_model import pairs
 from training.pair_model.augment import COPIES, WRITTEN_WEIGHT, augmented, consequences, vary
@@ -43,6 +43,7 @@ from training.pair_model.pairs import (
     HANDWRITTEN_KINDS,
     KINDS,
     LABELS,
+    PLAIN,
     LabelledPair,
 )
 from training.pair_model.runs import Arrays, fold_rank, runs
@@ -81,7 +82,7 @@ BOOK = Notebook(
 
 
 def every_pair() -> Iterator[LabelledPair]:
-    for written in (*pairs.authors(AUTHORS + GENERAL), pairs.handwritten()):
+    for written in (*pairs.authors(AUTHORS + PLAIN + GENERAL), pairs.handwritten()):
         yield from written
 
 
@@ -106,15 +107,16 @@ def product(arrays: Arrays, name: str) -> np.ndarray[tuple[int, ...], np.dtype[n
 
 
 def test_every_file_of_pairs_is_listed_and_read() -> None:
-    assert {path.stem for path in pairs.FOLDER.iterdir()} == {*AUTHORS, *GENERAL, HANDWRITTEN}
+    assert {path.stem for path in pairs.FOLDER.iterdir()} == {*AUTHORS, *PLAIN, *GENERAL, HANDWRITTEN}
     assert [len(AUTHORS), sum(map(len, pairs.authors())), len(pairs.handwritten())] == [32, 9988, 1948]
+    assert [len(PLAIN), sum(map(len, pairs.authors(PLAIN)))] == [3, 1113]
     assert [len(GENERAL), sum(map(len, pairs.authors(GENERAL)))] == [3, 992]
 
 
 @pytest.mark.parametrize(
     ("names", "kinds"),
-    [(AUTHORS, KINDS), (GENERAL, GENERAL_KINDS), ([HANDWRITTEN], HANDWRITTEN_KINDS)],
-    ids=["authors", "general", "handwritten"],
+    [(AUTHORS, KINDS), (PLAIN, KINDS), (GENERAL, GENERAL_KINDS), ([HANDWRITTEN], HANDWRITTEN_KINDS)],
+    ids=["authors", "plain", "general", "handwritten"],
 )
 def test_labels_and_kinds_are_the_known_ones(names: Sequence[str], kinds: dict[str, tuple[str, ...]]) -> None:
     assert tuple(kinds) == LABELS
@@ -137,7 +139,7 @@ def test_no_pair_repeats() -> None:
 
 
 def benchmark_pairs() -> Iterator[tuple[str, str]]:
-    yield from ((pair.first, pair.second) for half in HALVES for pair in pairs_of(half))
+    yield from ((pair.first, pair.second) for half in SETS for pair in pairs_of(half))
     for name in ("ours", "blind"):
         lines = (PROJECT / "benchmarks" / "gate" / f"{name}.jsonl").read_text("utf-8").splitlines()
         yield from ((row["old"], row["new"]) for row in map(json.loads, lines))
@@ -146,7 +148,7 @@ def benchmark_pairs() -> Iterator[tuple[str, str]]:
 def test_no_pair_of_a_benchmark_is_in_the_training_data() -> None:
     benchmark = {fingerprint(first, second) for first, second in benchmark_pairs()}
     texts = {(pair.first, pair.second) for pair in every_pair()}
-    for names in (AUTHORS, GENERAL):
+    for names in (AUTHORS, PLAIN, GENERAL):
         texts |= {(one.first, one.second) for one in augmented(pairs.authors(names), random.Random(11))}
     trained = {fingerprint(*both) for both in texts}
     assert len(benchmark) > 1700
@@ -182,7 +184,7 @@ def test_ids_of_a_notebook_are_unique_and_answers_are_its_notes() -> None:
 
 
 def benchmark_texts() -> Iterator[str]:
-    for half in HALVES:
+    for half in SETS:
         yield from (text for pair in pairs_of(half) for text in (pair.first, pair.second))
         for book in notebooks_of(half):
             yield from (note.text for note in book.notes)
@@ -300,7 +302,7 @@ def test_the_model_card_names_the_shipped_file_and_every_run() -> None:
     card = (FOLDER / "README.md").read_text("utf-8")
     assert MINILM.pair_model is not None
     assert MINILM.pair_model.sha256 in card
-    names = (*runs(), *AUTHORS, *GENERAL, *(book.name for book in BOOKS))
+    names = (*runs(), *AUTHORS, *PLAIN, *GENERAL, *(book.name for book in BOOKS))
     assert [name for name in names if f"`{name}`" not in card] == []
 
 

@@ -1,5 +1,6 @@
 """`memory_health`: retention against its target."""
 
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +101,38 @@ def test_the_forecast_counts_what_will_have_faded_and_fallen_due(world: World) -
     assert then["memoriesBelow30pct"] == now["forecast"][1]["below30pct"]
     assert then["due"][0] == {"weeks": 0, "count": 4}
     assert "forecast" not in world.call("memory_health")
+
+
+def test_the_calendar_counts_reviews_and_what_comes_by_day(world: World) -> None:
+    ids = [world.remember(f"Note {number} of the log.", force_create=True) for number in range(4)]
+    world.clock.advance(days=30)
+    for memory_id in ids[:2]:
+        world.call("mark_reviewed", id=memory_id, rating=3)
+    world.clock.advance(days=2)
+    world.call("mark_reviewed", id=ids[2], rating=1)
+    world.call("memory", action="promote", id=ids[3])
+    days = world.call("memory_health", calendar=True)["calendar"]
+    assert len(days) == 84 + 28 - 1
+    today = world.clock.now.date()
+    made = {one["date"]: one["reviews"] for one in days if one.get("reviews")}
+    assert made == {(today - timedelta(days=2)).isoformat(): 2, today.isoformat(): 1}
+    coming = [one for one in days if "due" in one]
+    assert [one["date"] for one in coming[:1]] == [today.isoformat()]
+    at = [datetime.fromisoformat(world.get(one)["nextReview"]) for one in ids]
+    end = datetime.combine(today + timedelta(days=28), time.min, UTC)
+    assert sum(one["due"] for one in coming) == sum(world.clock.now < moment <= end for moment in at)
+    assert "calendar" not in world.call("memory_health")
+
+
+def test_the_calendar_says_on_which_day_memories_fade(world: World) -> None:
+    world.remember("Ada drinks green tea.")
+    for _ in range(400):
+        days = world.call("memory_health", calendar=True)["calendar"]
+        fading = [one["date"] for one in days if one.get("fading")]
+        if fading:
+            break
+        world.clock.advance(days=27)
+    before = world.call("memory_health")["memoriesBelow30pct"]
+    wait = datetime.fromisoformat(fading[0]).date() - world.clock.now.date()
+    world.clock.advance(days=wait.days + 1)
+    assert (before, world.call("memory_health")["memoriesBelow30pct"]) == (0, 1)

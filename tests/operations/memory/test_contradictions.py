@@ -1,5 +1,6 @@
 """`contradictions` on every store: pairs that cannot both hold, through the public tools."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from testbed.world import HandClock, World, open_world
 from vestige.operations.memory.contradictions import Contradictions, render_contradictions
+from vestige.operations.shared.text import unmarked
 
 FILLING = (
     "The cafeteria serves soup on rainy days.",
@@ -170,5 +172,7 @@ def test_a_person_reads_both_sides_and_what_to_do(world: World) -> None:
 
     assert "“The audit log is enabled in staging.”" in text
     assert "wiki" in text
-    assert "set_validity" in text
+    assert "`vestige memory set-validity " in unmarked(text)
+    assert "set_validity" not in text
+    assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-7", text), "ids are short for a person"
     assert "1 of 1 contradiction in /." in text

@@ -58,6 +58,7 @@ DOORS: dict[str, Callable[[Ids], Arguments]] = {
     "insights.runs": lambda ids: {},
     "intention.check": lambda ids: {},
     "intention.list": lambda ids: {},
+    "memory.bulk_runs": lambda ids: {},
     "memory.list": lambda ids: {"limit": 200},
     "memory_changelog": lambda ids: {"limit": 100},
     "memory_graph": lambda ids: {"center_id": ids["visible"], "depth": 3},
@@ -76,6 +77,7 @@ DOORS: dict[str, Callable[[Ids], Arguments]] = {
     "sessions.doctor": lambda ids: {},
     "sessions.list": lambda ids: {},
     "smart_ingest": lambda ids: {"content": RIVAL},
+    "system_settings": lambda ids: {},
     "system_status": lambda ids: {},
     "tools.describe": lambda ids: {},
 }

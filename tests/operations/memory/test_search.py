@@ -258,7 +258,7 @@ def test_an_empty_answer_advises_only_what_can_find_more(world: World, access: A
 
 
 def test_an_empty_answer_without_filters_names_none(world: World) -> None:
-    assert ask(world, "heron")["note"].endswith(" No memory matches.")
+    assert ask(world, "heron")["note"] == "There are no memories yet."
 
 
 def test_a_refused_answer_names_the_filters_that_were_on(world: World) -> None:
@@ -416,5 +416,7 @@ def test_a_person_is_not_shown_a_memory_that_has_nothing_to_do_with_the_query(wo
     answer = Found.model_validate(world.call("search", query="What is the capital of France?"))
     assert answer.abstained
     said = unmarked(render_found(answer))
-    assert said.startswith("Nothing good enough.")
+    assert said.startswith("Nothing good enough was found")
+    assert said.count("Nothing") == 1
+    assert "0 memories" not in said
     assert "Harbour" not in said

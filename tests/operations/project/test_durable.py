@@ -29,7 +29,9 @@ def test_a_saved_memory_belongs_to_the_project_and_cites_code(world: World) -> N
     saved = world.call(
         "project", action="save", content="Sums are never rounded.", kind="constraint", cites=["sums.py:1-2"]
     )
-    assert saved["citations"] == [{"cited": "sums.py:1-2", "verdict": "fresh", "symbol": "add"}]
+    (citation,) = saved["citations"]
+    assert citation.pop("verifiedAt") == world.clock.now.isoformat()
+    assert citation == {"cited": "sums.py:1-2", "verdict": "fresh", "symbol": "add"}
     memory = world.get(saved["nodeId"])
     assert (memory["nodeType"], memory["scope"]) == ("constraint", saved["scope"])
     recalled = world.call("project_recall", task="round the sums")
@@ -126,3 +128,30 @@ def test_a_session_is_shown_nothing_twice(world: World) -> None:
     assert not second["found"]
     assert second["repeated"] > 0
     assert other["text"] == first["text"]
+
+
+def test_only_an_explicit_check_moves_the_time_of_verification(world: World, root: Path) -> None:
+    saved = world.call(
+        "project", action="save", content="Sums are never rounded.", cites=["sums.py:1-2", "sums.py:5-6"]
+    )
+    first = world.clock.now.isoformat()
+    world.clock.advance(days=1)
+
+    def times(tool: str = "project", **given: object) -> dict[str, str]:
+        answer = world.call(tool, **given)
+        return {one["cited"]: one["verifiedAt"] for one in answer["memories"][0]["citations"]}
+
+    both = {"sums.py:1-2": first, "sums.py:5-6": first}
+    assert times(action="citations") == both
+    assert times("project_recall", task="round the sums") == both
+    assert world.get(saved["nodeId"])["revision"] == 1
+
+    (root / "sums.py").write_text("import os\n" + SOURCE.replace("a - b", "b - a"), encoding="utf-8")
+    done = world.call("project", action="verify")
+    second = world.clock.now.isoformat()
+    assert done["verified"] == 1
+    assert times(action="citations") == {"sums.py:1-2": second, "sums.py:5-6": first}
+    # The anchors are the lines of then: what was changed stays changed.
+    verdicts = {one["cited"]: one["verdict"] for one in done["memories"][0]["citations"]}
+    assert verdicts == {"sums.py:1-2": "moved", "sums.py:5-6": "changed"}
+    assert world.call("project", action="citations")["verdicts"] == {"changed": 1, "moved": 1}

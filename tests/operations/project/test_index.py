@@ -30,6 +30,12 @@ def world(tmp_path: Path, root: Path) -> Iterator[World]:
         yield made
 
 
+def index_of(root: Path) -> Path:
+    """The only index of a project."""
+    (file,) = (root / ".vestige").glob("code-*.db")
+    return file
+
+
 def by(
     world: World, action: str, *, access: Access, permissions: tuple[str, ...] = ("read",), **given: object
 ) -> object:
@@ -53,7 +59,7 @@ def test_init_indexes_the_repository_around_the_folder(world: World, root: Path)
     assert done["scope"].startswith("/project/shop")
     again = world.call("project", action="init")
     assert (again["added"], again["changed"]) == (0, 0)
-    assert (root / ".vestige" / "code.db").is_file()
+    assert index_of(root).is_file()
 
 
 def test_status_counts_memories_of_the_project(world: World) -> None:
@@ -66,7 +72,7 @@ def test_status_counts_memories_of_the_project(world: World) -> None:
 def test_a_damaged_index_is_reported_and_rebuilt(world: World, root: Path) -> None:
     world.call("project", action="init")
     memory = world.remember("Sums are never rounded.")
-    (root / ".vestige" / "code.db").write_bytes(b"not a database, " * 1000)
+    index_of(root).write_bytes(b"not a database, " * 1000)
     assert world.refused("project", action="search", query="add")["code"] == "store_corrupt"
     found = world.call("project", action="doctor")
     assert found["status"] == "broken"
@@ -92,7 +98,7 @@ def test_a_damaged_index_is_reported_and_rebuilt(world: World, root: Path) -> No
 def test_rows_that_do_not_fit_together_are_damage_too(world: World, root: Path, damage: str) -> None:
     (root / "more.py").write_text("".join(f"def f{n}():\n    return add({n}, 1)\n" * 9 for n in range(99)))
     world.call("project", action="init")
-    with closing(sqlite3.connect(root / ".vestige" / "code.db")) as database, database:
+    with closing(sqlite3.connect(index_of(root))) as database, database:
         database.execute(damage)
     found = world.call("project", action="doctor")
     assert found["status"] == "broken"
@@ -118,7 +124,7 @@ def test_search_says_how_fresh_it_is(world: World, root: Path) -> None:
 def test_a_link_for_a_memory_directory_is_refused(world: World, root: Path, tmp_path: Path) -> None:
     (root / ".vestige").symlink_to(tmp_path)
     assert world.refused("project", action="init")["code"] == "store"
-    assert not (tmp_path / "code.db").exists()
+    assert not list(tmp_path.glob("code*"))
 
 
 def test_only_the_command_line_may_index_another_folder(world: World, tmp_path: Path) -> None:

@@ -51,7 +51,11 @@ def test_what_was_superseded_is_told_apart_and_in_the_history(world: World) -> N
     assert answer["recommended"]["memory_id"] == newest
     assert {one["id"]: one["supersededBy"] for one in answer["superseded"]} == {old: new, new: newest}
     assert [step["id"] for step in answer["evolution"]] == [old, new, newest]
-    assert [step["change"].split(" ")[0] for step in answer["evolution"]] == ["told", "replaces", "replaces"]
+    assert [step["change"].split(" ")[0] for step in answer["evolution"]] == [
+        "stated",
+        "replaces",
+        "replaces",
+    ]
     trusts = {one["id"]: one["trust"] for one in answer["evidence"]}
     assert trusts[newest] > trusts[new]
     assert answer["contradictions"] == []
@@ -132,7 +136,7 @@ def test_revisions_are_part_of_the_history(world: World) -> None:
     answer = refer(world, "What is the mascot of Harbour?")
 
     assert [(step["preview"], step["change"]) for step in answer["evolution"]] == [
-        ("The mascot of Harbour is a walrus.", "told"),
+        ("The mascot of Harbour is a walrus.", "stated"),
         ("The mascot of Harbour is a heron.", "revised"),
     ]
 

@@ -213,12 +213,12 @@ def test_many_deaths_are_compacted_and_the_rest_stays_findable(path: Path, store
     forget(store, "m00")
     assert "m00" not in near(sibling, 0, limit=50)
     assert len(near(sibling, 0, limit=50)) == 39
-    assert sibling._matrix._rows.unfiled == 80, "a few dead rows are only left out"
+    assert sibling._kept.matrix._rows.unfiled == 80, "a few dead rows are only left out"
     for number in range(2, 40, 2):
         forget(store, f"m{number:02}")
     odd = {f"m{number:02}" for number in range(1, 40, 2)}
     assert set(near(sibling, 0, limit=50)) == odd
-    assert sibling._matrix._rows.unfiled == 40
+    assert sibling._kept.matrix._rows.unfiled == 40
     fresh = open_at(path)
     assert near(fresh, 3, limit=50) == near(sibling, 3, limit=50)
     fresh.close()

@@ -43,6 +43,7 @@ from vestige.store.transfer.tables import COMPARED
 LEFT_BEHIND = {
     # derived with each memory
     *("memory_tags", "fingerprints", "words", "postings", "terms", "analysed"),
+    *("neighbours", "neighbours_version"),
     # of the installation, its processes and its caches
     *("installation", "notices", "present", "segments", "dead_vectors", "changed_keys", "schema_migrations"),
     *("snapshots", "embedded_up_to"),

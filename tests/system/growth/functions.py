@@ -122,8 +122,8 @@ _MAKERS: dict[Any, Callable[[str], object]] = {
 
 # -- Hostile texts
 
-LONG_PIECES = (")", "a", " ", ".", "-", "_a ", "1,", "\n", "(", "a ", "'a ", "日")
-"""What long hostile texts are repeats of."""
+LONG_PIECES = (")", "a", " ", ".", "-", "_a ", "1,", "\n", "(", "a ", "'a ", "日", "abcdefghijklmnop ")
+"""What long hostile texts are repeats of; the last is a word as long as a key."""
 PIECES = (
     *LONG_PIECES, "A", "1", "\t", "_", ",", ":", "/", "'", '"', "`", "#", "*", "=", "\\", "é", "A ", " _a",
     "1,111", "1.", "a.", "a, ", "()", "((a)", '"a ', "a-", "a_", "a/", "a@", "a=b ", "a: ", "- a\n", "\n\n",

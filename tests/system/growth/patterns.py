@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import importlib
+import inspect
 import pkgutil
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -42,17 +43,17 @@ def modules() -> tuple[ModuleType, ...]:
 
 @cache
 def usages() -> list[Usage]:
-    """Every pattern that a module holds, wherever, or compiles inside a function."""
+    """Every pattern that a module holds, wherever, makes on first use, or compiles inside a function."""
     found: dict[tuple[str, int], Usage] = {}
     called = _methods_by_name()
     for module in modules():
         for name, value in vars(module).items():
             for pattern in _held(value, 0):
-                names = (name,) if value is pattern else _loop_variables(module, name)
-                methods = frozenset().union(*(_called(one, module, called) for one in names))
+                used = _called if value is pattern else _called_on_members
+                methods = used(name, module, called)
                 usage = Usage(name=f"{module.__name__}.{name}", pattern=_as_text(pattern), methods=methods)
                 found.setdefault((usage.pattern.pattern, usage.pattern.flags), usage)
-        for one in _inline(module):
+        for one in (*_made_on_first_use(module), *_inline(module)):
             found.setdefault((one.pattern.pattern, one.pattern.flags), one)
     return list(found.values())
 
@@ -117,16 +118,17 @@ _METHODS = frozenset(
 )
 
 
-def _loop_variables(module: ModuleType, name: str) -> set[str]:
-    """The names that the members of a container have where the module goes through them."""
-    loops = (node for node in ast.walk(tree_of(module)) if isinstance(node, (ast.comprehension, ast.For)))
-    return {
-        target.id
-        for loop in loops
-        if any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(loop.iter))
-        for target in ast.walk(loop.target)
-        if isinstance(target, ast.Name)
-    }
+@cache
+def _loop_variables(module: ModuleType) -> Mapping[str, frozenset[str]]:
+    """For each name that the module goes through: the names that its members have there."""
+    found: dict[str, set[str]] = {}
+    for loop in ast.walk(tree_of(module)):
+        if isinstance(loop, (ast.comprehension, ast.For)):
+            targets = {target.id for target in ast.walk(loop.target) if isinstance(target, ast.Name)}
+            for part in ast.walk(loop.iter):
+                if isinstance(part, ast.Name):
+                    found.setdefault(part.id, set()).update(targets)
+    return {name: frozenset(variables) for name, variables in found.items()}
 
 
 def _called(
@@ -135,6 +137,38 @@ def _called(
     """The methods that are called on a name: a private one in its own module, a public one anywhere."""
     within = (called[module.__name__],) if name.startswith("_") else called.values()
     return frozenset().union(*(names.get(name, frozenset()) for names in within))
+
+
+def _called_on_members(
+    name: str, module: ModuleType, called: Mapping[str, Mapping[str, frozenset[str]]]
+) -> frozenset[str]:
+    """The methods that are called on the members of a container, in each module that goes through it. The
+    variable of a loop is one of that module alone: another may give the same name to something else."""
+    within = (module,) if name.startswith("_") else modules()
+    found = (
+        called[one.__name__].get(variable, frozenset())
+        for one in within
+        for variable in _loop_variables(one).get(name, frozenset())
+    )
+    return frozenset().union(*found)
+
+
+def _makers(module: ModuleType) -> dict[str, Callable[[], re.Pattern[str]]]:
+    """The functions of a module that make one pattern, always the same: they have no parameters."""
+    found: dict[str, Callable[[], re.Pattern[str]]] = {}
+    for name, value in vars(module).items():
+        function = inspect.unwrap(value) if callable(value) else None
+        if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+            signature = inspect.signature(function)
+            if not signature.parameters and "Pattern[" in str(signature.return_annotation):
+                found[name] = value
+    return found
+
+
+def _made_on_first_use(module: ModuleType) -> Iterator[Usage]:
+    """What such functions make. Nobody knows what it is called where it is used: it is searched for."""
+    for name, make in _makers(module).items():
+        yield Usage(name=f"{module.__name__}.{name}", pattern=_as_text(make()), methods=frozenset())
 
 
 def _inline(module: ModuleType) -> Iterator[Usage]:
@@ -154,13 +188,14 @@ def _inline(module: ModuleType) -> Iterator[Usage]:
 
 
 def made_of_variables() -> set[str]:
-    """The modules with a pattern that is made when a function runs, of its variables."""
+    """The modules with a pattern that is made when a function runs, of its variables, and is not tried."""
     found: set[str] = set()
     for module in modules():
+        tried = _makers(module)
         inside = {
             id(node)
             for function in ast.walk(tree_of(module))
-            if isinstance(function, ast.FunctionDef)
+            if isinstance(function, ast.FunctionDef) and function.name not in tried
             for node in ast.walk(function)
         }
         for node, _ in _calls(module):

@@ -121,6 +121,7 @@ def test_patterns_and_functions_are_found_wherever_they_are() -> None:
         "vestige.cognition.gate.paraphrase._EMPHASIS",  # in a tuple
         "vestige.cognition.intentions.parse._LABELLED",  # in a dict
         "vestige.cognition.english.words._TOKEN",
+        "vestige.engine.project.files.secrets._shape",  # made by a function on first use
     } <= patterns
     assert any(re.fullmatch(r"vestige\.cognition\.\S+:\d+", name) for name in patterns)  # in a call
     assert {
@@ -129,6 +130,14 @@ def test_patterns_and_functions_are_found_wherever_they_are() -> None:
         "vestige.cognition.secrets.find.find_secrets",
         "vestige.exchange.importers.notes.markdown.sections",
     } <= functions
+
+
+def test_a_pattern_is_tried_as_its_own_module_uses_it_whatever_a_name_means_elsewhere() -> None:
+    """Another module calls `search` on what it names `shape`, as the loop over these is named."""
+    shapes = [usage for usage in usages() if usage.name == "vestige.cognition.query.literals._SHAPES"]
+
+    assert shapes
+    assert {usage.methods for usage in shapes} == {frozenset(("fullmatch",))}
 
 
 def test_patterns_that_are_made_of_variables_are_known() -> None:

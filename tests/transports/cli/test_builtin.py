@@ -6,18 +6,22 @@ from pathlib import Path
 import pytest
 
 from tests.transports.cli.harness import invoke
+from vestige.settings.effective import MASK
 from vestige.transports.cli.catalog import PAGES
-from vestige.transports.cli.commands.about import MASK, SHELLS
+from vestige.transports.cli.commands.about import SHELLS
 
 
 def test_config_shows_what_is_in_force_and_where_it_can_be_set(tmp_path: Path) -> None:
     (tmp_path / "vestige.toml").write_text("[memory]\nlimit = 7\n", encoding="utf-8")
     shown = invoke(["config", "--data-dir", str(tmp_path)], environ={"VESTIGE_MEMORY_SCOPE": "/project/tea"})
     settings = {one["name"]: one for one in json.loads(shown.stdout)["settings"]}
-    assert settings["memory.limit"]["value"] == 7
+    assert (settings["memory.limit"]["value"], settings["memory.limit"]["source"]) == (7, "file")
+    assert settings["data_dir"]["source"] == "flag"
+    assert settings["mcp.profile"]["source"] == "default"
     assert settings["memory.scope"] == {
         "name": "memory.scope",
         "value": "/project/tea",
+        "source": "environment",
         "environment": "VESTIGE_MEMORY_SCOPE",
         "project": True,
     }

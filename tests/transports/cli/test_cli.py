@@ -11,7 +11,7 @@ import pytest
 from testbed.failures import each
 from tests.transports.cli.harness import Outcome, invoke
 from vestige.core.errors import VestigeError
-from vestige.operations.memory.archive import Collected
+from vestige.operations.care.archive import Collected
 from vestige.operations.registry.groups import registry
 from vestige.operations.registry.registry import Operation
 from vestige.transports.arguments import ArgumentReader, arguments_of, example_of, words_of
@@ -195,8 +195,9 @@ def test_a_missing_argument_is_named_as_the_help_does(operation: str, shown: str
     refused = invoke([*words, "--data-dir", data_dir])
     assert refused.exit_code == 2
     message = f"`vestige {' '.join(words)}` needs `{shown}`."
-    example = f"For example: `{example_of(registry.operations[operation])}`"
-    assert error(refused) == {**expected.value.value(), "message": message, "hint": example}
+    hint = error(refused)["hint"]
+    assert hint.startswith(f"For example: `vestige {' '.join(words)} ")
+    assert error(refused) == {**expected.value.value(), "message": message, "hint": hint}
     assert shown in invoke([*words, "--help"]).stdout
     assert not Path(data_dir).exists()
 
@@ -255,9 +256,8 @@ def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
     }
 
 
-@pytest.mark.parametrize("flag", ["--port", "--host"])
-def test_an_option_that_is_called_otherwise_here_is_refused_with_our_name(flag: str) -> None:
-    assert error(invoke(["serve", flag, "4000"]))["hint"] == "Did you mean `--bind`?"
+def test_an_option_that_is_called_otherwise_here_is_refused_with_our_name() -> None:
+    assert error(invoke(["serve", "--host", "0.0.0.0"]))["hint"] == "Did you mean `--bind`?"
 
 
 def test_an_apostrophe_in_an_example_is_written_as_a_person_would() -> None:
@@ -292,8 +292,8 @@ def test_an_unknown_command_is_refused_with_the_nearest_one(words: list[str], me
     assert error(refused)["hint"] == f"Did you mean `{meant}`?"
 
 
-def test_words_that_were_not_quoted_are_refused_with_the_advice_to_quote_them() -> None:
-    refused = error(invoke(["ingest", "Ada", "prefers", "tea"]))
+def test_words_where_one_value_is_expected_are_refused_with_the_advice_to_quote_them() -> None:
+    refused = error(invoke(["domains", "create", "Green", "tea"]))
     assert refused["code"] == "invalid_input"
     assert "quotes" in refused["hint"]
 
@@ -372,3 +372,11 @@ def test_the_help_of_a_group_says_what_it_is_for(group: str, purpose: str) -> No
 
 def test_the_list_of_commands_cuts_no_sentence() -> None:
     assert "..." not in invoke(["--help"]).stdout.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("word", ["search", "list", "read", "resume", "archive", "doctor"])
+def test_recall_with_a_word_of_sessions_says_where_sessions_are(word: str) -> None:
+    hint = error(invoke(["recall", word, "4f0e"]))["hint"]
+    assert hint == f"`vestige recall` searches memories. Old sessions: `vestige sessions {word}`."
+    assert "in quotes" in error(invoke(["recall", "two", "words"]))["hint"]
+    assert "in quotes" in error(invoke(["search", word, "4f0e"]))["hint"]

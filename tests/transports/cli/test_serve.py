@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.transports.cli.harness import invoke
 from tests.transports.http.support.harness import PATIENCE_SECONDS, environment, key_in, serving
 from vestige.settings.settings import load_settings
 from vestige.transports.cli.commands.log_lines import ACCESS, ShortLines
@@ -153,15 +154,29 @@ def test_the_log_at_a_terminal_has_a_short_line_for_a_request() -> None:
     assert ACCESS == access_log.ACCESS
 
 
+def test_a_port_beside_an_address_is_refused(tmp_path: Path) -> None:
+    done = invoke(["--data-dir", str(tmp_path), "serve", "--bind", "127.0.0.1:0", "--port", "4000"])
+    assert done.exit_code == 2
+    assert "`--port` cannot be combined with `--bind`" in done.stderr
+
+
 # -- as a process ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_a_second_server_at_one_place_is_told_that_a_vestige_is_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--bind", "--port"])
+def test_a_second_server_at_one_place_is_told_that_a_vestige_is_there(tmp_path: Path, option: str) -> None:
     with serving(tmp_path, "--no-auth") as server:
         bind = server.url.removeprefix("http://")
         done = subprocess.run(
-            [sys.executable, "-m", "vestige", "serve", "--bind", bind],
+            [
+                sys.executable,
+                "-m",
+                "vestige",
+                "serve",
+                option,
+                bind if option == "--bind" else bind.rpartition(":")[2],
+            ],
             capture_output=True,
             encoding="utf-8",
             env=environment(tmp_path),

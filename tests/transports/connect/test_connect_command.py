@@ -36,6 +36,14 @@ def written(home: Path) -> list[str]:
     return sorted(str(one.relative_to(home)) for one in home.rglob("*") if one.is_file())
 
 
+def test_a_dry_run_shows_the_change_and_writes_nothing(home: Path) -> None:
+    before = written(home)
+    shown = answer(run(home, "codex", "--dry-run"))
+    assert not shown["changed"]
+    assert "[mcp_servers.vestige]" in shown["diff"]
+    assert written(home) == before
+
+
 def test_alone_it_lists_the_clients_with_what_was_found(home: Path) -> None:
     (home / ".codex").mkdir()
     run(home, "codex", "--http", "--yes")

@@ -21,7 +21,7 @@ def test_the_tools_of_a_project_are_listed_below_its_folder(
     assert not is_in_project()
     assert not names(packaged()) & OF_A_PROJECT
     (tmp_path / ".vestige").mkdir()
-    (tmp_path / ".vestige" / "code.db").touch()
+    (tmp_path / ".vestige" / "code-0123.db").touch()
     assert is_in_project()
     assert names(packaged()) >= OF_A_PROJECT
     assert packaged().has_tool("project_recall")

@@ -1,12 +1,13 @@
 """The memories that the examples of `dedup` and `archive` are about: two to merge, a merge to undo, and one
-that is archived."""
+that is archived; and a bulk change."""
 
 from dataclasses import replace
 from datetime import datetime
 
 from vestige.core.documents import Document
 from vestige.core.models import Edge, Memory
-from vestige.operations.memory.archive import EXAMPLE_ARCHIVED
+from vestige.operations.care.archive import EXAMPLE_ARCHIVED
+from vestige.operations.memory.bulk import EXAMPLE_RUN
 from vestige.operations.memory.dedup import EXAMPLE_MERGED, EXAMPLE_PARTS
 from vestige.operations.reasoning.insights import EXAMPLE_INSIGHT
 from vestige.store.contract.changes import Add, Change, Link, Put, Revise
@@ -37,6 +38,7 @@ def merge_examples(now: datetime) -> list[Change]:
             for part in ended
         ),
         Put(document=_insight(now)),
+        Put(document=_bulk_run(now)),
     ]
 
 
@@ -50,6 +52,16 @@ def _insight(now: datetime) -> Document:
         created_at=now,
         updated_at=now,
     )
+
+
+def _bulk_run(now: datetime) -> Document:
+    body = {
+        "change": "pin",
+        "memories": {EXAMPLE_PARTS[0]: 1},
+        "at": now.isoformat(),
+        "terms": {"first": True},
+    }
+    return Document(kind="bulk", id=EXAMPLE_RUN, body=body, created_at=now, updated_at=now)
 
 
 def _memory(memory_id: str, content: str, now: datetime) -> Memory:

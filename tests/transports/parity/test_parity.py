@@ -29,7 +29,10 @@ pytestmark = pytest.mark.slow
 
 Answer = dict[str, Any]
 
-OWN = ("store", "path", "sizeBytes", "segments", "indexed", "dead", "problems", "versions", "processes")
+OWN = (
+    "store", "path", "sizeBytes", "segments", "indexed", "dead", "problems", "versions", "processes",
+    "settings",
+)  # fmt: skip
 """What an answer tells of the place it comes from, and every kind of store has in its own way."""
 
 ON_A_SERVER = ("command line", "rest", "mcp 2026-07-28")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from vestige.cognition.code.languages import language_of
 from vestige.cognition.code.tokens import KEYWORDS, tokens_of_word
+from vestige.cognition.text.analyser import stem
 from vestige.cognition.text.word_lists import sections, words
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.patterns import lazy_pattern
@@ -15,6 +16,7 @@ LONGEST_QUERY = 20_000
 LONG_QUERY = 400
 """From this many characters on, a query is a report: what it names weighs over its prose."""
 MOST_TERMS = 200
+MOST_QUALIFIED = 50
 
 # What the parts of a report weigh, and how much a word gains that is repeated.
 PROSE = CODE = 0.5
@@ -23,6 +25,11 @@ TITLE = 1.5
 REPEATS = 0.6
 
 STOP_WORDS = words(sections("vestige.cognition.code", "stop_words")[""])
+
+HISTORY_WORDS = frozenset(
+    map(stem, "changelog history release released releases version versions news".split())
+)
+"""Stems of words by which a question asks for the history of a project."""
 
 _SPAN = lazy_pattern(r"`([^`\n]{1,300})`")
 _FENCE = lazy_pattern(r"^[ \t]{0,3}(?:```|~~~)")
@@ -44,7 +51,8 @@ class CodeQuery:
     `terms` are the tokens to look for with their weights, as `tokens_of` writes them. `symbols` are
     identifiers, in lower case, whose definition may be what is asked for, with their weights. `words` are
     the plain words, for the names of files. `paths` are files that the question names, as far as it names
-    them.
+    them. `qualified` are the names of symbols that are named with what they are in, in lower case and from
+    the outside in, such as `session`, `send`. `of_history` is whether it asks what changed, and when.
     """
 
     text: str
@@ -54,6 +62,8 @@ class CodeQuery:
     symbols: Mapping[str, float]
     words: tuple[str, ...]
     paths: tuple[str, ...]
+    qualified: tuple[tuple[str, ...], ...] = ()
+    of_history: bool = False
 
 
 def analyse(text: str) -> CodeQuery:
@@ -66,9 +76,13 @@ def analyse(text: str) -> CodeQuery:
     terms: dict[str, float] = {}
     symbols: dict[str, float] = {}
     counts: Counter[str] = Counter()
+    qualified: dict[tuple[str, ...], None] = {}
     for part, weight in weights:
         for whole in _IDENTIFIER.findall(part):
             _add(whole, weight, terms, symbols, counts)
+            names = _SEPARATOR.split(whole.lower())
+            if len(names) > 1:
+                qualified[tuple(names)] = None
     for term, times in counts.items():
         terms[term] *= 1.0 + REPEATS * math.log(times)
     plain = tuple(word for word in terms if word.isalpha())
@@ -81,6 +95,8 @@ def analyse(text: str) -> CodeQuery:
         symbols=symbols,
         words=plain,
         paths=tuple(dict.fromkeys(_paths(text))),
+        qualified=tuple(qualified)[:MOST_QUALIFIED],
+        of_history=not report and not HISTORY_WORDS.isdisjoint(plain),
     )
 
 
@@ -101,6 +117,8 @@ def _symbol_query(text: str) -> CodeQuery:
         symbols=symbols,
         words=tuple(terms),
         paths=tuple(_paths(text)),
+        qualified=(tuple(name.lower() for name in names),) if len(names) > 1 else (),
+        of_history=not HISTORY_WORDS.isdisjoint(terms),
     )
 
 

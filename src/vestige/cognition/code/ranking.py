@@ -31,7 +31,9 @@ from vestige.cognition.code.sections import CodeSection
 from vestige.cognition.code.tokens import parts_of, tokens_of, tokens_of_word
 from vestige.cognition.text.analyser import stem
 from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
+_NAME = lazy_pattern(r"\w+")
 K1 = 1.5
 B = 0.75
 STEM_TIMES = 2
@@ -41,7 +43,8 @@ DIRECTORIES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A section as the index knows it. `key` is the index's own name of it."""
+    """A section as the index knows it. `key` is the index's own name of it. `symbol_path` and `signature` say
+    what its symbol belongs to."""
 
     key: int
     path: str
@@ -49,6 +52,8 @@ class Candidate:
     counts: Mapping[str, int]
     length: int
     similarity: float | None = None
+    symbol_path: str = ""
+    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +81,14 @@ class RankedSection:
 
 def search_tokens(path: str, section: CodeSection) -> list[str]:
     """The words by which a section is found: its text, the name of its file and of the folders above."""
+    return [*tokens_of(section.text), *_path_tokens(path)]
+
+
+@lru_cache(maxsize=64)
+def _path_tokens(path: str) -> tuple[str, ...]:
     pure = PurePosixPath(path)
     folders = " ".join(pure.parts[:-1][-DIRECTORIES:])
-    return [*tokens_of(section.text), *(tokens_of(pure.stem) * STEM_TIMES), *tokens_of(folders)]
+    return (*(tokens_of(pure.stem) * STEM_TIMES), *tokens_of(folders))
 
 
 def file_words(path: str) -> frozenset[str]:
@@ -133,6 +143,10 @@ class RankingWeights:
     """The definition of the symbol that is asked for, …"""
     same_name: float = 1.5
     """… and more in a file of the same name."""
+    qualified: float = 2.0
+    """The definition that is in what the question names with it, as `send` in `Adapter.send`, …"""
+    mentioned_qualified: float = 1.0
+    """… and in a sentence."""
     mentioned: float = 0.3
     """The definition of a symbol in a sentence, …"""
     mentioned_same_name: float = 0.75
@@ -169,12 +183,19 @@ def rank(
     for place, one in enumerate(candidates):
         places[one.path].append(place)
     files = _file_scores(query, candidates, corpus, weights, words)
+    said = _singular(query.text)
     found = []
     for path, inside in places.items():
         order = sorted(inside, key=lambda place: (-own[place], candidates[place].key))
         first = own[order[0]]
         defined = sum(len(candidates[place].definitions) for place in inside)
-        score = (first + files[path]) * penalty(path, is_rich=defined >= RICH)
+        factor = penalty(
+            path,
+            is_rich=defined >= RICH,
+            is_named=not _singular(PurePosixPath(path).stem).isdisjoint(said),
+            of_history=query.of_history,
+        )
+        score = (first + files[path]) * factor
         for further, place in enumerate(order):
             share = own[place] / first if first else 1.0
             found.append((-score * share * weights.saturation**further, path, candidates[place].key))
@@ -215,9 +236,37 @@ def _definition(query: CodeQuery, one: Candidate, weights: RankingWeights) -> fl
     weight = max(query.symbols[name.lower()] for name in held)
     stem_word = "".join(parts_of(PurePosixPath(one.path).stem))
     same = any(stem_word == "".join(parts_of(name)) for name in held)
+    inside = _belongs(query, one)
     if query.is_symbol:
-        return weight * (weights.definition + weights.same_name * same)
-    return weight * (weights.mentioned + weights.mentioned_same_name * same)
+        return weight * (weights.definition + weights.same_name * same + weights.qualified * inside)
+    return weight * (
+        weights.mentioned + weights.mentioned_same_name * same + weights.mentioned_qualified * inside
+    )
+
+
+def _belongs(query: CodeQuery, one: Candidate) -> float:
+    """Whether a section defines a symbol in what the question names with it: 1 for a member of that class or
+    the like, a half where only its signature or its path says so."""
+    if not query.qualified:
+        return 0.0
+    names = {name.lower() for name in one.definitions}
+    around = names | set(one.symbol_path.lower().split("."))
+    best = 0.0
+    for *owners, name in query.qualified:
+        if name in names and owners[-1] in around:
+            return 1.0
+        if name in names and owners[-1] in {*_words_of(one.signature), *_words_of(one.path)}:
+            best = 0.5
+    return best
+
+
+def _singular(text: str) -> set[str]:
+    """The words of a text, not stemmed: `authorization` has the stem of `authors`."""
+    return {word.rstrip("s") for word in _words_of(text)}
+
+
+def _words_of(text: str) -> list[str]:
+    return _NAME.findall(text.lower())
 
 
 def _name(query: CodeQuery, path: str, corpus: IndexTotals, weights: RankingWeights) -> float:

@@ -9,6 +9,10 @@ from vestige.core.patterns import lazy_pattern
 
 MANUAL = "manual"
 """Programs beside a manual, such as its settings; its pages are what it is for."""
+HISTORY = "history"
+"""Pages of what changed: they have a word of every feature, and explain none."""
+CREDITS = "credits"
+"""Pages of who made it, and under which terms."""
 _ROLES: tuple[tuple[str, float, str], ...] = (
     (
         "test",
@@ -25,26 +29,44 @@ _ROLES: tuple[tuple[str, float, str], ...] = (
     ),
     ("example", 0.3, r"(?:^|/)(?:examples?|samples?|demos?|docs_src|tutorials?|playground)/"),
     (MANUAL, 0.3, r"(?:^|/)docs?/"),
+    (
+        HISTORY,
+        0.2,
+        r"(?i)(?:^|/)(?:changes|changelog|change_?log|history|news|release[_-]?notes?|what_?s?[_-]?new)"
+        r"(?:[._-]v?\d[\w.-]*)?(?:\.(?:md|mdx|markdown|rst|txt|adoc|asciidoc))?$"
+        r"|(?:^|/)(?:changelogs?|changes|release[_-]?notes?|newsfragments|what_?s?[_-]?new|\.changeset)/",
+    ),
+    (
+        CREDITS,
+        0.2,
+        r"(?i)(?:^|/)(?:authors|contributors|maintainers|credits|thanks|acknowledge?ments|licen[sc]es?|copying|notice"
+        r"|code[_-]of[_-]conduct)(?:\.(?:md|markdown|rst|txt))?$",
+    ),
     ("package", 0.5, r"(?:^|/)(?:__init__\.pyi?|package-info\.java|mod\.rs|lib\.rs|index\.[cm]?[jt]sx?)$"),
     ("declaration", 0.7, r"\.d\.[cm]?ts$"),
 )
+_BY_KIND = frozenset({MANUAL, HISTORY, CREDITS})
+"""Roles of programs only, and of pages only."""
 _PATTERNS = tuple((role, factor, lazy_pattern(pattern)) for role, factor, pattern in _ROLES)
 
 
 def role_of(path: str) -> str:
-    """What a file is for: `test`, `vendored`, `compat`, `example`, `manual`, `package`, `declaration` or
-    `source`."""
+    """What a file is for: `test`, `vendored`, `compat`, `example`, `manual`, `history`, `credits`,
+    `package`, `declaration` or `source`."""
     return next((role for role, _ in _roles(path)), "source")
 
 
 @lru_cache(maxsize=65_536)
-def penalty(path: str, *, is_rich: bool = False) -> float:
+def penalty(path: str, *, is_rich: bool = False, is_named: bool = False, of_history: bool = False) -> float:
     """The factor of a file's score; 1 for source code. The file of a package that is `is_rich` defines much
-    itself, and is no list of what others define."""
-    return math.prod(factor for role, factor in _roles(path) if not (is_rich and role == "package"))
+    itself, and is no list of what others define. A page of the history or the like may be what is asked
+    for: by its name, or by a question about history."""
+    excused = {"package"} if is_rich else set()
+    excused |= {HISTORY, CREDITS} if is_named else {HISTORY} if of_history else set()
+    return math.prod(factor for role, factor in _roles(path) if role not in excused)
 
 
 def _roles(path: str) -> Iterator[tuple[str, float]]:
     for role, factor, pattern in _PATTERNS:
-        if pattern.search(path) and (role != MANUAL or is_code(path)):
+        if pattern.search(path) and (role not in _BY_KIND or is_code(path) == (role == MANUAL)):
             yield role, factor

@@ -66,10 +66,12 @@ def _is_program(content: bytes, parser: "Parser") -> bool:
         content.rfind(b"\n", max(0, place - LONGEST_LINE), place) + 1
         for place in range(0, len(content) - WINDOW // 2, step)
     ]
-    bad = sum(
-        _errors(parser.parse(content[start : start + WINDOW]).root_node) > MOST_ERRORS * WINDOW
-        for start in starts
-    )
+    bad = good = 0
+    for start in starts:
+        errors = _errors(parser.parse(content[start : start + WINDOW]).root_node)
+        bad, good = (bad + 1, good) if errors > MOST_ERRORS * WINDOW else (bad, good + 1)
+        if len(starts) - good < NO_PROGRAM * len(starts):
+            return True  # whatever the others are
     return bad < NO_PROGRAM * len(starts)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from itertools import chain
 
 from vestige.cognition.text.analyser import stem
 from vestige.core.patterns import lazy_pattern
@@ -40,10 +41,10 @@ def parts_of(identifier: str) -> list[str]:
 
 def tokens_of(text: str) -> list[str]:
     """The stems of a text's words, in order: of each identifier as a whole, then of its parts if several."""
-    found: list[str] = []
-    for word in _WORD.findall(text):
-        found.extend(tokens_of_word(word[:LONGEST_WORD]))
-    return found
+    words = _WORD.findall(text)
+    if max(map(len, words), default=0) > LONGEST_WORD:
+        words = [word[:LONGEST_WORD] for word in words]
+    return list(chain.from_iterable(map(tokens_of_word, words)))
 
 
 @lru_cache(maxsize=65_536)

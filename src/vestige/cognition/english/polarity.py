@@ -1,8 +1,9 @@
 """Negation: which words of a statement are denied, and whether two statements deny each other."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache, lru_cache
 from itertools import product
+from typing import Literal
 
 from vestige.cognition.english.words import BE, Word, root
 from vestige.cognition.text.analyser import STOP_WORDS
@@ -11,15 +12,15 @@ from vestige.core.lazy_dataclass import dataclass
 
 # -- Antonyms
 
-_ANTONYMS = sections("vestige.cognition.english", "antonyms")
 LEAST_ROOT = 4
 """The least number of letters of a word that can take a negative prefix."""
 _PREFIXES = ("un", "dis", "in", "im", "ir", "il", "non", "non-", "mis")
 
 
-def _table(classes: Iterable[str]) -> dict[str, frozenset[str]]:
+@cache  # made on first use: stemming the list takes longer than a short command
+def _table(section: Literal["opposites", "counterparts"]) -> dict[str, frozenset[str]]:
     opposed: dict[str, set[str]] = {}
-    for line in classes:
+    for line in sections("vestige.cognition.english", "antonyms")[section]:
         left, right = ([form for word in side.split() for form in _forms(word)] for side in line.split("/"))
         for one, other in product(left, right):
             opposed.setdefault(one, set()).add(other)
@@ -36,7 +37,6 @@ def _forms(word: str) -> set[str]:
 
 
 _NONE = frozenset[str]()
-_OPPOSED, _OTHERS = _table(_ANTONYMS["opposites"]), _table(_ANTONYMS["counterparts"])
 
 
 def opposites(word: str, others: Collection[str]) -> set[str]:
@@ -48,7 +48,7 @@ def opposites(word: str, others: Collection[str]) -> set[str]:
 @lru_cache(maxsize=8192)
 def _opposed(word: str) -> frozenset[str]:
     """All words that are opposed to a word."""
-    made = set(_OPPOSED.get(word, _NONE))
+    made = set(_table("opposites").get(word, _NONE))
     if len(word) >= LEAST_ROOT:
         made |= {f"{prefix}{word}" for prefix in _PREFIXES}
         made |= {
@@ -65,7 +65,7 @@ def _opposed(word: str) -> frozenset[str]:
 
 def counterparts(one: str) -> frozenset[str]:
     """The stems that name the other member of a pair: left and right, client and server."""
-    return _OTHERS.get(one, _NONE)
+    return _table("counterparts").get(one, _NONE)
 
 
 # -- Negation

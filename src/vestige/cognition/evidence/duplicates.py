@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.gate.relation import LONG_CHARS, comes_after, conflict_between
+from vestige.cognition.graph.neighbour_lists import SCALE, UNIT, NeighbourLists
 from vestige.cognition.text.analyser import fingerprint, overlap
 from vestige.cognition.text.likeness import Words
 from vestige.core.lazy_dataclass import dataclass
@@ -24,6 +25,7 @@ LIKELY = 0.9  # The similarity from which a new memory may repeat an existing on
 NEIGHBOURS = 5  # The number of nearest texts that each text is compared with.
 MOST_MEMBERS = 20  # The limit of memories merged at once.
 BLOCK_COSINES = 4_000_000  # The number of cosines computed at once: 16 MB.
+BLOCK_PAIRS = 20_000  # The number of pairs whose cosines are computed at once: 60 MB.
 ROUNDING = 1e-6  # The rounding error of the cosine of a vector with itself, in single precision.
 MEANING_SHARE, TAGS_SHARE, WORDS_SHARE = 0.70, 0.15, 0.15
 """The weights of the cosine, the common tags and the common words in a merge score."""
@@ -67,15 +69,47 @@ def identical_pairs(texts: Texts, members: Sequence[int]) -> list[Pair]:
     return pairs
 
 
-def near_pairs(wholes: Vectors, asking: int, least: float) -> Iterator[set[Pair]]:
-    """The last `asking` texts, each with its nearest neighbours that reach `least`, in batches."""
+def near_pairs(wholes: Vectors, asking: Sequence[int], least: float) -> Iterator[set[Pair]]:
+    """The texts `asking`, each with its nearest neighbours that reach `least`, in batches."""
     least -= ROUNDING
     rows = max(1, BLOCK_COSINES // max(1, len(wholes)))
-    for start in range(len(wholes) - asking, len(wholes), rows):
-        asked = np.arange(start, min(start + rows, len(wholes)))
+    for start in range(0, len(asking), rows):
+        asked = np.array(asking[start : start + rows], dtype=np.int64)
         cosines = wholes[asked] @ wholes.T
-        cosines[asked - start, asked] = -np.inf
+        cosines[np.arange(len(asked)), asked] = -np.inf
         yield _nearest(cosines, asked, least)
+
+
+def listed_pairs(lists: NeighbourLists, dimension: int, least: float) -> tuple[list[Pair], list[int]]:
+    """Pairs of texts among which, by their lists, are all that `near_pairs` finds, and the texts whose lists
+    do not say enough. A list knows a cosine but for the rounding of its vectors."""
+    margin = UNIT * dimension**0.5 / SCALE
+    floors = lists.floors.astype(np.float64)
+    last = lists.products[:, min(NEIGHBOURS, lists.products.shape[1]) - 1]
+    unsure = (floors >= UNIT * (least - ROUNDING) - margin) & (last < floors + 2 * margin)
+    likely = (lists.near >= 0) & (lists.products >= UNIT * (least - ROUNDING) - margin)
+    likely[unsure] = False
+    ones, columns = np.nonzero(likely)
+    pairs = zip(ones.tolist(), lists.near[ones, columns].tolist(), strict=True)
+    return list(pairs), np.flatnonzero(unsure).tolist()
+
+
+def nearest_pairs(wholes: Vectors, likely: Sequence[Pair], least: float) -> set[Pair]:
+    """Of the likely pairs of each first text those with its nearest neighbours that reach `least`."""
+    if not likely:
+        return set()
+    ones, others = np.array(likely, dtype=np.int64).T
+    cosines = np.concatenate(
+        [
+            np.einsum("ij,ij->i", wholes[ones[at : at + BLOCK_PAIRS]], wholes[others[at : at + BLOCK_PAIRS]])
+            for at in range(0, len(ones), BLOCK_PAIRS)
+        ]
+    )
+    order = np.lexsort((others, -cosines, ones))
+    ones, others, cosines = ones[order], others[order], cosines[order]
+    place = np.arange(len(ones)) - np.searchsorted(ones, ones)
+    kept = (place < NEIGHBOURS) & (cosines >= least - ROUNDING)
+    return {(min(pair), max(pair)) for pair in zip(ones[kept].tolist(), others[kept].tolist(), strict=True)}
 
 
 def _nearest(cosines: Vectors, asked: NDArray[np.int64], least: float) -> set[Pair]:

@@ -359,7 +359,7 @@ def _steps(
 ) -> Iterator[EvolutionStep]:
     now = exhibits[at].memory
     states = [*(one.memory for one in revisions), now]
-    first = "told"
+    first = "stated"
     if replaced is not None:
         detail = f" ({replaced.detail})" if replaced.detail else ""
         first = f"replaces {exhibits[replaced.older].memory.id}{detail}"

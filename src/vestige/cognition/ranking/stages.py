@@ -6,7 +6,7 @@ Each stage records its effect in `steps`, which `explain` shows.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import pairwise
 from math import nan
 
@@ -21,6 +21,7 @@ from vestige.cognition.time.calendar import WEEKDAYS
 from vestige.core.candidates import CandidatePool, Floats, Integers, Labels, Traits
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ROOT_SCOPE, SHARED_SCOPE, Memory, Record, covers, nested
+from vestige.core.timezone import local, zone_label
 
 IN_TIME = 0.1  # The gain of a memory that happened in the time asked for.
 VALID_THEN = 0.2  # The gain of a memory that was valid at the past time asked for; its loss if it was not.
@@ -416,9 +417,9 @@ class Hints:
     session: str | None
 
 
-def hints(memory: Memory) -> Hints:
-    """The context hints of a memory."""
-    at = _learned(memory).astimezone(UTC)
+def hints(memory: Memory, zone: tzinfo = UTC) -> Hints:
+    """The context hints of a memory, with its time in `zone`."""
+    at = local(_learned(memory), zone)
     part_of_day = ("night", "morning", "afternoon", "evening")[at.hour // 6]
     codebase = codebase_of(memory)
     places = (
@@ -428,7 +429,7 @@ def hints(memory: Memory) -> Hints:
         f"scope {memory.scope}" if codebase_at(memory.scope) else None,
     )
     return Hints(
-        temporal=f"{WEEKDAYS[at.weekday()]} {part_of_day}, {at:%Y-%m-%d} (UTC)",
+        temporal=f"{WEEKDAYS[at.weekday()]} {part_of_day}, {at:%Y-%m-%d} ({zone_label(at)})",
         topical=", ".join(memory.tags) or None,
         session=", ".join(filter(None, places)) or None,
     )

@@ -437,8 +437,10 @@ def _in_piece(text: str) -> Iterator[Found]:
             yield from _shaped(text, shape)
     plain = text.casefold()
     for detect, hints in DETECTORS:
-        if any(hint in plain for hint in hints):
-            yield from detect(text)
+        for hint in hints:
+            if hint in plain:
+                yield from detect(text)
+                break
 
 
 def _shaped(text: str, shape: Shape) -> Iterator[Found]:

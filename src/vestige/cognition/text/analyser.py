@@ -135,8 +135,12 @@ LEAST_SHARE = 0.4
 
 def is_alike(one: frozenset[str], other: frozenset[str]) -> bool:
     """Whether two texts share enough words to be about the same thing."""
-    common = len(one & other)
-    return common >= LEAST_COMMON and common >= LEAST_SHARE * min(len(one), len(other))
+    return shares_enough(len(one & other), len(one), len(other))
+
+
+def shares_enough(common: int, one: int, other: int) -> bool:
+    """`is_alike` by the numbers of common words and of the words of each."""
+    return common >= LEAST_COMMON and common >= LEAST_SHARE * min(one, other)
 
 
 def searchable(memory: Memory) -> str:
@@ -368,6 +372,8 @@ STEP_4: Rules = dict.fromkeys(
     "",
 )  # fmt: skip
 
+_STEPS = tuple((rules, tuple(rules), above) for rules, above in ((STEP_2, 0), (STEP_3, 0), (STEP_4, 1)))
+
 # English doubles only these before -ed and -ing; ll, ss and zz belong to the word (fall, hiss, fizz).
 DOUBLES = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
 
@@ -375,10 +381,24 @@ DOUBLES = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     word = _step_1c(_step_1b(_step_1a(word)))
-    word = _longest_suffix(word, STEP_2, above=0)
-    word = _longest_suffix(word, STEP_3, above=0)
-    word = _longest_suffix(word, STEP_4, above=1)
+    for rules, ends, above in _STEPS:
+        if word.endswith(ends):  # most words have none of the suffixes
+            word = _longest_suffix(word, rules, above=above)
     return _step_5(word)
+
+
+LEAST_FAMILY = 5
+"""The shortest stem in -if that has a family, such as `verif` and `notif`; not `gif` and `diff`."""
+
+
+def stem_variants(term: str) -> tuple[str, ...]:
+    """The stem and the other one that Porter gives words of its family: `simplify` becomes `simplifi`, and
+    `simplification` becomes `simplif`."""
+    if term.endswith("if") and len(term) >= LEAST_FAMILY:
+        return term, f"{term}i"
+    if term.endswith("ifi") and len(term) > LEAST_FAMILY:
+        return term, term[:-1]
+    return (term,)
 
 
 def _shape(word: str) -> str:

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 
-from vestige.cognition.text.analyser import is_alike, overlap
+from vestige.cognition.text.analyser import LEAST_COMMON, shares_enough
 
 Words = frozenset[str]
 
@@ -29,10 +29,12 @@ def alike_pairs(texts: Sequence[Words]) -> Iterator[list[tuple[int, int]]]:
     seen: set[tuple[int, int]] = set()
     for at, words in enumerate(texts):
         met = _met(words, postings)
+        theirs = [texts[other] for other in met]
+        common = map(len, map(words.__and__, theirs))
         likeness = [
-            (-overlap(words, texts[other]), other)
-            for other in met
-            if other != at and is_alike(words, texts[other])
+            (-shared / (len(words) + len(one) - shared), other)
+            for other, one, shared in zip(met, theirs, common, strict=True)
+            if shared >= LEAST_COMMON and other != at and shares_enough(shared, len(words), len(one))
         ]
         pairs = {(min(at, other), max(at, other)) for _, other in nsmallest(NEIGHBOURS, likeness)}
         yield sorted(pairs - seen)
@@ -49,4 +51,6 @@ def _met(words: Words, postings: dict[str, list[int]]) -> list[int]:
             break
         met.update(found[-MOST_OF_FIRST:])
         left -= len(found)
-    return [other for other, _ in met.most_common(CHECKED + 1)]
+    if len(met) <= CHECKED + 1:
+        return list(met)
+    return sorted(met, key=met.__getitem__, reverse=True)[: CHECKED + 1]

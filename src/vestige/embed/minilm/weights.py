@@ -73,7 +73,7 @@ MINILM = PublishedModel(
     ),
     pair_model=PairDelta(
         path=Path(__file__).parent / "data" / "pair_model.npz",
-        sha256="41db613c550ab4bac235e63f9defa9f7c55c1d5023e20b673a6153715b93a71f",
+        sha256="f32e6fa2de7a5944d6ae95a6c00544df8c5e6f4419657841c08330c1c6bebca3",
     ),
 )
 

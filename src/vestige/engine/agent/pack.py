@@ -10,7 +10,6 @@ from pathlib import Path
 
 from vestige.cognition.evidence.briefing import gist
 from vestige.cognition.evidence.codebase import DECISION, PATTERN, codebase_at
-from vestige.cognition.evidence.injection.find import suspicious
 from vestige.cognition.intentions.triggers import TriggerSituation
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import PROJECTS_SCOPE, Filter, Memory, Record, covers
@@ -21,6 +20,7 @@ from vestige.engine.agent.layers import LAYERS, Reflection, SessionEntry, reflec
 from vestige.engine.agent.session_state import SessionWork
 from vestige.engine.context import Call
 from vestige.engine.ingest.inbox import flags_in
+from vestige.engine.ingest.orders import without_orders
 from vestige.engine.intentions import relevant
 from vestige.engine.memory.codebase import notes
 
@@ -194,13 +194,7 @@ def _project(call: Call) -> list[Record]:
         found += notes(call, kind, codebase, home)[: PROJECT // 3]
     found += store.find(home, access=call.access, limit=PROJECT)
     unique = {one.memory.id: one for one in found if not set(LAYERS) & set(one.memory.tags)}
-    return [one for one in unique.values() if not is_poisoned(one.memory)][:PROJECT]
-
-
-def is_poisoned(memory: Memory) -> bool:
-    """Whether a memory, perhaps of an earlier version, gives orders to the agent: a search finds it, but it
-    comes into no context by itself."""
-    return bool(suspicious(memory.content, memory.origin))
+    return without_orders(call, list(unique.values()))[:PROJECT]
 
 
 def gives_orders(line: SessionEntry | Reflection) -> bool:

@@ -11,8 +11,9 @@ from vestige.cognition.query.analyse import analyse
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter, Memory
 from vestige.engine.agent.fence import RECALL, Fence
-from vestige.engine.agent.pack import is_poisoned, memory_line
+from vestige.engine.agent.pack import memory_line
 from vestige.engine.context import Call
+from vestige.engine.ingest.orders import order_flags
 from vestige.engine.recall.candidates import Mode, RequiredConfidence
 from vestige.engine.recall.hits import Hit
 from vestige.engine.recall.recall import RecallQuery, recall
@@ -76,8 +77,9 @@ def recollect(
         if hit.record.memory.id not in shown
         and hit.record.memory.session_id != session_id
         and hit.record.memory.created_at <= newest
-        and not is_poisoned(hit.record.memory)
     ]
+    held = order_flags(call, [hit.record.memory for hit in new])
+    new = [hit for hit in new if hit.record.memory.id not in held]
     if not new:
         return Recollection(confidence=found.confidence, why="known in this session, too new, or withheld")
     return _fenced(new, receipt, call.engine.settings.agent.tail_chars, found.confidence)

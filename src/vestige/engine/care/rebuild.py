@@ -1,4 +1,5 @@
-"""Rebuilding derived data: strengths from the log, lexical rows and vectors from the text."""
+"""Rebuilding derived data: strengths from the log, lexical rows and vectors from the text, and the lists of
+neighbours from the vectors."""
 
 from vestige.cognition.fsrs.strength import fold
 from vestige.core.lazy_dataclass import dataclass
@@ -34,11 +35,15 @@ def rebuild(call: Call, *, strengths: bool = False, words: bool = False, vectors
     rows = call.engine.store.rebuild_words() if words or everything else 0
     call.check()
     left_out = everything and embedder is None
+    made = switch_model(call, embedder) if embedder else 0
+    if vectors or everything:
+        call.check()
+        call.engine.store.rebuild_neighbours()
     return Rebuilt(
         strengths=replayed,
         drifted=drifted,
         words=rows,
-        vectors=switch_model(call, embedder) if embedder else 0,
+        vectors=made,
         note=f"Vectors were left out: {why_no_model(status)}." if left_out else None,
     )
 

@@ -214,12 +214,14 @@ def refresh_centres(call: Call) -> None:
     store = call.engine.store
     known = active_domains(store)
     vectors: dict[str, list[Vectors]] = {name: [] for name in known}
-    for name in known:
-        where = Filter(domains=(name,), valid_at=call.engine.now(), include_suppressed=False)
-        for records in store.stream(where, access=EVERYTHING, batch=BATCH):
-            call.check()
-            ours = [one.memory for one in records if home_of(one.memory, known) == name]
-            vectors[name] += memory_vectors(call, ours).values()
+    where = Filter(domains=tuple(known), valid_at=call.engine.now(), include_suppressed=False)
+    for records in store.stream(where, access=EVERYTHING, batch=BATCH) if known else ():
+        call.check()
+        held = memory_vectors(call, [one.memory for one in records])
+        for one in records:
+            home = home_of(one.memory, known)
+            if home is not None and one.memory.id in held:
+                vectors[home].append(held[one.memory.id])
     made = [
         centre_of(call, known[name], np.stack(rows))
         for name, rows in vectors.items()

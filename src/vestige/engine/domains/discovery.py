@@ -14,8 +14,17 @@ import numpy as np
 
 from vestige.cognition.graph.domains.assignment import Vectors, assigned, centroid, clamped
 from vestige.cognition.graph.domains.discovery import Community, Discovery, discover, discover_by_density
-from vestige.cognition.graph.domains.names import exemplars, label_of, top_terms, with_tags
+from vestige.cognition.graph.domains.names import (
+    Said,
+    exemplars,
+    label_of,
+    said_in,
+    terms_of_groups,
+    with_tags,
+)
+from vestige.cognition.graph.domains.neighbours import neighbours_by_lists
 from vestige.cognition.graph.domains.proposals import DomainProposal, FoundDomain, matched, propose
+from vestige.cognition.graph.neighbour_lists import Ints
 from vestige.cognition.text.form import is_threaded
 from vestige.core.errors import Conflict, InvalidInput
 from vestige.core.events import DomainsChanged
@@ -70,7 +79,7 @@ class DiscoveryRun:
     """What a discovery did. `applied`: its domains are in use now; else `proposals` of them wait."""
 
     memories: int
-    found: tuple[FoundTopic, ...]
+    clusters: int
     applied: bool
     domains: tuple[str, ...] = ()
     unclassified: int = 0
@@ -106,11 +115,11 @@ def run_discovery(
     size = settings.min_cluster_size if least_size is None else least_size
     with alone(call, RUN) as call:
         corpus = _corpus(call, 0 if force else settings.discovery_threshold)
-        found = _found(call, corpus, size, method)
         old = {name: one for name, one in active_domains(call.engine.store).items() if one.found}
+        discovery = _discovered(call, corpus, size, method, topics=not old)
         if not old:
-            return _apply(call, corpus, found)
-        run = _propose(call, corpus, found, old, size)
+            return _apply(call, corpus, named(call, corpus, discovery))
+        run = _propose(call, corpus, discovery, old, size)
         refresh_centres(call)
         return run
 
@@ -151,7 +160,10 @@ def _corpus(call: Call, least: int) -> Corpus:
     units = sorted(
         (sorted(one, key=lambda memory: memory.id) for one in groups.values()), key=lambda u: u[0].id
     )
-    rows = [centroid(np.stack([vectors[memory.id] for memory in unit])) for unit in units]
+    rows = [
+        vectors[unit[0].id] if len(unit) == 1 else centroid(np.stack([vectors[memory.id] for memory in unit]))
+        for unit in units
+    ]
     return Corpus(
         names=[unit[0].id for unit in units],
         members=units,
@@ -183,22 +195,34 @@ def _check_enough(call: Call, memories: int, embedded: int, least: int) -> None:
         )
 
 
-def _found(call: Call, corpus: Corpus, size: int, method: Method) -> list[FoundTopic]:
+def _discovered(call: Call, corpus: Corpus, size: int, method: Method, *, topics: bool) -> Discovery:
     if method == "hdbscan":
         samples = call.engine.settings.domains.min_samples
-        discovery = discover_by_density(corpus.vectors, least_size=size, min_samples=samples)
-    else:
-        discovery = discover(corpus.vectors, least_size=size, check=call.check)
-    return named(call, corpus, discovery)
+        return discover_by_density(corpus.vectors, least_size=size, min_samples=samples)
+    neighbours = _neighbours(call, corpus)
+    return discover(corpus.vectors, least_size=size, neighbours=neighbours, topics=topics, check=call.check)
 
 
-def named(call: Call, corpus: Corpus, discovery: Discovery) -> list[FoundTopic]:
-    """The communities with their names."""
+def _neighbours(call: Call, corpus: Corpus) -> Ints | None:
+    """The neighbours of the texts by the stored lists; None if the store keeps none. A thread has no list,
+    nor has a memory that changed since the corpus was read."""
+    kept = call.engine.store.neighbours(access=EVERYTHING, check=call.check)
+    if kept is None:
+        return None
+    known = {name: at for at, name in enumerate(kept.ids)}
+    places = [known.get(unit[0].id, -1) if len(unit) == 1 else -1 for unit in corpus.members]
+    return neighbours_by_lists(corpus.vectors, kept.lists, np.array(places, dtype=np.int64), check=call.check)
+
+
+def named(call: Call, corpus: Corpus, discovery: Discovery, *, with_topics: bool = True) -> list[FoundTopic]:
+    """The communities with their names, and with those of their topics."""
     count = call.engine.settings.domains.top_terms_k
-    texts = [[corpus.text(row) for row in one.rows.tolist()] for one in discovery.communities]
-    loose = [corpus.text(row) for row in np.flatnonzero(discovery.domain_of < 0).tolist()]
-    terms = top_terms(texts, loose, count)
-    topics = _topics(corpus, discovery)
+    said = [said_in(corpus.text(row)) for row in range(len(corpus.members))]
+    groups = [[said[row] for row in one.rows.tolist()] for one in discovery.communities]
+    loose = [said[row] for row in np.flatnonzero(discovery.domain_of < 0).tolist()]
+    call.check()
+    terms = terms_of_groups(groups, loose, count)
+    topics = _topics(said, discovery) if with_topics else {}
     found = []
     for number, one in enumerate(discovery.communities):
         tags = [sorted({tag for memory in corpus.members[row] for tag in memory.tags}) for row in one.rows]
@@ -218,11 +242,11 @@ def named(call: Call, corpus: Corpus, discovery: Discovery) -> list[FoundTopic]:
     return found
 
 
-def _topics(corpus: Corpus, discovery: Discovery) -> dict[int, tuple[tuple[str, int], ...]]:
+def _topics(said: Sequence[Said], discovery: Discovery) -> dict[int, tuple[tuple[str, int], ...]]:
     """The named topics of each domain with the number of their texts, largest first."""
     numbers = sorted(set(discovery.topic_of.tolist()) - {-1})
     rows = [np.flatnonzero(discovery.topic_of == number) for number in numbers]
-    terms = top_terms([[corpus.text(row) for row in one.tolist()] for one in rows], count=2)
+    terms = terms_of_groups([[said[row] for row in one.tolist()] for one in rows], count=2)
     found: dict[int, list[tuple[str, int]]] = {}
     for one, words in zip(rows, terms, strict=True):
         if words:
@@ -257,7 +281,7 @@ def _apply(call: Call, corpus: Corpus, found: Sequence[FoundTopic]) -> Discovery
         call.engine.store.commit(changes, access=EVERYTHING)
         return DiscoveryRun(
             memories=corpus.memories,
-            found=tuple(found),
+            clusters=len(found),
             applied=True,
             domains=tuple(labels),
             unclassified=sum(not domains for domains, _ in wanted.values()),
@@ -318,21 +342,23 @@ def _memberships(
 
 
 def _propose(
-    call: Call, corpus: Corpus, found: Sequence[FoundTopic], old: Mapping[str, DomainRecord], size: int
+    call: Call, corpus: Corpus, discovery: Discovery, old: Mapping[str, DomainRecord], size: int
 ) -> DiscoveryRun:
-    """Keep the differences between the domains in use and those found as proposals."""
+    """Keep the differences between the domains in use and those found as proposals. Names are only looked for
+    if there are any, because that means reading every text."""
     homes = {unit[0].id: home for unit in corpus.members if (home := home_of(unit[0], old)) is not None}
     before = {name: frozenset(unit for unit, home in homes.items() if home == name) for name in old}
     units = {memory.id: unit[0].id for unit in corpus.members for memory in unit}
     new = [
         FoundDomain(
-            members=frozenset(units[member] for member in one.members),
-            confidence=round(clamped(one.community.confidence), 4),
-            stable=one.community.stable,
+            members=frozenset(corpus.names[row] for row in one.rows.tolist()),
+            confidence=round(clamped(one.confidence), 4),
+            stable=one.stable,
         )
-        for one in found
+        for one in discovery.communities
     ]
     proposals = propose(before, new, least_size=size)
+    found = named(call, corpus, discovery, with_topics=False) if proposals else []
     parts = {
         number: ProposalPart(
             label=one.label,
@@ -353,7 +379,7 @@ def _propose(
     continued = matched(before, [one.members for one in new])
     return DiscoveryRun(
         memories=corpus.memories,
-        found=tuple(found),
+        clusters=len(discovery.communities),
         applied=False,
         domains=tuple(sorted(continued)),
         unclassified=sum(not unit[0].domains for unit in corpus.members),

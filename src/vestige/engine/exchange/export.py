@@ -44,16 +44,23 @@ def export(
 
 
 def export_portable(
-    call: Call, where: Filter | None, *, name: str | None, vectors: bool
+    call: Call,
+    where: Filter | None,
+    *,
+    name: str | None,
+    vectors: bool,
+    folder: str = EXPORTS,
+    stem: str = "memories",
 ) -> tuple[Path, PortableContents]:
     """Write everything canonical or, with a filter, what belongs to the matching memories: the path and the
-    contents. A name that ends in .gz makes a packed file."""
+    contents. A name that ends in .gz makes a packed file. Without a name, one that begins with `stem` is made
+    in a `folder` of the data directory."""
     zipped = name is not None and name.lower().endswith(PACKED)
 
     def write(file: BinaryIO) -> PortableContents:
         return write_portable(call, file, where, vectors=vectors, zipped=zipped)
 
-    return _export(call, name, ".vestige.jsonl", write)
+    return _export(call, name, ".vestige.jsonl", write, folder_name=folder, stem=stem)
 
 
 def write_portable(
@@ -74,22 +81,28 @@ def write_portable(
 
 
 def _export(
-    call: Call, name: str | None, suffix: str, write: Callable[[BinaryIO], Made]
+    call: Call,
+    name: str | None,
+    suffix: str,
+    write: Callable[[BinaryIO], Made],
+    *,
+    folder_name: str = EXPORTS,
+    stem: str = "memories",
 ) -> tuple[Path, Made]:
-    """Write a new file: with a dated name in the exports folder, or a given one. Only a local user may name a
-    path; other callers name a file in that folder."""
+    """Write a new file: with a dated name in a folder of the data directory, or a given one. Only a local
+    user may name a path; other callers name a file in that folder."""
     engine = call.engine
-    folder = absolute(engine.settings.data_dir / EXPORTS)
+    folder = absolute(engine.settings.data_dir / folder_name)
 
     def make(path: Path) -> tuple[Path, Made]:
         with _new_file(path, own=folder) as file:
             return path, write(file)
 
     if name is None:
-        return under_free_name(folder, "memories", suffix, now=engine.now(), make=make)
+        return under_free_name(folder, stem, suffix, now=engine.now(), make=make)
     if call.local:
         return make(absolute(Path(name)))
-    check_file_name(name, place=f"it goes into {EXPORTS}/", example="memories.json")
+    check_file_name(name, place=f"it goes into {folder_name}/", example="memories.json")
     return make(folder / name)
 
 

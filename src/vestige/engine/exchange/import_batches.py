@@ -18,7 +18,7 @@ from vestige.exchange.importers.records import (
     Target,
 )
 from vestige.store.contract.answers import LogQuery
-from vestige.store.contract.changes import Change
+from vestige.store.contract.changes import Change, Embedded
 
 # -- The account of an import
 
@@ -140,6 +140,10 @@ class Intake:
         self.store, self.access = call.engine.store, call.access
         self.memories: set[str] = set()
         """Memories of the file that exist here now, or would after a dry run."""
+        self.vectors: dict[str, Embedded] = {}
+        """The vectors of the memories of a batch, if they are judged by them."""
+        self.embedded = 0
+        """How many memories were accepted with their vectors."""
         self._clean: set[tuple[str, str]] = set()
         """Short values of fields without a secret: they repeat in the records of a file."""
 

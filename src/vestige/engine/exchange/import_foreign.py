@@ -22,10 +22,11 @@ from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ANYTHING, EVERYTHING, Filter, Memory, covers
 from vestige.engine.care.scan_secrets import texts_of
 from vestige.engine.context import Call
-from vestige.engine.embedding import backfill, embedder_or_none
+from vestige.engine.embedding import backfill, embedder_or_none, vectors_for
 from vestige.engine.exchange.import_batches import REDACTED, AcceptedRecord, Decided, ImportOutcome, Intake
 from vestige.engine.ingest import secrets
 from vestige.engine.ingest.inbox import document_of, flags_in, pending_import
+from vestige.engine.ingest.orders import MEANING, is_judged, new_orders
 from vestige.engine.intentions import KIND, MOST, intentions
 from vestige.engine.memory.link import FADED, LINKS
 from vestige.engine.revise import find_document, put_document
@@ -45,7 +46,7 @@ from vestige.exchange.importers.records import (
     Target,
     UnreadRecords,
 )
-from vestige.store.contract.changes import DROPPED, UNLINKED, Add, Carry, Change, Link, Put
+from vestige.store.contract.changes import DROPPED, UNLINKED, Add, Carry, Change, Embedded, Link, Put
 
 # -- Intentions and insights
 
@@ -145,7 +146,7 @@ One = TypeVar("One", BroughtMemory, BroughtEdge, BroughtIntention, BroughtInsigh
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignImport:
-    """The result of an import; `embedded` memories got vectors afterwards, `note` says why none did."""
+    """The result of an import; `embedded` memories got vectors, `note` says why none did."""
 
     outcome: ImportOutcome
     embedded: int = 0
@@ -164,7 +165,7 @@ def import_reading(
     call: Call, found: Reading, target: Target, *, name: str, dry_run: bool = False
 ) -> ForeignImport:
     """Import records that are read from anywhere; `name` says where from."""
-    outcome = _import_records(call, found, target, dry_run=dry_run)
+    outcome, embedded = _import_records(call, found, target, dry_run=dry_run)
     memories = outcome.tallies.get(MEMORY)
     if dry_run or memories is None or memories.left == memories.read:
         return ForeignImport(outcome=outcome)
@@ -173,10 +174,10 @@ def import_reading(
         call.engine.events.emit(
             StoreMerged(timestamp=now, scopes=here, source=name, added=added, changed=0, ended=0)
         )
-    return _embed(call, outcome)
+    return _embed(call, outcome, embedded)
 
 
-def _embed(call: Call, outcome: ImportOutcome) -> ForeignImport:
+def _embed(call: Call, outcome: ImportOutcome, embedded: int) -> ForeignImport:
     """Embed the imported memories, also those that were here: an earlier run may have stopped before that."""
     embedder = embedder_or_none(call.engine)
     if embedder is None:
@@ -184,7 +185,7 @@ def _embed(call: Call, outcome: ImportOutcome) -> ForeignImport:
             outcome=outcome, note="There is no embedding model; the texts are embedded once there is one."
         )
     try:
-        return ForeignImport(outcome=outcome, embedded=backfill(call, embedder))
+        return ForeignImport(outcome=outcome, embedded=embedded + backfill(call, embedder))
     except (EmbedderError, ModelMismatch) as exc:
         return ForeignImport(outcome=outcome, note=exc.message)
 
@@ -207,7 +208,10 @@ def import_target(call: Call, scope: str) -> Target:
     return Target(scope=scope, now=call.engine.now(), curve=some[0].strength.curve if some else W20)
 
 
-def _import_records(call: Call, found: Reading, target: Target, *, dry_run: bool) -> ImportOutcome:
+def _import_records(
+    call: Call, found: Reading, target: Target, *, dry_run: bool
+) -> tuple[ImportOutcome, int]:
+    """The outcome, and how many memories were embedded on the way."""
     intake = Intake(call, target, dry_run=dry_run)
     links, documents = LinkImport(intake), DocumentImport(intake)
     done, began = 0, call.engine.monotonic()
@@ -227,7 +231,7 @@ def _import_records(call: Call, found: Reading, target: Target, *, dry_run: bool
                 documents.take_insights(_only(BroughtInsight, batch))
         done += len(batch)
         call.progress(done, max(done, found.total or done), _progress(done, call.engine.monotonic() - began))
-    return intake.account.outcome()
+    return intake.account.outcome(), intake.embedded
 
 
 def _progress(done: int, seconds: float) -> str:
@@ -250,7 +254,19 @@ def _only(kind: type[One], batch: Sequence[Brought]) -> list[One]:
 def take_memories(intake: Intake, batch: Sequence[BroughtMemory]) -> None:
     """Import some memories. What was deleted here does not come back."""
     intake.memories |= stored_ids(intake, [one.memory.id for one in batch])
+    new = [one.memory for one in batch if one.memory.id not in intake.memories]
+    intake.vectors = {} if intake.dry_run else _vectors(intake.call, new)
     intake.take(MEMORY, batch, lambda one: _memory(intake, one))
+
+
+def _vectors(call: Call, memories: Sequence[Memory]) -> dict[str, Embedded]:
+    """The vectors by which memories are judged before they are stored; none without the model for that."""
+    embedder = embedder_or_none(call.engine)
+    if embedder is None or not is_judged(embedder.signature):
+        return {}
+    quiet = Call(engine=call.engine, cancelled=call.cancelled, deadline=call.deadline)
+    made = vectors_for(quiet, memories)
+    return {memory.id: one for memory, one in zip(memories, made, strict=False)}
 
 
 def _memory(intake: Intake, one: BroughtMemory) -> Decided:
@@ -261,13 +277,17 @@ def _memory(intake: Intake, one: BroughtMemory) -> Decided:
         return "it was deleted here"
     clean = intake.screen(texts_of(one.memory))
     memory = replace(one.memory, **clean)
+    made = intake.vectors.get(memory_id) if memory.content == one.memory.content else None
     flags = flags_in(texts_of(memory), memory.origin)
+    if not flags and made is not None and new_orders(memory, made):
+        flags = MEANING
     if flags and intake.call.engine.settings.review.policy_of(memory.scope) != "off":
         return _held(intake, memory, flags)
-    changes: tuple[Change, ...] = (Add(memory=memory),)
+    changes: tuple[Change, ...] = (Add(memory=memory, embedded=made),)
     if one.strength is not None:
         changes += (Carry(memory_id=memory_id, strength=one.strength, at=intake.target.now),)
     intake.memories.add(memory_id)
+    intake.embedded += made is not None
     return AcceptedRecord(changes=changes, notes=(REDACTED,) if clean else ())
 
 

@@ -195,6 +195,12 @@ def inspect(
         return reader.contents
 
 
+def read_histories(path: Path) -> Iterator[EntityHistory]:
+    """Every history of a file that `inspect` has checked."""
+    with _reading(path) as (reader, _file, _size):
+        yield from reader.histories()
+
+
 def absorb_file(
     store: MemoryStore,
     path: Path,

@@ -247,9 +247,13 @@ _COPIED = (
 )  # fmt: skip
 
 
-def embed(call: Call, drafts: Sequence[Draft]) -> IngestBatch:
-    """A batch of drafts with their vectors; nothing is decided yet."""
-    vectors = vectors_for(call, [draft.memory for draft in drafts]) if drafts else []
+def embed(call: Call, drafts: Sequence[Draft]) -> list[Embedded]:
+    """The vectors of some drafts; empty without a model."""
+    return vectors_for(call, [draft.memory for draft in drafts]) if drafts else []
+
+
+def batch_of(call: Call, drafts: Sequence[Draft], vectors: list[Embedded]) -> IngestBatch:
+    """A batch of drafts with their vectors, or without any; nothing is decided yet."""
     wholes = np.stack([whole_vector(made) for made in vectors]) if vectors else None
     # One time for the whole batch: a new memory begins exactly when the one it supersedes ends.
     now = drafts[0].memory.created_at if drafts else call.engine.now()

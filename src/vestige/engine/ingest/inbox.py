@@ -18,8 +18,9 @@ from vestige.core.models import Access, Memory, utc
 from vestige.core.origin import Origin
 from vestige.engine.context import Call
 from vestige.engine.ingest.batch import Draft, HeldText, IngestBatch, NewText, origin_of
+from vestige.engine.ingest.orders import MEANING, new_orders, spoken_orders
 from vestige.engine.ingest.secrets import SCREENED, texts_in
-from vestige.store.contract.changes import Put
+from vestige.store.contract.changes import Embedded, Put
 
 Outcome = Literal["approved", "merged", "rejected"]
 Status = Literal["waiting", "approved", "merged", "rejected"]
@@ -38,7 +39,8 @@ _KEPT = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingText:
     """A text in the inbox. `flags` are the kinds of orders or hidden text found in it, `original` its words
-    before it was edited; `memory_id` and `decision` say what it became."""
+    before it was edited; `memory_id` and `decision` say what it became. `stored` is what a memory in
+    quarantine was (engine/care/quarantine.py)."""
 
     id: str
     scope: str
@@ -54,6 +56,7 @@ class PendingText:
     resolved_at: datetime | None = None
     memory_id: str | None = None
     decision: str | None = None
+    stored: Mapping[str, Any] | None = None
 
     @property
     def status(self) -> str:
@@ -72,25 +75,45 @@ def reason_to_wait(call: Call, text: NewText, scope: str) -> Wait | None:
     """Why a text has to wait for a review; None if it is stored at once."""
     policy = call.engine.settings.review.policy_of(scope)
     origin = origin_of(call, text)
-    flags = () if policy == "off" and text.hold is None else flags_of(text, origin)
     if text.hold is not None:
-        return Wait(reason=text.hold, flags=flags)
+        return Wait(reason=text.hold, flags=flags_of(call, text, origin))
+    flags = () if policy == "off" else _by_rules(text, origin)
     if flags:
         return Wait(reason=why_flagged(flags), flags=flags)
-    return Wait(reason=POLICY) if policy == "all" and origin != Origin.USER else None
+    if policy == "all" and origin != Origin.USER:
+        return Wait(reason=POLICY, flags=flags_of(call, text, origin))
+    return None
 
 
-def flags_of(text: NewText, origin: str | None) -> tuple[str, ...]:
-    """What a text of this origin tries to do to an agent, in any of its fields."""
+def meaning_to_wait(call: Call, draft: Draft, made: Embedded) -> Wait | None:
+    """Why a text in which the rules found nothing has to wait, by the vectors that were made of it."""
+    memory = draft.memory
+    if call.engine.settings.review.policy_of(memory.scope) == "off" or not new_orders(memory, made):
+        return None
+    return Wait(reason=why_flagged(MEANING), flags=MEANING)
+
+
+def flags_of(call: Call, text: NewText, origin: str | None) -> tuple[str, ...]:
+    """What a text of this origin tries to do to an agent: by the rules in any of its fields, else by the
+    learned judgement of its content."""
+    return _by_rules(text, origin) or (MEANING if spoken_orders(call, [text.content], origin) else ())
+
+
+def _by_rules(text: NewText, origin: str | None) -> tuple[str, ...]:
     return flags_in([getattr(text, name) for name in SCREENED], origin)
 
 
 def flags_in(values: object, origin: str | None) -> tuple[str, ...]:
-    """The same for any values: texts, lists, objects."""
+    """What the rules find in any values: texts, lists, objects."""
     if origin == Origin.USER:
         return ()
     found = (suspicious(one, origin) for one in texts_in(values))
     return tuple(dict.fromkeys(kind for kinds in found for kind in kinds))
+
+
+def flags_by_all(call: Call, values: object, origin: str | None) -> tuple[str, ...]:
+    """What the rules find in any values, else what the learned judgement finds in their texts."""
+    return flags_in(values, origin) or (MEANING if spoken_orders(call, texts_in(values), origin) else ())
 
 
 def why_flagged(flags: Sequence[str]) -> str:
@@ -99,8 +122,10 @@ def why_flagged(flags: Sequence[str]) -> str:
 
 def refuse_orders(call: Call, values: object, scope: str) -> None:
     """Raise InvalidInput for texts (as in `flags_in`) that would have to wait, where nothing can wait."""
-    flags = flags_in(values, call.origin.value)
-    if flags and call.engine.settings.review.policy_of(scope) != "off":
+    if call.engine.settings.review.policy_of(scope) == "off":
+        return
+    flags = flags_by_all(call, values, call.origin.value)
+    if flags:
         raise InvalidInput(
             f"The text was refused. {why_flagged(flags)}",
             hint="Store it with `smart_ingest`: it waits there until the user decides about it.",
@@ -182,6 +207,7 @@ def document_of(waiting: PendingText) -> Document:
         "resolved": resolved,
         "memory": waiting.memory_id,
         "decision": waiting.decision,
+        "stored": waiting.stored,
     }
     return Document(
         kind=PENDING,
@@ -213,6 +239,7 @@ def pending_of(document: Document) -> PendingText:
         resolved_at=None if resolved is None else utc(datetime.fromisoformat(resolved)),
         memory_id=body.get("memory"),
         decision=body.get("decision"),
+        stored=body.get("stored"),
     )
 
 

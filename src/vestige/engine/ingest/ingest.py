@@ -1,4 +1,4 @@
-"""The write path: screen → draft → hold → embed → rivals → decide → apply → commit → emit.
+"""The write path: screen → draft → embed → hold → rivals → decide → apply → commit → emit.
 
 A batch is decided item by item, each seeing what the earlier ones became, and written in one transaction. A
 text that has to wait for a review goes into the inbox instead.
@@ -10,10 +10,19 @@ from vestige.core.errors import Conflict, IdempotencyConflict, NotFound
 from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.context import Call
 from vestige.engine.ingest.apply import apply
-from vestige.engine.ingest.batch import Draft, HeldText, IngestBatch, Ingested, NewText, draft_all, embed
+from vestige.engine.ingest.batch import (
+    Draft,
+    HeldText,
+    IngestBatch,
+    Ingested,
+    NewText,
+    batch_of,
+    draft_all,
+    embed,
+)
 from vestige.engine.ingest.decide import decide_one, find_rivals, result_of
 from vestige.engine.ingest.importance import importance_inputs, record_importance
-from vestige.engine.ingest.inbox import Wait, hold, inbox_access, reason_to_wait
+from vestige.engine.ingest.inbox import Wait, hold, inbox_access, meaning_to_wait, reason_to_wait
 from vestige.engine.ingest.secrets import Policy, screen
 from vestige.engine.revise import retry_on_conflict
 from vestige.store.contract.changes import Change, Claim
@@ -45,7 +54,8 @@ class Approval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Texts:
-    """The texts of a request after screening, with their drafts, and why they wait (None: they do not)."""
+    """The texts of a request after screening, with their drafts, and why the rules or the policy let them
+    wait (None: they do not)."""
 
     texts: Sequence[NewText]
     drafts: Sequence[Draft]
@@ -91,13 +101,20 @@ def _attempt(
 
 def _decided(call: Call, asked: _Texts, approval: Approval | None) -> IngestBatch:
     """The batch with what becomes of each text."""
-    stored = [draft for draft, wait in zip(asked.drafts, asked.waits, strict=True) if wait is None]
-    batch = embed(call, stored)
+    waits = list(asked.waits)
+    open_places = [place for place, wait in enumerate(waits) if wait is None]
+    vectors = embed(call, [asked.drafts[place] for place in open_places])
+    if vectors and approval is None:
+        for place, made in zip(open_places, vectors, strict=True):
+            waits[place] = meaning_to_wait(call, asked.drafts[place], made)
+        vectors = [made for place, made in zip(open_places, vectors, strict=True) if waits[place] is None]
+    stored = [draft for draft, wait in zip(asked.drafts, waits, strict=True) if wait is None]
+    batch = batch_of(call, stored, vectors)
     if stored:
         find_rivals(batch, stored)
         weights = importance_inputs(batch, stored)
     index = 0
-    for text, draft, wait in zip(asked.texts, asked.drafts, asked.waits, strict=True):
+    for text, draft, wait in zip(asked.texts, asked.drafts, waits, strict=True):
         if wait is not None:
             batch.results.append(hold(batch, draft, text, wait))
             continue

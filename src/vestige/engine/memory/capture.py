@@ -13,7 +13,7 @@ from vestige.core.origin import Origin
 from vestige.core.transcripts import Action, Entry
 from vestige.engine.context import Call
 from vestige.engine.ingest.batch import HeldText, NewText
-from vestige.engine.ingest.inbox import flags_in, pending_of
+from vestige.engine.ingest.inbox import flags_by_all, pending_of
 from vestige.engine.ingest.ingest import ingest
 from vestige.exchange.transcripts.files import batches
 from vestige.exchange.transcripts.shape import conversations
@@ -63,7 +63,9 @@ def propose(
         ids = {one.content: result.pending_id for one, result in zip(fresh, held, strict=True)}
     return [
         Captured(
-            proposal=one, pending_id=ids.get(one.content), flags=flags_in(one.content, _origin(one).value)
+            proposal=one,
+            pending_id=ids.get(one.content),
+            flags=flags_by_all(call, one.content, _origin(one).value),
         )
         for one in found
     ]

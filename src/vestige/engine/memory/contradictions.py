@@ -9,9 +9,18 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from datetime import datetime
+from hashlib import blake2b
 
 from vestige.cognition.evidence.trust import origin, trust
-from vestige.cognition.gate.relation import Clash, clash_between, stated_at, statement_words, supports
+from vestige.cognition.gate.relation import (
+    Clash,
+    clash_between,
+    could_contradict,
+    may_contradict,
+    stated_at,
+    statement_words,
+    supports,
+)
 from vestige.cognition.graph.kinds import CONTRADICTS
 from vestige.cognition.text.likeness import Words, alike_pairs
 from vestige.core.lazy_dataclass import dataclass
@@ -23,6 +32,10 @@ from vestige.engine.recall.stage_inputs import marked_pairs
 MOST_MEMORIES = 20_000
 """In a larger scope, only the latest memories are compared."""
 TOPIC_HITS = 100
+MOST_HARMLESS = 100_000
+HARMLESS: set[frozenset[bytes]] = set()
+"""Digests of pairs that this process judged and that do not contradict each other: judging one takes a
+millisecond, and a whole scope has thousands."""
 BATCH = 500
 
 
@@ -57,8 +70,26 @@ class _ContradictionSurvey:
     memories: Sequence[Memory]
     words: Sequence[Words]
     pairs: int = 0
+    alike: list[tuple[int, int]] = field(default_factory=list)
+    digests: dict[int, bytes] = field(default_factory=dict)
     clashes: dict[frozenset[int], Clash] = field(default_factory=dict)
     confirmed: defaultdict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def digest(self, at: int) -> bytes:
+        """What a judgement about a memory depends on, in a few bytes."""
+        if at not in self.digests:
+            memory = self.memories[at]
+            said = (
+                memory.content,
+                memory.author,
+                memory.thread,
+                memory.source,
+                memory.position,
+                memory.scope,
+            )
+            dated = (stated_at(memory).timestamp(), memory.created_at.timestamp(), memory.id)
+            self.digests[at] = blake2b(repr((said, dated)).encode(), digest_size=12).digest()
+        return self.digests[at]
 
 
 def contradictions(call: Call, where: Filter, topic: str | None, moment: datetime) -> ContradictionSearch:
@@ -71,13 +102,17 @@ def contradictions(call: Call, where: Filter, topic: str | None, moment: datetim
         records=records, memories=memories, words=[statement_words(memory) for memory in memories]
     )
     for pair in marked.places(memories):
-        _compare(survey, *sorted(pair), marked=True)
+        survey.pairs += 1
+        clash = clash_between(memories, survey.words, *sorted(pair), marked=True)
+        if clash is not None:
+            survey.clashes[pair] = clash
     for at, some in enumerate(alike_pairs(survey.words[: len(found)])):
         if at % BATCH == 0:
             call.check()
             call.progress(at, len(found), "comparing")
         for one, other in some:
-            _compare(survey, one, other, marked=False)
+            _judge(survey, one, other)
+    _confirm_clashing(survey)
     accessible = len(found) if topic is not None else call.engine.store.count(where, access=call.access)
     clashes = [_contradiction(survey, clash, moment) for clash in survey.clashes.values()]
     clashes.sort(key=lambda one: (stated_at(one.newer.memory), one.newer.memory.id), reverse=True)
@@ -104,23 +139,43 @@ def _everything(call: Call, where: Filter) -> Sequence[Record]:
     return tuple(latest)
 
 
-def _compare(survey: _ContradictionSurvey, one: int, other: int, *, marked: bool) -> None:
+def _judge(survey: _ContradictionSurvey, one: int, other: int) -> None:
+    """Judge a pair by its texts. Most pairs need no look at them, and most of the others were judged
+    before."""
     pair = frozenset((one, other))
     if pair in survey.clashes:
         return
     survey.pairs += 1
-    clash = clash_between(survey.memories, survey.words, one, other, marked=marked)
+    survey.alike.append((one, other))
+    if not could_contradict(survey.words[one], survey.words[other]):
+        return
+    key = frozenset((survey.digest(one), survey.digest(other)))
+    if key in HARMLESS:
+        return
+    possible = may_contradict(survey.memories[one], survey.memories[other])
+    clash = clash_between(survey.memories, survey.words, one, other, marked=False) if possible else None
     if clash is not None and clash.contradicts:
         survey.clashes[pair] = clash
-    elif clash is None and supports(survey.memories[one], survey.memories[other]):
-        _confirm(survey, one, other)
+    else:
+        if len(HARMLESS) >= MOST_HARMLESS:
+            HARMLESS.clear()
+        HARMLESS.add(key)
 
 
-def _confirm(survey: _ContradictionSurvey, one: int, other: int) -> None:
-    names = origin(survey.memories[one]), origin(survey.memories[other])
-    if names[0] is not None and names[1] is not None and names[0] != names[1]:
-        survey.confirmed[one].add(names[1])
-        survey.confirmed[other].add(names[0])
+def _confirm_clashing(survey: _ContradictionSurvey) -> None:
+    """Find out from which other origins the memories are confirmed that are part of a contradiction."""
+    clashing = {at for pair in survey.clashes for at in pair}
+    for one, other in survey.alike:
+        if one not in clashing and other not in clashing:
+            continue
+        names = origin(survey.memories[one]), origin(survey.memories[other])
+        if names[0] is None or names[1] is None or names[0] == names[1]:
+            continue
+        if frozenset((one, other)) in survey.clashes:
+            continue
+        if supports(survey.memories[one], survey.memories[other]):
+            survey.confirmed[one].add(names[1])
+            survey.confirmed[other].add(names[0])
 
 
 def _marks(call: Call, records: Sequence[Record]) -> Iterator[Edge]:

@@ -1,11 +1,12 @@
 """Duplicate memories: candidate pairs by normal form, vectors and words, grouped into clusters.
 
-The work of a call is bounded, however large the store is. If there are too many memories to compare all by
-vectors, the latest are, and the others are compared by words.
+The lists of neighbours that the store keeps name the pairs. The work of a call is bounded, however large the
+store is: while there are no lists yet, because it would take too long to make them at once, the latest
+memories are compared by vectors and the others by words.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from itertools import combinations
 
@@ -17,8 +18,10 @@ from vestige.cognition.evidence.duplicates import (
     apart,
     clusters,
     identical_pairs,
+    listed_pairs,
     merge_score,
     near_pairs,
+    nearest_pairs,
     unfit,
     whole,
 )
@@ -29,6 +32,7 @@ from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.memory.merge import marked_apart
+from vestige.store.contract.answers import NearestMemories
 
 MOST_MEMORIES = 50_000
 """In a larger scope, only the latest memories are compared."""
@@ -72,25 +76,39 @@ class _DuplicateSurvey:
     texts: Texts
     cosines_left: int
     pairs: set[Pair] = field(default_factory=set)
+    loaded: set[int] = field(default_factory=set)
     asked: int = 0
 
 
 def find_duplicates(call: Call, where: Filter, *, least: float, limit: int) -> FoundDuplicates:
     """The clusters of memories that pass the filter, are valid now and may be merged."""
     records, passed = _mergeable(call, where)
+    signature = call.engine.store.signature()
     survey = _DuplicateSurvey(
-        call=call, records=records, texts=_texts(call, records), cosines_left=MOST_COSINES
+        call=call,
+        records=records,
+        texts=Texts(
+            wholes=np.zeros((len(records), signature.dimension if signature else 1), dtype=np.float32),
+            known=np.zeros(len(records), dtype=np.bool_),
+            marks=[fingerprint(record.memory.content) for record in records],
+        ),
+        cosines_left=MOST_COSINES,
     )
+    near = call.engine.store.neighbours(access=call.access, most_products=MOST_COSINES, check=call.check)
     by_scope: defaultdict[str, list[int]] = defaultdict(list)
     for at, record in enumerate(records):
         by_scope[record.memory.scope].append(at)
     for members in by_scope.values():
         survey.pairs.update(identical_pairs(survey.texts, members))
-        _compare_vectors(survey, members, least)
+        if near is None:
+            _compare_vectors(survey, members, least)
+        else:
+            _compare_listed(survey, near, members, least)
     if survey.asked < len(records):
         survey.texts = _with_words(survey)
         for members in by_scope.values():
             _compare_words(survey, members)
+    _load(survey, sorted({at for pair in survey.pairs for at in pair}))
     groups = clusters(survey.texts, survey.pairs, least)
     ranked = sorted(
         ((-_score(survey, group), group) for group in groups),
@@ -118,30 +136,53 @@ def _mergeable(call: Call, where: Filter) -> tuple[Sequence[Record], int]:
     return tuple(latest), passed
 
 
-def _texts(call: Call, records: Sequence[Record]) -> Texts:
-    store = call.engine.store
+def _load(survey: _DuplicateSurvey, members: Iterable[int]) -> None:
+    """Read the vectors of these memories that are not there yet; who has none stays unknown."""
+    store, texts = survey.call.engine.store, survey.texts
     signature = store.signature()
-    wholes = np.zeros((len(records), signature.dimension if signature else 1), dtype=np.float32)
-    known = np.zeros(len(records), dtype=np.bool_)
-    for start in range(0, len(records) if signature else 0, BATCH):
-        call.check()
-        ids = [record.memory.id for record in records[start : start + BATCH]]
-        held = store.vectors(ids, signature, access=call.access) if signature else {}
-        for at, memory_id in enumerate(ids, start):
+    wanted = [at for at in members if at not in survey.loaded]
+    survey.loaded.update(wanted)
+    for start in range(0, len(wanted) if signature else 0, BATCH):
+        survey.call.check()
+        part = wanted[start : start + BATCH]
+        ids = [survey.records[at].memory.id for at in part]
+        held = store.vectors(ids, signature, access=survey.call.access) if signature else {}
+        for at, memory_id in zip(part, ids, strict=True):
+            texts.known[at] = memory_id in held
             if memory_id in held:
-                wholes[at], known[at] = whole(held[memory_id]), True
-    marks = [fingerprint(record.memory.content) for record in records]
-    return Texts(wholes=wholes, known=known, marks=marks)
+                texts.wholes[at] = whole(held[memory_id])
+
+
+def _compare_listed(
+    survey: _DuplicateSurvey, near: NearestMemories, members: Sequence[int], least: float
+) -> None:
+    """Find the nearest of all members by the lists of the store, or by their vectors where a list does not
+    say enough."""
+    survey.call.check()
+    survey.call.progress(survey.asked, len(survey.records), "comparing vectors")
+    places = {name: at for at, name in enumerate(near.ids)}
+    known = [at for at in members if survey.records[at].memory.id in places]
+    chosen = np.array([places[survey.records[at].memory.id] for at in known], dtype=np.int64)
+    likely, unsure = listed_pairs(near.lists.renamed(chosen), survey.texts.wholes.shape[1], least)
+    _load(survey, known if unsure else sorted({known[at] for pair in likely for at in pair}))
+    survey.texts.known[known] = True
+    pairs = nearest_pairs(survey.texts.wholes, [(known[one], known[other]) for one, other in likely], least)
+    survey.pairs.update(pairs)
+    for found in near_pairs(survey.texts.wholes[known], unsure, least):
+        survey.call.check()
+        survey.pairs.update((known[one], known[other]) for one, other in found)
+    survey.asked += len(known)
 
 
 def _compare_vectors(survey: _DuplicateSurvey, members: Sequence[int], least: float) -> None:
     """Find the nearest of the latest members, as far as the budget of cosines allows."""
+    _load(survey, members)
     known = [at for at in members if survey.texts.known[at]]
     if not known:
         return
     asking = min(len(known), survey.cosines_left // len(known))
     survey.cosines_left -= asking * len(known)
-    for found in near_pairs(survey.texts.wholes[known], asking, least):
+    for found in near_pairs(survey.texts.wholes[known], range(len(known) - asking, len(known)), least):
         survey.call.check()
         survey.call.progress(survey.asked, len(survey.records), "comparing vectors")
         survey.pairs.update((known[one], known[other]) for one, other in found)

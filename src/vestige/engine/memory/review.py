@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from vestige.cognition.gate.decide import Create
 from vestige.cognition.text.analyser import fingerprint
 from vestige.cognition.time.validity import reworded
 from vestige.core.documents import PENDING
@@ -11,6 +12,7 @@ from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Evidence, Memory, check_content
 from vestige.core.origin import lowest
+from vestige.engine.care.quarantine import restored
 from vestige.engine.context import Call
 from vestige.engine.ingest.batch import Ingested
 from vestige.engine.ingest.inbox import PendingText, Status, document_of, flags_of, pending_of, refuse_orders
@@ -19,6 +21,7 @@ from vestige.engine.ingest.secrets import screen_fields, screen_text
 from vestige.engine.memory.delete import forget
 from vestige.engine.revise import (
     changed_fields,
+    created_event,
     find_document,
     load,
     next_revision,
@@ -27,10 +30,11 @@ from vestige.engine.revise import (
     revision,
     updated_event,
 )
-from vestige.store.contract.changes import Change, Drop, Put, RecordEvidence
+from vestige.store.contract.changes import Add, Change, Drop, Put, RecordEvidence
 
 REVIEWED = "reviewed"
 """The reason of the revision of a memory that a text was merged into."""
+RESTORED = "It was a memory before the quarantine."
 ADDING = ("create", "merge", "supersede")
 """Decisions of the gate that added a memory, which an undo can take back."""
 
@@ -77,8 +81,11 @@ def is_withheld(call: Call, text: PendingText) -> bool:
 
 
 def approve(call: Call, pending_id: str) -> Approved:
-    """Store a waiting text as if it came now: the gate decides what it becomes."""
+    """Store a waiting text as if it came now: the gate decides what it becomes. A memory in quarantine comes
+    back as it was."""
     found = _to_decide(call, pending_id)
+    if found.stored is not None:
+        return retry_on_conflict(call, partial(_restore, call, pending_id))
     done: list[Approved] = []
 
     def resolve(result: Ingested) -> list[Change]:
@@ -97,6 +104,25 @@ def approve(call: Call, pending_id: str) -> Approved:
     return done[-1]
 
 
+def _restore(call: Call, pending_id: str) -> Approved:
+    found = _to_decide(call, pending_id)
+    memory, changes = restored(call, found, found.stored or {})
+    decided = replace(found, outcome="approved", memory_id=memory.id, decision=Create.__name__.lower())
+    put = _next(call, decided, resolved=True)
+    call.engine.store.commit([*changes, put], access=call.access)
+    call.engine.events.emit(created_event(memory, call.engine.now()))
+    result = Ingested(
+        memory_id=memory.id,
+        scope=memory.scope,
+        scope_reason="as before",
+        valid_from=memory.valid_from,
+        valid_until=memory.valid_until,
+        decision=Create(reason=RESTORED),
+        embedded=any(isinstance(one, Add) and one.embedded is not None for one in changes),
+    )
+    return Approved(text=pending_of(put.document), result=result)
+
+
 def edit(call: Call, pending_id: str, change: Callable[[PendingText], PendingText]) -> PendingText:
     """Change a waiting text; its first wording is kept."""
 
@@ -110,7 +136,9 @@ def edit(call: Call, pending_id: str, change: Callable[[PendingText], PendingTex
             return before
         original = before.original or before.text.content
         origin = lowest((before.origin, call.origin.value)) or before.origin
-        after = replace(after, text=text, original=original, origin=origin, flags=flags_of(text, origin))
+        after = replace(
+            after, text=text, original=original, origin=origin, flags=flags_of(call, text, origin)
+        )
         call.engine.store.commit([_next(call, after)], access=call.access)
         return find(call, pending_id)
 

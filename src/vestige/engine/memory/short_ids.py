@@ -13,7 +13,13 @@ MOST_NAMED = 6
 """Candidates that an error names, at most."""
 MOST_DOCUMENTS = 10_000
 MEMORY = "memory"
-_DOCUMENTS = {"archive": ARCHIVE, "insight": INSIGHT, "intention": "intention", "review": PENDING}
+_DOCUMENTS = {
+    "archive": ARCHIVE,
+    "bulk": "bulk",
+    "insight": INSIGHT,
+    "intention": "intention",
+    "review": PENDING,
+}
 
 
 def full_id(call: Call, kind: str, given: str) -> str:
@@ -39,7 +45,9 @@ def _candidates(call: Call, kind: str, part: str) -> list[str]:
     store, found = call.engine.store, []
     if kind in _DOCUMENTS:
         documents = store.documents(_DOCUMENTS[kind], access=call.access, limit=MOST_DOCUMENTS)
-        found = [one.id for one in documents if one.id.startswith(part) or one.id.endswith(part)]
+        # Documents with a space in their id are further portions of the one before it.
+        ids = [one.id for one in documents if " " not in one.id]
+        found = [one for one in ids if one.startswith(part) or one.endswith(part)]
     if kind in (MEMORY, ARCHIVE):  # an archive can be named by a memory in it
         found += store.ids_like(part, access=call.access, limit=MOST_NAMED)
     return found

@@ -132,8 +132,8 @@ def sweep(call: Call) -> Swept:
     return Swept(seeds=seeds, neighbors=met)
 
 
-def on_suppressed(call: Call, event: MemorySuppressed) -> None:
-    """Sweep when a memory is suppressed: earlier suppressions may have become final."""
+def on_suppressed(call: Call, events: Sequence[MemorySuppressed]) -> None:
+    """Sweep when memories are suppressed: earlier suppressions may have become final."""
     sweep(call)
 
 

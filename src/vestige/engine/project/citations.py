@@ -51,7 +51,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """Lines of a file at a commit. `lines` are their hashes; without them only the path is known."""
+    """Lines of a file at a commit. `lines` are their hashes; without them only the path is known.
+    `verified_at` is when they were anchored, or found unchanged by an explicit check."""
 
     path: str
     start: int = 0
@@ -59,6 +60,7 @@ class Citation:
     symbol: str = ""
     commit: str = ""
     lines: tuple[str, ...] = ()
+    verified_at: str = ""
 
     @property
     def place(self) -> str:
@@ -133,7 +135,20 @@ def cited_in(text: str, texts: FileTexts, index: CodeIndex) -> list[Citation]:
 
 def to_metadata(citations: Sequence[Citation]) -> dict[str, Any]:
     """The metadata that keeps these citations; line hashes as one text, eight characters each."""
-    return {KEY: [asdict(one) | {"lines": "".join(one.lines)} for one in citations]}
+    return {KEY: [_to_json(one) for one in citations]}
+
+
+def _to_json(one: Citation) -> dict[str, Any]:
+    kept = asdict(one) | {"lines": "".join(one.lines)}
+    return kept if one.verified_at else {name: kept[name] for name in kept if name != "verified_at"}
+
+
+def verified(memory: Memory, checks: Sequence[Checked], at: str) -> Memory:
+    """The memory with the time of a check at each citation whose lines are unchanged, here or elsewhere. The
+    anchors stay: they are the lines that the memory is about."""
+    held = {one.citation for one in checks if one.verdict in (Verdict.FRESH, Verdict.MOVED)}
+    kept = [replace(one, verified_at=at) if one in held else one for one in of_memory(memory)]
+    return replace(memory, metadata={**memory.metadata, **to_metadata(kept)}) if held else memory
 
 
 def of_memory(memory: Memory) -> list[Citation]:
@@ -156,6 +171,7 @@ def _read(one: object) -> Citation | None:
         symbol=str(one.get("symbol") or ""),
         commit=str(one.get("commit") or ""),
         lines=tuple(packed[at : at + _WIDTH] for at in range(0, len(packed), _WIDTH)),
+        verified_at=str(one.get("verified_at") or "")[:40],
     )
 
 
@@ -258,9 +274,13 @@ def _line_hash(line: str) -> str:
 _BLANK = _line_hash("")
 
 
-def _hashes(source: SourceFile | None) -> list[str]:
+def line_hashes(text: str) -> list[str]:
     """The hash of each line; indentation does not count."""
-    return [] if source is None else [_line_hash(line) for line in lines_of(source.text)]
+    return [_line_hash(line) for line in lines_of(text)]
+
+
+def _hashes(source: SourceFile | None) -> list[str]:
+    return [] if source is None else line_hashes(source.text)
 
 
 def _symbol(sections: Sequence[FoundSection], start: int, end: int) -> str:

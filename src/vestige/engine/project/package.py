@@ -12,14 +12,15 @@ from dataclasses import field, replace
 from vestige.cognition.code.query import analyse
 from vestige.cognition.code.roles import role_of
 from vestige.cognition.code.tokens import tokens_of
-from vestige.cognition.evidence.injection.find import suspicious
 from vestige.cognition.text.analyser import stem
 from vestige.cognition.text.form import estimate_tokens
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter, Record
 from vestige.engine.context import Call
+from vestige.engine.ingest.orders import without_orders
 from vestige.engine.project.citations import Checked, checked, of_memory
 from vestige.engine.project.git import commits_of
+from vestige.engine.project.memory.team_file import shared_by
 from vestige.engine.project.place import Project
 from vestige.engine.project.search import CodeHit, FileTexts, search_code
 from vestige.engine.recall.candidates import Mode
@@ -231,17 +232,13 @@ def _notes(
         if any(one.path in files for one in of_memory(record.memory))
     ]
     records = {record.memory.id: record for record in (*recalled, *citing)}
-    current = [
-        record
-        for record in records.values()
-        if record.memory.superseded_by is None and not suspicious(record.memory.content, record.memory.origin)
-    ]
+    current = [record for record in records.values() if record.memory.superseded_by is None]
     notes = [
         MemoryNote(
             record=record,
             citations=tuple(checked(one, project, texts, index) for one in of_memory(record.memory)),
         )
-        for record in current
+        for record in without_orders(call, current)
     ]
     return sorted(notes, key=_memory_rank)
 
@@ -264,7 +261,7 @@ def _memory_pieces(notes: Sequence[MemoryNote]) -> Iterator[PackagePart]:
         short = f"{text[:MEMORY_CHARS]}…" if len(text) > MEMORY_CHARS else text
         yield PackagePart(
             heading="Decisions and constraints",
-            forms=(f"- {memory.node_type}: {short}{cited} [{memory.id}]",),
+            forms=(f"- {memory.node_type}: {short}{cited}{shared_by(memory)} [{memory.id}]",),
             key=_memory_key(note),
         )
 

@@ -5,6 +5,7 @@ line may name any, other callers only one that has an index already, and only wi
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from vestige.core.errors import Forbidden, InvalidInput, NotFound, StoreError
@@ -13,7 +14,6 @@ from vestige.engine.care.filenames import absolute
 from vestige.engine.context import Call
 from vestige.settings.settings import PROJECT_DIRECTORY
 
-INDEX_NAME = "code.db"
 MARKS = (".git", ".hg", ".jj", ".svn")
 UNREADABLE = (OSError, ValueError, RuntimeError)
 
@@ -24,14 +24,11 @@ class Project:
 
     root: Path
     scope: str
+    index: Path
 
     @property
     def directory(self) -> Path:
         return self.root / PROJECT_DIRECTORY
-
-    @property
-    def index(self) -> Path:
-        return self.directory / INDEX_NAME
 
     @property
     def name(self) -> str:
@@ -39,46 +36,75 @@ class Project:
 
 
 def current_project(call: Call, path: str | None = None) -> Project:
-    """The project of a call, which must have an index."""
+    """The project of a call, which must have an index that this installation made."""
     folder = _folder(call, path)
-    root = next((place for place in (folder, *folder.parents) if has_index(place)), None)
-    if root is None:
+    found = _indexed(call, folder)
+    if found is not None:
+        return found
+    foreign = _foreign(call, folder)
+    if foreign is not None:
         raise NotFound(
-            "This folder belongs to no project with an index.",
-            hint="Make one with `vestige project init` in the folder of the project; nothing is indexed "
-            "before that.",
+            f"The code index in {foreign.name}/{PROJECT_DIRECTORY} was not made here by your Vestige, so it "
+            "is not read.",
+            hint="It came with the project, or the project was moved. Make your own with `vestige project "
+            "init`.",
         )
-    return Project(root=root, scope=_scope(call, root))
+    raise NotFound(
+        "This folder belongs to no project with an index.",
+        hint="Make one with `vestige project init` in the folder of the project; nothing is indexed before "
+        "that.",
+    )
 
 
 def new_project(call: Call, path: str | None = None) -> Project:
     """The project of a call, which may have no index yet: the repository around the folder, or the folder."""
     folder = _folder(call, path)
-    around = (folder, *folder.parents)
-    root = next((place for place in around if has_index(place)), None)
-    if root is None and path is not None and not call.local:
+    found = _indexed(call, folder)
+    if found is not None:
+        return found
+    if path is not None and not call.local:
         raise Forbidden(
             "Only the user at the command line may index a folder by its path.",
             hint="Run `vestige project init` there.",
             details={"argument": "path"},
         )
-    root = root or next((place for place in around if _is_marked(place)), folder)
+    root = next((place for place in _around(folder) if _is_marked(place)), folder)
     if root in (Path(root.anchor), _home()):
         raise InvalidInput(
             f"{root} is too large to be a project.",
             hint="Run `vestige project init` in the folder of one project.",
             details={"argument": "path"},
         )
-    return Project(root=root, scope=_scope(call, root))
+    return Project(
+        root=root, scope=_scope(call, root), index=call.engine.code_indexes.place(root / PROJECT_DIRECTORY)
+    )
 
 
-def has_index(folder: Path) -> bool:
-    """Whether a project was initialised here."""
-    file = folder / PROJECT_DIRECTORY / INDEX_NAME
-    try:
-        return file.is_file() and not file.is_symlink() and not file.parent.is_symlink()
-    except UNREADABLE:
-        return False
+def rebuilt_project(call: Call, path: str | None = None) -> Project:
+    """The project of a call, which must have an index, of its own or of others."""
+    folder = _folder(call, path)
+    unread = _indexed(call, folder) is None and _foreign(call, folder) is not None
+    return new_project(call, path) if unread else current_project(call, path)
+
+
+def _indexed(call: Call, folder: Path) -> Project | None:
+    """The nearest project around a folder with an index that this installation made."""
+    for root in _around(folder):
+        with suppress(*UNREADABLE):
+            index = call.engine.code_indexes.known(root / PROJECT_DIRECTORY)
+            if index is not None:
+                return Project(root=root, scope=_scope(call, root), index=index)
+    return None
+
+
+def _foreign(call: Call, folder: Path) -> Path | None:
+    """The nearest folder with an index that was made elsewhere."""
+    others = call.engine.code_indexes.others
+    return next((root for root in _around(folder) if others(root / PROJECT_DIRECTORY)), None)
+
+
+def _around(folder: Path) -> tuple[Path, ...]:
+    return (folder, *folder.parents)
 
 
 def prepare(project: Project) -> None:

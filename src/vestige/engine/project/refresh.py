@@ -5,14 +5,16 @@ transactions, each of whole files, so that it can be stopped at any point: the n
 generation makes every file differ.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 
 from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.context import Call
-from vestige.engine.project.extraction import EXTRACTOR, extracted
-from vestige.engine.project.files.source_file import SourceFile, current_hash, read_source
+from vestige.engine.project.extraction import EXTRACTOR
+from vestige.engine.project.extractors import processes_for, rows_of_batches
+from vestige.engine.project.files.source_file import current_hash
 from vestige.engine.project.files.walk import FileStat, Walked, walk
 from vestige.engine.project.git import head_of
 from vestige.engine.project.place import Project, prepare
@@ -122,23 +124,51 @@ class _Pass:
         if unfinished:
             self._index.begin(state)
         done = 0
-        for batch in self._batches(found.unread):
-            self._call.check()
-            puts, touched, renamed = self._sorted_out(batch, known, gone, state.generation)
-            if (puts or renamed) and not begun:
-                self._index.begin(state)
-                begun = True
-            if puts or renamed:
-                self._index.write(puts, renamed=renamed)
-                self._counts["written"] += 1
-            if touched:
-                self._index.touch(touched)
-            done += len(batch)
-            self._call.progress(done, len(found.unread), "files")
+        batches = list(self._batches(found.unread))
+        differing = (self._differing(batch, known, state.generation) for batch in batches)
+        with closing(self._read(differing, len(found.unread), state.generation)) as reading:
+            for batch, read in zip(batches, reading, strict=True):
+                self._call.check()
+                puts, touched, renamed = self._sorted_out(batch, read, known, gone)
+                if (puts or renamed) and not begun:
+                    self._index.begin(state)
+                    begun = True
+                if puts or renamed:
+                    self._index.write(puts, renamed=renamed)
+                    self._counts["written"] += 1
+                if touched:
+                    self._index.touch(touched)
+                done += len(batch)
+                self._call.progress(done, len(found.unread), "files")
         if gone:
             self._index.write((), removed=sorted(gone))
             self._counts["removed"] += len(gone)
             self._counts["written"] += 1
+
+    def _differing(self, batch: list[FileStat], known: Mapping[str, FileRow], generation: int) -> list[str]:
+        """The paths of a batch that have to be read: not those with the bytes that are known."""
+        rows = ((one, known.get(one.path)) for one in batch)
+        return [
+            one.path
+            for one, row in rows
+            if row is None or row.generation != generation or not self._is_same(one, row)
+        ]
+
+    def _read(
+        self, batches: Iterable[list[str]], files: int, generation: int
+    ) -> Generator[dict[str, IndexedFile | None]]:
+        """The rows of each batch's files, by their paths."""
+        waiting: deque[list[str]] = deque()
+
+        def asked() -> Iterator[list[str]]:
+            for paths in batches:
+                waiting.append(paths)
+                yield paths
+
+        made = rows_of_batches(self._project.root, asked(), generation, processes=processes_for(files))
+        with closing(made):
+            for rows in made:
+                yield dict(zip(waiting.popleft(), rows, strict=True))
 
     def _batches(self, unread: Iterable[FileStat]) -> Iterator[list[FileStat]]:
         batch: list[FileStat] = []
@@ -153,7 +183,11 @@ class _Pass:
             yield batch
 
     def _sorted_out(
-        self, batch: list[FileStat], known: Mapping[str, FileRow], gone: dict[str, FileRow], generation: int
+        self,
+        batch: list[FileStat],
+        read: Mapping[str, IndexedFile | None],
+        known: Mapping[str, FileRow],
+        gone: dict[str, FileRow],
     ) -> tuple[list[IndexedFile], list[FileRow], dict[str, str]]:
         """What to write, what only has another time, and what has another name."""
         puts: list[IndexedFile] = []
@@ -161,23 +195,23 @@ class _Pass:
         renamed: dict[str, str] = {}
         for one in batch:
             row = known.get(one.path)
-            if row is not None and row.generation == generation and self._is_same(one, row):
+            if row is not None and one.path not in read:
                 touched += self._restamped(one, row)
                 continue
-            source = read_source(self._project.root, one.path)
-            if source is None:  # it went away, or became something else
+            made = read[one.path]
+            if made is None:  # it went away, or became something else
                 if row is not None:
                     gone[one.path] = row
                 continue
-            source = replace(source, mtime_ns=self._stamp(source.mtime_ns))
+            made = replace(made, file=replace(made.file, mtime_ns=self._stamp(made.file.mtime_ns)))
             if row is None:
-                old = self._former_name(source, gone)
+                old = self._former_name(made.file, gone)
                 if old is not None:
                     renamed[old] = one.path
                     del gone[old]
             self._counts[_what(row, one.path in renamed.values())] += 1
-            self._counts["redacted"] += source.redacted
-            puts.append(extracted(source, generation))
+            self._counts["redacted"] += made.file.redacted
+            puts.append(made)
         return puts, touched, renamed
 
     def _is_same(self, one: FileStat, row: FileRow) -> bool:
@@ -193,7 +227,7 @@ class _Pass:
         now_ns = int(self._call.engine.now().timestamp() * 1e9)
         return UNKNOWN_TIME if mtime_ns > now_ns - tick else mtime_ns
 
-    def _former_name(self, source: SourceFile, gone: Mapping[str, FileRow]) -> str | None:
+    def _former_name(self, source: FileRow, gone: Mapping[str, FileRow]) -> str | None:
         """The path that a new file had before: one that is gone, with the same bytes."""
         if not source.size:
             return None

@@ -128,6 +128,8 @@ class _Pool:
                 definitions=one.definitions,
                 counts=one.counts,
                 length=one.length,
+                symbol_path=one.section.symbol_path,
+                signature=one.section.signature,
             )
             for key, one in self.words.items()
         ]

@@ -13,10 +13,11 @@ from typing import Any
 
 from vestige.cognition.code.languages import language_of
 from vestige.cognition.code.roles import role_of
-from vestige.cognition.evidence.injection.find import suspicious
 from vestige.core.models import Filter
 from vestige.engine.context import Call
+from vestige.engine.ingest.orders import without_orders
 from vestige.engine.project.git import commits_of
+from vestige.engine.project.memory.team_file import shared_by
 from vestige.engine.project.package import KINDS, BudgetWriter, PackagePart, TokenCounter, one_line
 from vestige.engine.project.place import Project
 from vestige.engine.project.search import FileTexts
@@ -81,17 +82,19 @@ def _guidance_pieces(call: Call, project: Project) -> Iterator[PackagePart]:
     where = Filter(
         scope=project.scope, node_types=KINDS, valid_at=call.engine.now(), include_suppressed=False
     )
-    found = [
-        record.memory
+    current = [
+        record
         for record in call.engine.store.find(where, access=call.access, limit=500)
-        if record.memory.superseded_by is None and not suspicious(record.memory.content, record.memory.origin)
+        if record.memory.superseded_by is None
     ]
+    found = [record.memory for record in without_orders(call, current)]
     found.sort(
         key=lambda memory: (not memory.pinned, KINDS.index(memory.node_type), memory.created_at, memory.id)
     )
     for memory in found[:GUIDANCE]:
-        text = " ".join(memory.content.split())
-        yield PackagePart(heading="Decisions and constraints", forms=(f"- {memory.node_type}: {text[:400]}",))
+        text = " ".join(memory.content.split())[:400]
+        line = f"- {memory.node_type}: {text}{shared_by(memory)}"
+        yield PackagePart(heading="Decisions and constraints", forms=(line,))
 
 
 def _module_pieces(index: CodeIndex, files: Mapping[str, FileRow]) -> Iterator[PackagePart]:

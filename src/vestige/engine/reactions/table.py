@@ -74,5 +74,5 @@ def all_reactions() -> tuple[Reaction, ...]:
         on(MemoryPromoted, searches.on_promoted, own=True),
         on_many(SearchPerformed, reconsolidation.on_searches),
         on_many(SearchPerformed, searches.SearchLearner().on_searches, own=True),
-        on(MemorySuppressed, suppress.on_suppressed),
+        on_many(MemorySuppressed, suppress.on_suppressed),
     )

@@ -163,6 +163,9 @@ def _encoded_again(call: Call, text: str) -> TokenStates | None:
         return None
 
 
+NO_MEMORIES = "There are no memories yet."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Meaning:
     encoded: Encoded | None = None
@@ -178,7 +181,8 @@ def _meaning(call: Call, text: str) -> _Meaning:
         return _Meaning(why_not=f"{why_no_model(model_status(call))}.")
     held = engine.store.signature()
     if held is None:
-        return _Meaning(why_not="No memory has a vector yet.")
+        empty = not engine.store.count(Filter(), access=call.access)
+        return _Meaning(why_not=NO_MEMORIES if empty else "No memory has a vector yet.")
     if held != embedder.signature:
         return _Meaning(
             why_not=f"The store holds vectors of {held.name}, the settings name {embedder.signature.name}; "

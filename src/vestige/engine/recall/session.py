@@ -14,6 +14,7 @@ from vestige.core.models import Filter, Record
 from vestige.engine.care.backup import backup_warning
 from vestige.engine.care.health import MANY_DUE
 from vestige.engine.context import Call
+from vestige.engine.ingest.orders import order_flags
 from vestige.engine.intentions import relevant
 from vestige.engine.memory.archive import worth_archiving
 from vestige.engine.memory.codebase import notes
@@ -69,6 +70,20 @@ class Needs:
 
 
 def collect(call: Call, asked: SessionQuery) -> SessionMaterial:
+    """What the briefing may show, without memories that give orders to an agent."""
+    material = _everything(call, asked)
+    parts = ("pinned", "recalled", "patterns", "decisions", "predicted")
+    memories = {one.memory.id: one.memory for part in parts for one in getattr(material, part)}
+    held = order_flags(call, list(memories.values()))
+    if not held:
+        return material
+    kept = {
+        part: tuple(one for one in getattr(material, part) if one.memory.id not in held) for part in parts
+    }
+    return replace(material, **kept)
+
+
+def _everything(call: Call, asked: SessionQuery) -> SessionMaterial:
     now = call.engine.now()
     where, home = (replace(one, valid_at=now) for one in (asked.within, asked.home))
     pinned = call.engine.store.find(replace(home, pinned=True), access=call.access, limit=asked.pins)

@@ -380,5 +380,5 @@ def reinstate(call: Call, memory: Memory, where: Filter) -> Reinstated:
     others = [one.memory for one in found if one.memory.id != memory.id]
     others.sort(key=lambda one: (abs(one.created_at - memory.created_at), one.id))
     return Reinstated(
-        memory_id=memory.id, hints=hints(memory), related=tuple(one.id for one in others[:RELATED])
+        memory_id=memory.id, hints=hints(memory, call.zone), related=tuple(one.id for one in others[:RELATED])
     )

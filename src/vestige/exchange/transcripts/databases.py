@@ -1,4 +1,4 @@
-"""Clients that keep sessions in SQLite: OpenCode, Goose and the editor Cursor.
+"""Clients that keep sessions in SQLite: OpenCode, Goose and Cursor, the editor and the command line.
 
 A session whose time of change is not newer than the one read before is passed over, so that a run costs what
 changed. `state` keeps that time by session.
@@ -11,7 +11,8 @@ from pathlib import Path
 
 from vestige.core.transcripts import Entry, Restarted, Rewound, SessionFacts, Step
 from vestige.exchange.transcripts.clean import said
-from vestige.exchange.transcripts.factory import entry_of
+from vestige.exchange.transcripts.cursor_store import cursor_store
+from vestige.exchange.transcripts.factory import CURSOR_CLIENT, entry_of
 from vestige.exchange.transcripts.shape import (
     Json,
     State,
@@ -36,6 +37,8 @@ def steps(client: str, path: Path, state: State) -> Iterator[Step]:
             yield from opencode(database, state)
         elif client == GOOSE:
             yield from goose(database, state)
+        elif client == CURSOR_CLIENT:
+            yield from cursor_store(database, path, state)
         else:
             yield from cursor(database, state)
 

@@ -74,20 +74,23 @@ def is_unchanged(now: Checkpoint, before: Checkpoint | None) -> bool:
     )  # fmt: skip
 
 
-def batches(source: Source, before: Checkpoint | None) -> Iterator[StepBatch]:
+def batches(
+    source: Source, before: Checkpoint | None, *, part_bytes: int | None = None
+) -> Iterator[StepBatch]:
     """What is new in a file since `before`, in parts that fit into memory."""
     now = about(source.path)
     if is_unchanged(now, before):
         return
+    part_bytes = part_bytes or BATCH_BYTES
     if source.form == "database":
         yield from _database(source, now, before)
     elif source.form == "whole" or _is_one_object(source):
         yield from _whole(source, now)
     elif source.path.name.endswith(PACKED):
-        yield from _lines(source, now, Checkpoint(state=dict(source.state)))
+        yield from _lines(source, now, Checkpoint(state=dict(source.state)), part_bytes)
     else:
         start = before if before is not None and _continues(source.path, now, before) else None
-        yield from _lines(source, now, start or Checkpoint(state=dict(source.state)))
+        yield from _lines(source, now, start or Checkpoint(state=dict(source.state)), part_bytes)
 
 
 def _continues(path: Path, now: Checkpoint, before: Checkpoint) -> bool:
@@ -139,7 +142,7 @@ def _is_one_object(source: Source) -> bool:
         return file.readline(TAIL_BYTES).strip() == b"{"
 
 
-def _lines(source: Source, now: Checkpoint, start: Checkpoint) -> Iterator[StepBatch]:
+def _lines(source: Source, now: Checkpoint, start: Checkpoint, part_bytes: int) -> Iterator[StepBatch]:
     read, state = READERS[source.client], dict(start.state)
     steps: list[Step] = []
     offset, batch_start, broken = start.offset, start.offset, 0
@@ -156,7 +159,7 @@ def _lines(source: Source, now: Checkpoint, start: Checkpoint) -> Iterator[StepB
             elif line is None or line.strip():
                 broken += 1
             offset += size
-            if offset - batch_start >= BATCH_BYTES or len(steps) >= BATCH_STEPS:
+            if offset - batch_start >= part_bytes or len(steps) >= BATCH_STEPS:
                 yield _batch(
                     source.path, now, offset, dict(state), steps, offset - batch_start, broken, packed
                 )

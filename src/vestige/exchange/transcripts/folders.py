@@ -76,6 +76,10 @@ class ClientFolders:
         return self.home / ".cursor" / "projects"
 
     @property
+    def cursor_chats(self) -> Path:
+        return self.home / ".cursor" / "chats"
+
+    @property
     def openclaw_agents(self) -> Path:
         return self.home / ".openclaw" / "agents"
 

@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Literal
 
 from vestige.core.lazy_dataclass import dataclass
-from vestige.exchange.transcripts import amp, claude, codex, copilot, databases, factory, gemini, openclaw
+from vestige.exchange.transcripts import (
+    amp,
+    claude,
+    codex,
+    copilot,
+    cursor_store,
+    databases,
+    factory,
+    gemini,
+    openclaw,
+)
 from vestige.exchange.transcripts.folders import ClientFolders, FileListing, read_small
 from vestige.exchange.transcripts.shape import State, mapping, parsed
 
@@ -138,8 +148,14 @@ def _cursor(folders: ClientFolders, look: FileListing) -> Iterator[Source]:
 
 
 def _cursor_cli(folders: ClientFolders, look: FileListing) -> Iterator[Source]:
+    """The stores of sessions, and the transcripts of those that have none: a store has more."""
+    stored = set()
+    for path in look.files(folders.cursor_chats, f"*/*/{cursor_store.NAME}"):
+        stored.add(path.parent.name)
+        yield Source(client=factory.CURSOR_CLIENT, path=path, form="database")
     for path in look.files(folders.cursor_projects, "*/agent-transcripts/**/*.jsonl"):
-        yield Source(client=factory.CURSOR_CLIENT, path=path, form="lines", state={"session": path.stem})
+        if path.stem not in stored:
+            yield Source(client=factory.CURSOR_CLIENT, path=path, form="lines", state={"session": path.stem})
 
 
 def _copilot(folders: ClientFolders, look: FileListing) -> Iterator[Source]:

@@ -1,7 +1,8 @@
 """Retention of all memories: `memory_health`."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from itertools import pairwise
 from typing import Annotated
 
@@ -9,13 +10,18 @@ from pydantic import Field
 
 from vestige.cognition.fsrs.strength import keeping
 from vestige.cognition.fsrs.trend import Trend, trend
+from vestige.core.models import Evidence
 from vestige.engine.care.health import snapshots
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.text import fields, percent, strength, strength_share
+from vestige.store.contract.answers import LogQuery
 
 FORECAST_DAYS, FORECAST_WEEKS = (7, 30), 6
+PAST_DAYS, COMING_DAYS = 84, 28
+MOST_REVIEWS = 100_000
+REVIEWS = (Evidence.AGAIN, Evidence.HARD, Evidence.GOOD, Evidence.EASY)
 
 
 class Bucket(Wire):
@@ -48,6 +54,16 @@ class DueCount(Wire):
     count: int
 
 
+class CalendarDay(Wire):
+    """A day in your time zone: reviews that were made, or what comes without a recall: reviews that fall due
+    and memories whose retention falls below 30 %. Today has both, from now on."""
+
+    date: str
+    reviews: int | None = None
+    due: int | None = None
+    fading: int | None = None
+
+
 class HealthView(Wire):
     """The strength of all memories, the target, and the trend.
 
@@ -71,6 +87,7 @@ class HealthView(Wire):
     recommendation: str
     forecast: list[FadedCount] | None = None
     due: list[DueCount] | None = None
+    calendar: list[CalendarDay] | None = None
 
 
 def render_health(health: HealthView) -> str:
@@ -117,6 +134,13 @@ def memory_health(
     forecast: Annotated[
         bool, Field(description="Include how many fade below 30 % and fall due in the next weeks.")
     ] = False,
+    calendar: Annotated[
+        bool,
+        Field(
+            description="Include reviews of the last 12 weeks by day, and by day of the next four what falls "
+            "due or fades below 30 %."
+        ),
+    ] = False,
 ) -> HealthView:
     """Show how well all accessible memories are retained, the target, and a recommendation.
 
@@ -151,17 +175,15 @@ def memory_health(
         recommendation=kept.advice,
         forecast=_forecast(call) if forecast else None,
         due=_due(call) if forecast else None,
+        calendar=_calendar(call) if calendar else None,
     )
 
 
 def _forecast(call: Call) -> list[FadedCount]:
-    store, now = call.engine.store, call.engine.now()
-    counts = []
-    for days in FORECAST_DAYS:
-        levels = store.levels(access=call.access, now=now + timedelta(days=days))
-        kept = keeping(levels.retentions, levels.retrievals)
-        counts.append(FadedCount(days=days, below_30pct=kept.below_weak))
-    return counts
+    now = call.engine.now()
+    return [
+        FadedCount(days=days, below_30pct=_below(call, now + timedelta(days=days))) for days in FORECAST_DAYS
+    ]
 
 
 def _due(call: Call) -> list[DueCount]:
@@ -171,3 +193,26 @@ def _due(call: Call) -> list[DueCount]:
     ]
     weekly = [until[0], *(later - before for before, later in pairwise(until))]
     return [DueCount(weeks=week, count=number) for week, number in enumerate(weekly)]
+
+
+def _calendar(call: Call) -> list[CalendarDay]:
+    store, now, today = call.engine.store, call.local_now(), call.local_now().date()
+    first = datetime.combine(today - timedelta(days=PAST_DAYS - 1), time.min, call.zone)
+    log = store.latest(LogQuery(since=first, evidence=REVIEWS), access=call.access, limit=MOST_REVIEWS)
+    made = Counter(event.at.astimezone(call.zone).date() for event in log)
+    past = [today - timedelta(days=number) for number in range(PAST_DAYS - 1, 0, -1)]
+    days = [CalendarDay(date=day.isoformat(), reviews=made[day]) for day in past]
+    coming = [today + timedelta(days=number) for number in range(COMING_DAYS)]
+    ends = [now, *(datetime.combine(day + timedelta(days=1), time.min, call.zone) for day in coming)]
+    due = [store.stats(access=call.access, now=end).due for end in ends]
+    below = [_below(call, end) for end in ends]
+    for number, day in enumerate(coming):
+        more, weaker = due[number + 1] - due[number], below[number + 1] - below[number]
+        reviews = None if number else made[day]
+        days.append(CalendarDay(date=day.isoformat(), reviews=reviews, due=more, fading=max(0, weaker)))
+    return days
+
+
+def _below(call: Call, now: datetime) -> int:
+    levels = call.engine.store.levels(access=call.access, now=now)
+    return keeping(levels.retentions, levels.retrievals).below_weak

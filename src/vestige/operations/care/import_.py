@@ -122,18 +122,18 @@ def import_memories(
     exports of other memory systems, ChatGPT and Claude exports, json, jsonl (objects with `content` or
     `text`), notes. Every record is accounted for; importing a file again adds nothing.
     """
-    file = _file(call, path)
-    form = from_ or _recognised(file)
+    file = import_file(call, path)
+    form = from_ or recognised_format(file)
     if form is ImportFormat.PORTABLE:
-        return _portable(call, file, scope, dry_run=dry_run)
+        return import_portable_file(call, file, scope, dry_run=dry_run)
     where = scope or call.scope
     done = import_foreign(call, file, form, where, dry_run=dry_run)
-    return _imported(
+    return imported_view(
         done.outcome, file, form, scope=where, dry_run=dry_run, embedded=done.embedded, note=done.note
     )
 
 
-def _file(call: Call, path: str) -> Path:
+def import_file(call: Call, path: str) -> Path:
     """The file to import; a plain name may also be in the folders of exports and backups."""
     folders = [call.engine.settings.data_dir / name for name in (EXPORTS, BACKUPS)]
     allowed_folders = f"{EXPORTS}/ or {BACKUPS}/ of the data directory"
@@ -161,14 +161,14 @@ def _given(path: str) -> Path:
         raise InvalidInput(f"The home directory in {path} cannot be determined.") from exc
 
 
-def _recognised(file: Path) -> ImportFormat:
+def recognised_format(file: Path) -> ImportFormat:
     try:
         return recognise(file)
     except OSError as exc:
         raise InvalidInput(f"{file} cannot be read: {exc.strerror}.", details={"argument": "path"}) from exc
 
 
-def _portable(call: Call, file: Path, scope: str | None, *, dry_run: bool) -> Imported:
+def import_portable_file(call: Call, file: Path, scope: str | None, *, dry_run: bool) -> Imported:
     if scope is not None:
         raise InvalidInput(
             "A portable file contains the scopes of its memories.",
@@ -186,7 +186,7 @@ def _portable(call: Call, file: Path, scope: str | None, *, dry_run: bool) -> Im
             )
         }
         note = "The file is valid. How much of it is already here is only known after importing it."
-        return _imported(
+        return imported_view(
             ImportOutcome(tallies=tallies),
             file,
             ImportFormat.PORTABLE,
@@ -195,7 +195,7 @@ def _portable(call: Call, file: Path, scope: str | None, *, dry_run: bool) -> Im
             note=note,
         )
     done = import_portable(call, file)
-    return _imported(
+    return imported_view(
         _merged_outcome(done),
         file,
         ImportFormat.PORTABLE,
@@ -233,7 +233,7 @@ def _merged_outcome(done: ImportedPortable) -> ImportOutcome:
     )
 
 
-def _imported(
+def imported_view(
     outcome: ImportOutcome,
     file: Path,
     form: ImportFormat,

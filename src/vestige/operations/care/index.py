@@ -68,4 +68,6 @@ def index_rebuild(call: Call) -> IndexView:
 
     Intact files stay; memories and vectors are only read.
     """
-    return IndexView.of(call.engine.store.rebuild_index())
+    status = call.engine.store.rebuild_index()
+    call.engine.store.rebuild_neighbours()
+    return IndexView.of(status)

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from vestige.core.errors import InvalidInput
-from vestige.engine.care.scan_injections import scan_injections
+from vestige.engine.care.scan_injections import ScannedMemories, scan_injections
 from vestige.engine.care.scan_secrets import Scanned, SecretFinding, scan
 from vestige.engine.context import Call
 from vestige.engine.exchange.import_secrets import Holding
@@ -47,13 +47,14 @@ class InjectionFindingView(Wire):
     kinds: list[str]
     origin: str | None = None
     scope: str
+    pinned: bool = False
 
 
 class ScanResult(Wire):
     """The result of a scan.
 
     `replaced` maps each redacted memory to the one that replaced it. `copies` are your own backups and
-    exports that may contain the same secrets.
+    exports that may contain the same secrets. `quarantined` are memories that wait in the review inbox now.
     """
 
     memories: int
@@ -64,12 +65,14 @@ class ScanResult(Wire):
     redacted_documents: int | None = None
     copies: list[str] | None = None
     injections: list[InjectionFindingView] | None = None
+    quarantined: list[str] | None = None
     message: str
 
     @property
     def exit_code(self) -> int:
         """1 while secrets or orders to agents are stored, for scripts."""
-        return 1 if self.injections or (self.findings and self.replaced is None) else 0
+        left = len(self.injections or ()) - len(self.quarantined or ())
+        return 1 if left or (self.findings and self.replaced is None) else 0
 
 
 def render_scan(result: ScanResult) -> str:
@@ -144,6 +147,9 @@ def scan_store(
     injection: Annotated[
         Switch, Field(description="Scan memories for orders to agents and hidden text instead of secrets.")
     ] = False,
+    quarantine: Annotated[
+        Switch, Field(description="With `injection`: move what is found to the review inbox.")
+    ] = False,
 ) -> ScanResult:
     """Scan everything in the store for keys, tokens and passwords.
 
@@ -154,10 +160,14 @@ def scan_store(
     exports stay unchanged (`copies`): change a secret that was in them. On the command line the exit code is
     1 while secrets are stored.
     With `injection`, it lists memories that may give orders to an agent or hide something, unless the user
-    wrote them, with the kind of each finding, and changes nothing.
+    wrote or approved them, with the kind of each finding. With `quarantine` as well, they wait in the review
+    inbox and nothing else finds them; pinned ones stay. `review approve` brings one back with its strength
+    and its links, under a new id.
     """
+    if quarantine and not injection:
+        raise InvalidInput("`quarantine` is for orders to agents.", hint="Give `injection` as well.")
     if injection:
-        return _scan_injections(call, redact)
+        return _scan_injections(call, redact, quarantine)
     seen = scan(call, redact=redact)
     kept = file_copies(call) if seen.findings else []
     return ScanResult(
@@ -172,21 +182,33 @@ def scan_store(
     )
 
 
-def _scan_injections(call: Call, redact: bool) -> ScanResult:
+def _scan_injections(call: Call, redact: bool, quarantine: bool) -> ScanResult:
     if redact:
         raise InvalidInput("`redact` is for secrets.", hint="Give only one of `redact` and `injection`.")
-    seen = scan_injections(call)
+    seen = scan_injections(call, into_inbox=quarantine)
     found = [InjectionFindingView.of(one, kinds=list(one.kinds)) for one in seen.findings]
     looked = f"{count(seen.memories, 'memory')} scanned"
-    advice = "Read each with `vestige show ID`; `vestige rm ID` deletes it, `vestige suppress ID` hides it."
     return ScanResult(
         memories=seen.memories,
         documents=0,
         found=len(found),
         findings=[],
         injections=found,
-        message=f"{looked}: {count(len(found), 'finding')}. {advice}" if found else f"{looked}: no findings.",
+        quarantined=seen.moved if quarantine else None,
+        message=f"{looked}: {_advice(seen, quarantine)}" if found else f"{looked}: no findings.",
     )
+
+
+def _advice(seen: ScannedMemories, quarantine: bool) -> str:
+    found = f"{count(len(seen.findings), 'finding')}."
+    if not quarantine:
+        return (
+            f"{found} Read each with `vestige show ID`; `vestige rm ID` deletes it. With `--quarantine`, the "
+            "scan moves them all to the review inbox."
+        )
+    left = len(seen.findings) - len(seen.moved)
+    stay = f" {left} stayed: pinned ones are only named." if left else ""
+    return f"{found} {count(len(seen.moved), 'memory')} moved to the inbox: `vestige review list`.{stay}"
 
 
 def _view(one: SecretFinding) -> SecretFindingView:

@@ -1,6 +1,7 @@
 """Status of the store and rebuilding derived data: `system_status`, `rebuild`."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -139,20 +140,26 @@ def render_status(status: Status) -> str:
             ("connections", f"{status.connections:,}" if status.connections else None),
             ("scopes", _most(status.by_scope)),
             ("newest", day(status.newest)),
-            (
-                "model",
-                f"{model.name or 'none'} ({model.state}), {percent(status.embedding_coverage)} embedded",
-            ),
-            ("searches in", status.kernel),
+            ("model", f"{model.name or 'none'} ({model.state}){_embedded(status)}"),
+            ("kernel", status.kernel),
             ("last backup", day(status.last_backup) or styled("warning", "none yet")),
             ("autopilot", _autopilot(status.autopilot) if status.autopilot else None),
-            ("used by", _most({f"{one.command} ({one.pid})": 0 for one in status.processes})),
+            ("used by", _most({f"{one.command} ({one.pid})": 0 for one in _others(status.processes)})),
             ("store", styled("link", status.store or "")),
             ("version", status.version),
         )
     )
     notes = [*map(warning, status.warnings), *map(advice, _next_steps(status))]
     return "\n".join([text, *([""] if notes else []), *notes])
+
+
+def _embedded(status: Status) -> str:
+    return f", {percent(status.embedding_coverage)} embedded" if status.total_memories else ""
+
+
+def _others(processes: Sequence[ProcessView]) -> list[ProcessView]:
+    """The processes that use the store, without the command that asks."""
+    return [one for one in processes if one.server or one.pid != os.getpid()]
 
 
 def _waiting(texts: int) -> str | None:

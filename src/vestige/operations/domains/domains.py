@@ -112,13 +112,13 @@ def discover(
         )
     else:
         message = (
-            f"{count(len(run.found), 'cluster')} found in {count(run.memories, 'memory')}; nothing was "
+            f"{count(run.clusters, 'cluster')} found in {count(run.memories, 'memory')}; nothing was "
             f"changed. {count(run.proposals, 'proposal')}, {run.shown} of them shown."
         )
     return Discovered(
         applied=run.applied,
         memories=run.memories,
-        clusters=len(run.found),
+        clusters=run.clusters,
         domains=list(run.domains),
         unclassified=run.unclassified,
         several=run.several,

@@ -11,8 +11,8 @@ from vestige.core.errors import InvalidInput
 from vestige.core.models import Evidence, Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.ingest.secrets import screen_fields, screen_text
+from vestige.engine.memory.bulk import rename_tag
 from vestige.engine.memory.feedback import FeedbackResult, give_feedback
-from vestige.engine.memory.tags import rename_tag
 from vestige.engine.reactions.reconsolidation import edit
 from vestige.engine.revise import revise
 from vestige.operations.memory.read import EXAMPLE_ID

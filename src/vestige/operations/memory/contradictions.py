@@ -1,5 +1,7 @@
 """Finds contradicting memories: `contradictions`."""
 
+import re
+
 from pydantic import Field
 
 from vestige.cognition.evidence.evidence import settled_by, weight
@@ -12,7 +14,10 @@ from vestige.operations.registry.arguments import Moment, SearchedScope, Wire, Z
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, searched, searched_scope
 from vestige.operations.shared.memory_view import ContradictionView, ExhibitView, exhibit_fields
-from vestige.operations.shared.text import count, percent, short_id, styled
+from vestige.operations.shared.text import count, percent, short_id, styled, with_short_ids
+
+_SET_VALIDITY = re.compile(r"memory set_validity id=(\S+) with valid_until")
+_DEMOTE = re.compile(r"memory demote id=([\w-]+)")
 
 
 class SettledView(ContradictionView):
@@ -54,11 +59,17 @@ class ContradictionsArguments(ZonedArguments):
     limit: int = Field(20, ge=1, le=1000, description="Maximum number of pairs.")
 
 
+def _for_people(one: SettledView) -> str:
+    """How to settle a contradiction, in commands."""
+    said = _SET_VALIDITY.sub(r"`vestige memory set-validity \1 --valid-until now`", one.settle)
+    return with_short_ids(_DEMOTE.sub(r"`vestige memory demote \1`", said))
+
+
 def render_contradictions(answer: Contradictions) -> str:
     lines = []
     for one in answer.contradictions:
         lines.append(styled("strong", f"{one.kind}: {one.detail}"))
-        lines += [_line(one.stronger, "stronger"), _line(one.weaker, "weaker"), f"  {one.settle}", ""]
+        lines += [_line(one.stronger, "stronger"), _line(one.weaker, "weaker"), f"  {_for_people(one)}", ""]
     about = f" about {quoted(answer.topic)}" if answer.topic else ""
     lines.append(f"{answer.shown} of {count(answer.total, 'contradiction')}{about} in {answer.scope}.")
     looked = f"{count(answer.memories_analyzed, 'memory')} and {count(answer.pairs_checked, 'pair')} checked"

@@ -244,7 +244,32 @@ def memory_get_batch(
     )
 
 
-class ListArguments(FilterArguments):
+class SelectionArguments(FilterArguments):
+    """Which memories a list shows, or a change of many is for."""
+
+    as_of: Moment | None = Field(None, description="Only memories that were true at this time.")
+    pinned: bool | None = Field(None, description="true: only pinned memories; false: only others.")
+    max_retention: float | None = Field(None, ge=0, le=1, description="Maximum retention.")
+    due: bool = Field(False, description="Only memories that are true now and due for review.")
+    current: bool = Field(False, description="Only memories that are true now.")
+    include_suppressed: bool = Field(False, description="Also list suppressed memories.")
+
+    def where(self, call: Call) -> Filter:
+        """The filter of these arguments."""
+        now = call.engine.now()
+        return self.narrow(
+            call,
+            Filter(
+                valid_at=self.as_of or (now if self.due or self.current else None),
+                pinned=self.pinned,
+                include_suppressed=self.include_suppressed,
+                max_retention=self.max_retention,
+                due_by=now if self.due else None,
+            ),
+        )
+
+
+class ListArguments(SelectionArguments):
     """Filter, order and page."""
 
     limit: int = Field(20, ge=1, le=200, description="Maximum number of memories.")
@@ -252,12 +277,6 @@ class ListArguments(FilterArguments):
     order: Order = Field(
         Order.NEWEST, description="newest, oldest, due (next review first) or retention (weakest first)."
     )
-    as_of: Moment | None = Field(None, description="Only memories that were true at this time.")
-    pinned: bool | None = Field(None, description="true: only pinned memories; false: only others.")
-    max_retention: float | None = Field(None, ge=0, le=1, description="Maximum retention.")
-    due: bool = Field(False, description="Only memories that are true now and due for review.")
-    current: bool = Field(False, description="Only memories that are true now.")
-    include_suppressed: bool = Field(False, description="Also list suppressed memories.")
     detail_level: DetailLevel = Field("summary", description="How much of each memory to show.")
 
 
@@ -270,17 +289,7 @@ def memory_list(call: Call, asked: ListArguments) -> Listed:
     Superseded and expired memories are included; `current` leaves them out, and `as_of` leaves out what was
     not true then. Suppressed ones are listed with `include_suppressed` only, archived ones never.
     """
-    now, store = call.engine.now(), call.engine.store
-    where = asked.narrow(
-        call,
-        Filter(
-            valid_at=asked.as_of or (now if asked.due or asked.current else None),
-            pinned=asked.pinned,
-            include_suppressed=asked.include_suppressed,
-            max_retention=asked.max_retention,
-            due_by=now if asked.due else None,
-        ),
-    )
+    now, store, where = call.engine.now(), call.engine.store, asked.where(call)
     records = store.find(where, access=call.access, order=asked.order, limit=asked.limit, offset=asked.offset)
     return Listed(
         scope=searched_scope(call, asked.scope),

@@ -13,6 +13,7 @@ from vestige.core.events import preview
 from vestige.core.models import estimate
 from vestige.core.origin import Origin
 from vestige.core.timezone import current_zone, local
+from vestige.engine.recall.candidates import NO_MEMORIES
 from vestige.engine.recall.hits import Hit
 from vestige.engine.recall.recall import Recalled, RecallQuery
 from vestige.engine.recall.stage_inputs import Reinstated
@@ -224,6 +225,9 @@ def _cut(*shown: Sequence[HitView]) -> Iterator[str]:
 
 
 def _notes(query: RecallQuery, recalled: Recalled, among: str, wider: str | None) -> Iterator[str]:
+    if recalled.why_not == NO_MEMORIES:
+        yield NO_MEMORIES
+        return
     if not recalled.semantic:
         yield f"Searched by words only. {recalled.why_not}"
     if recalled.unread:
@@ -399,11 +403,12 @@ FAINT = 0.02
 def render_found(answer: Found) -> str:
     """Hits as text, best first."""
     lines = [line for hit in answer.results for line in _lines(hit)]
-    lines.append("" if lines else styled("strong", _nothing(answer)))
+    lines += [""] if lines else _nothing(answer)
     if answer.rejected and answer.confidence >= FAINT:
         lines.extend(["The best one found:", *_lines(answer.rejected[0])])
-    how = f"{count(len(answer.results), 'memory')} by {answer.method} search"
-    lines.append(f"{how}, confidence {_sureness(answer.confidence)}.")
+    if answer.results:
+        how = f"{count(len(answer.results), 'memory')} by {answer.method} search"
+        lines.append(f"{how}, confidence {_sureness(answer.confidence)}.")
     if answer.weaker_left_out:
         left = count(answer.weaker_left_out, "weaker match")
         lines.append(f"{left} left out (`--all` shows them).")
@@ -417,7 +422,7 @@ def render_found(answer: Found) -> str:
         lines.append(_context_line(answer.context_reinstatement))
     if answer.left_out:
         lines.append(f"{answer.left_out} more did not fit the token budget.")
-    if answer.note:
+    if answer.note and answer.results:
         lines.append(styled("quiet", answer.note))
     return "\n".join(lines).strip("\n")
 
@@ -427,10 +432,14 @@ def _sureness(confidence: float) -> str:
     return styled(role, percent(confidence))
 
 
-def _nothing(answer: Found) -> str:
-    if answer.abstained:
-        return "Nothing good enough."
-    return "Nothing fits the token budget." if answer.left_out else "Nothing found."
+def _nothing(answer: Found) -> list[str]:
+    """The first lines of an answer without results: its note, if that says what was not found."""
+    if answer.abstained and answer.note:
+        return [styled("strong", answer.note)]
+    return [
+        styled("strong", "Nothing fits the token budget." if answer.left_out else "Nothing found."),
+        *([styled("quiet", answer.note)] if answer.note else []),
+    ]
 
 
 def _time_line(time: TimeView) -> str:
@@ -487,7 +496,7 @@ _HOW_FOUND = {
     "Keyword": "found by words",
     "Semantic": "found by meaning",
 }
-_SIGNAL_WORDS = {
+SIGNAL_WORDS = {
     "context": "alike, with its neighbours",
     "own": "alike, word by word",
     "words": "words in common",
@@ -521,7 +530,7 @@ def _why(explained: Explanation) -> list[str]:
     parts = [one for one in explained.signals if abs(one.adds) >= _LEAST_SHOWN]
     parts.sort(key=lambda one: -abs(one.adds))
     most = max((abs(one.adds) for one in parts), default=1.0)
-    names = [_SIGNAL_WORDS.get(one.signal, one.signal.replace("_", " ")) for one in parts]
+    names = [SIGNAL_WORDS.get(one.signal, one.signal.replace("_", " ")) for one in parts]
     width = max(map(len, names), default=0)
     lines = [
         f"{ROW_INDENT}{padded(name, width)}  {_signal_bar(one, most)}"

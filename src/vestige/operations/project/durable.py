@@ -1,30 +1,34 @@
-"""What a project remembers: `project.save`, `project.diary`, `project.forget`, `project.citations`.
+"""What a project remembers: `project.save`, `diary`, `forget`, `citations`, `verify`.
 
 These are the ordinary operations on memories, in the scope of the project: whatever else can be done with a
 memory can be done with these.
 """
 
 import re
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from vestige.core.errors import InvalidInput, NotFound
-from vestige.core.models import Filter, Record, covers
+from vestige.core.models import Filter, Memory, Record, covers
 from vestige.engine.context import Call
 from vestige.engine.memory.delete import file_copies, forget
 from vestige.engine.memory.suppress import suppress
 from vestige.engine.project.citations import (
     MOST_CITATIONS,
+    Checked,
     Citation,
     anchored,
     checked,
     cited_in,
     of_memory,
     to_metadata,
+    verified,
 )
 from vestige.engine.project.place import Project, current_project
 from vestige.engine.project.search import FileTexts
+from vestige.engine.revise import revise
 from vestige.operations.memory.ingest import IngestArguments, SmartIngested, render_ingested, smart_ingest
 from vestige.operations.memory.read import EXAMPLE_ID
 from vestige.operations.project.recall import CitationView, citation_view
@@ -98,22 +102,31 @@ class CitingMemory(Wire):
 
 
 class CitationsChecked(Wire):
-    """All citations of a project's memories, those with changes first."""
+    """All citations of a project's memories, those with changes first. `verified` counts those whose time was
+    moved by this check."""
 
     total: int
+    verified: int | None = None
     verdicts: dict[str, int]
     memories: list[CitingMemory]
 
 
 def render_citations(found: CitationsChecked) -> str:
     rows = (
-        (one.verdict, one.cited, one.now or "", clip(memory.preview, 40), short_id(memory.id))
+        (
+            one.verdict,
+            one.cited,
+            one.now or "",
+            (one.verified_at or "")[:10],
+            clip(memory.preview, 40),
+            short_id(memory.id),
+        )
         for memory in found.memories
         for one in memory.citations
     )
     if not found.total:
         return "No memory of this project cites code."
-    return table(("verdict", "cited", "now", "memory", "id"), rows)
+    return table(("verdict", "cited", "now", "verified", "memory", "id"), rows)
 
 
 @registry.operation(
@@ -149,7 +162,13 @@ def project_save(call: Call, asked: SaveArguments) -> ProjectSaved:
         ),
     )
     views = [
-        CitationView(cited=one.place, verdict="fresh", symbol=one.symbol or None, commit=one.commit or None)
+        CitationView(
+            cited=one.place,
+            verdict="fresh",
+            symbol=one.symbol or None,
+            commit=one.commit or None,
+            verified_at=one.verified_at,
+        )
         for one in citations
     ]
     return ProjectSaved(citations=views, **done.model_dump())
@@ -244,25 +263,66 @@ def project_forget(
     render=render_citations,
 )
 def project_citations(call: Call, path: ProjectPath = None) -> CitationsChecked:
-    """Check all code that memories of the project cite: fresh, moved, changed, gone, or unverifiable.
+    """Compare all code that memories of the project cite with the files: fresh, moved, changed, gone, or
+    unverifiable.
 
-    It changes nothing, and no memory is deleted because its code is gone.
+    It changes nothing, and no memory is deleted because its code is gone. `project verify` records the time.
     """
-    project = current_project(call, path)
+    return _citations_view(_checks(call, current_project(call, path)))
+
+
+@registry.operation(
+    "project.verify",
+    permission="write",
+    example={"path": EXAMPLE_PATH},
+    positional=(),
+    render=render_citations,
+)
+def project_verify(call: Call, path: ProjectPath = None) -> CitationsChecked:
+    """Check all code that memories of the project cite, and record when it was found unchanged.
+
+    Only this moves `verifiedAt`, and only of citations that are fresh or moved; recalling never does.
+    """
+    at = call.engine.now().isoformat()
+    found = []
+    for memory, checks in _checks(call, current_project(call, path)):
+        call.check()
+
+        def change(memory: Memory, checks: list[Checked] = checks) -> Memory:
+            return verified(memory, checks, at)
+
+        found.append((revise(call, memory.id, change, reason="citations verified")[0].memory, checks))
+    # What is shown is what is stored now.
+    done = [
+        (memory, [replace(one, citation=kept) for one, kept in zip(checks, of_memory(memory), strict=True)])
+        for memory, checks in found
+        if len(checks) == len(of_memory(memory))
+    ]
+    moved = sum(one.citation.verified_at == at for _, checks in done for one in checks)
+    return _citations_view(done).model_copy(update={"verified": moved})
+
+
+def _checks(call: Call, project: Project) -> list[tuple[Memory, list[Checked]]]:
     texts = FileTexts(project=project)
-    memories = []
+    found = []
     with call.engine.code_indexes.reading(project.index) as index:
         for record in _citing(call, project):
             call.check()
-            views = [citation_view(checked(one, project, texts, index)) for one in of_memory(record.memory)]
-            memories.append(
-                CitingMemory(
-                    id=record.memory.id,
-                    kind=record.memory.node_type,
-                    preview=clip(record.memory.content, 80),
-                    citations=views,
-                )
-            )
+            checks = [checked(one, project, texts, index) for one in of_memory(record.memory)]
+            found.append((record.memory, checks))
+    return found
+
+
+def _citations_view(found: list[tuple[Memory, list[Checked]]]) -> CitationsChecked:
+    memories = [
+        CitingMemory(
+            id=memory.id,
+            kind=memory.node_type,
+            preview=clip(memory.content, 80),
+            citations=[citation_view(one) for one in checks],
+        )
+        for memory, checks in found
+    ]
     verdicts = [one.verdict for memory in memories for one in memory.citations]
     memories.sort(key=lambda memory: all(one.verdict == "fresh" for one in memory.citations))
     return CitationsChecked(
@@ -283,7 +343,9 @@ def _citations(call: Call, project: Project, asked: SaveArguments) -> list[Citat
     with call.engine.code_indexes.reading(project.index) as index:
         found = [anchored(texts, index, *_place(one)) for one in asked.cites]
         found += cited_in(asked.content, texts, index)
-    return list({one.place: one for one in found}.values())[:MOST_CITATIONS]
+    at = call.engine.now().isoformat()
+    made = {one.place: replace(one, verified_at=at) for one in found}
+    return list(made.values())[:MOST_CITATIONS]
 
 
 def _place(text: str) -> tuple[str, int, int]:

@@ -6,7 +6,8 @@ from vestige.core.errors import StoreCorrupt
 from vestige.core.models import Filter
 from vestige.engine.context import Call
 from vestige.engine.project.freshness import Freshness, FreshWord, freshness
-from vestige.engine.project.place import Project, current_project, new_project
+from vestige.engine.project.memory.team_memory import SharedReading, read_shared
+from vestige.engine.project.place import Project, current_project, new_project, rebuilt_project
 from vestige.engine.project.refresh import Refreshed, refresh
 from vestige.operations.project.view import (
     EXAMPLE_PATH,
@@ -19,6 +20,21 @@ from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.text import advice, count, fields, size, table, warning
 from vestige.store.contract.code_index import IndexCounts, IndexState
+
+
+class SharedFiles(Wire):
+    """What reading the memories of `.vestige-shared/` did: `added`, `changed`, `ended` (their file is gone),
+    `returned`, `waiting` for a review. `own` are memories of this store, `left` files that cannot be read."""
+
+    files: int
+    added: int
+    changed: int
+    ended: int
+    returned: int
+    waiting: int
+    own: int
+    redacted: int
+    left: dict[str, str]
 
 
 class ProjectIndexed(Wire):
@@ -41,6 +57,7 @@ class ProjectIndexed(Wire):
     sections: int
     skipped: dict[str, int]
     redacted: int
+    shared: SharedFiles | None = None
     freshness: FreshnessView
     message: str
 
@@ -97,7 +114,20 @@ def render_indexed(done: ProjectIndexed) -> str:
         lines.append(f"Not indexed: {reasons}.")
     if done.redacted:
         lines.append(warning(f"{count(done.redacted, 'secret')} left out of the index."))
+    if done.shared is not None:
+        lines += _shared_lines(done.shared)
     return "\n".join([*lines, f"The index is {freshness_text(done.freshness)}."])
+
+
+def _shared_lines(shared: SharedFiles) -> list[str]:
+    numbers = ((name, getattr(shared, name)) for name in ("added", "changed", "ended", "returned"))
+    what = ", ".join(f"{number} {name}" for name, number in numbers if number) or "nothing new"
+    lines = [f"Shared memories: {count(shared.files, 'file')}, {what}."]
+    if shared.waiting:
+        waiting = count(shared.waiting, "shared text")
+        lines.append(warning(f"{waiting} may give orders to an agent: see `vestige review list`."))
+    lines += [warning(f"Not read: {name}: {why}.") for name, why in shared.left.items()]
+    return lines
 
 
 def render_status(status: ProjectStatus) -> str:
@@ -147,7 +177,8 @@ def project_init(call: Call, path: ProjectPath = None) -> ProjectIndexed:
     generated and vendored files, lock files, secrets, and files over 10 MiB. An interrupted run is resumed.
     """
     project = new_project(call, path)
-    return _indexed(call, project, refresh(call, project), "Indexed")
+    done = refresh(call, project)
+    return _indexed(call, project, done, "Indexed", read_shared(call, project))
 
 
 @registry.operation(
@@ -159,9 +190,13 @@ def project_init(call: Call, path: ProjectPath = None) -> ProjectIndexed:
     render=render_indexed,
 )
 def project_refresh(call: Call, path: ProjectPath = None) -> ProjectIndexed:
-    """Bring the code index of a project up to date: reads only files that changed."""
+    """Bring the code index of a project up to date: reads only files that changed.
+
+    Memories that others share in `.vestige-shared/` are read too, with their git author and less trust.
+    """
     project = current_project(call, path)
-    return _indexed(call, project, refresh(call, project), "Refreshed")
+    done = refresh(call, project)
+    return _indexed(call, project, done, "Refreshed", read_shared(call, project))
 
 
 @registry.operation(
@@ -175,14 +210,16 @@ def project_refresh(call: Call, path: ProjectPath = None) -> ProjectIndexed:
 def project_rebuild(call: Call, path: ProjectPath = None) -> ProjectIndexed:
     """Read every file of a project again. Memories are elsewhere, and are not touched.
 
-    A damaged index is replaced. Searches go on meanwhile.
+    A damaged index is replaced, and one that was not made here by this installation is deleted unread.
+    Searches go on meanwhile.
     """
-    project = current_project(call, path)
+    project = rebuilt_project(call, path)
     try:
         done = refresh(call, project, anew=True)
     except StoreCorrupt:
         call.engine.code_indexes.erase(project.index)
         done = refresh(call, project, anew=True)
+    call.engine.code_indexes.erase_others(project.directory)
     return _indexed(call, project, done, "Rebuilt")
 
 
@@ -244,6 +281,7 @@ def project_doctor(call: Call, path: ProjectPath = None) -> ProjectExamined:
                 findings += _state_findings(index.state(), found)
     except StoreCorrupt as exc:
         findings.append(_broken(exc.message))
+    findings += _foreign_findings(call, project)
     broken = any(one.severity == "broken" for one in findings)
     return ProjectExamined(
         project=project.name,
@@ -276,7 +314,28 @@ def _state_findings(state: IndexState, found: FreshnessView) -> list[ProjectFind
     ]
 
 
-def _indexed(call: Call, project: Project, done: Refreshed, word: str) -> ProjectIndexed:
+def _foreign_findings(call: Call, project: Project) -> list[ProjectFinding]:
+    number = len(call.engine.code_indexes.others(project.directory))
+    if not number:
+        return []
+    return [
+        ProjectFinding(
+            severity="warning",
+            message=f"{_foreign(number)}.",
+            remedy="Run `vestige project rebuild` to delete it, unless another Vestige uses it.",
+        )
+    ]
+
+
+def _foreign(number: int) -> str:
+    """What is said of indexes that were made elsewhere."""
+    several = count(number, "other index")
+    return f"Beside this one: {several}, not made here by your Vestige and not read"
+
+
+def _indexed(
+    call: Call, project: Project, done: Refreshed, word: str, shared: SharedReading | None = None
+) -> ProjectIndexed:
     with call.engine.code_indexes.reading(project.index) as index:
         state, counts = index.state(), index.counts()
     # The pass has just compared every file; the next answer compares them again.
@@ -287,6 +346,7 @@ def _indexed(call: Call, project: Project, done: Refreshed, word: str) -> Projec
         if done.nothing
         else f"{done.added} added, {done.changed} changed, {done.removed} removed, {done.renamed} renamed"
     )
+    others = len(call.engine.code_indexes.others(project.directory))
     return ProjectIndexed(
         project=project.name,
         root=_root(call, project),
@@ -301,9 +361,10 @@ def _indexed(call: Call, project: Project, done: Refreshed, word: str) -> Projec
         sections=counts.sections,
         skipped=_skipped(state, counts),
         redacted=counts.redacted,
+        shared=None if shared is None or shared.nothing else SharedFiles.of(shared),
         freshness=freshness_view(found),
         message=f"{word} {project.name}: {count(files, 'file')} in {count(counts.sections, 'section')}; "
-        f"{what}.",
+        f"{what}.{f' {_foreign(others)}.' if others else ''}",
     )
 
 

@@ -32,13 +32,14 @@ Budget = Annotated[
 
 class CitationView(Wire):
     """Code that a memory cites: `fresh`, `moved` or `changed` (`now` is where it is), `gone`, or
-    `unverifiable`."""
+    `unverifiable`. `verifiedAt` is when it was saved, or last found unchanged by `project verify`."""
 
     cited: str
     verdict: Literal["fresh", "moved", "changed", "gone", "unverifiable"]
     now: str | None = None
     symbol: str | None = None
     commit: str | None = None
+    verified_at: str | None = None
 
 
 class PackageMemory(Wire):
@@ -200,4 +201,5 @@ def citation_view(one: Checked) -> CitationView:
         now=one.now.place if one.now is not None and one.now.place != one.citation.place else None,
         symbol=one.citation.symbol or None,
         commit=one.citation.commit or None,
+        verified_at=one.citation.verified_at or None,
     )

@@ -24,7 +24,7 @@ from vestige.operations.shared.memory_view import (
     ExhibitView,
     exhibit_fields,
 )
-from vestige.operations.shared.text import clip, count, day, percent, short_id
+from vestige.operations.shared.text import clip, count, day, percent, short_id, with_short_ids
 
 # -- Findings in words: every memory is quoted as data with its id
 
@@ -335,7 +335,8 @@ def render_reference(answer: Referenced) -> str:
     if answer.evolution:
         lines.append("HISTORY:")
     for step in answer.evolution:
-        lines.append(f"  {day(step.date)}  {step.change}: {quoted(step.preview)} [{short_id(step.id)}]")
+        change = with_short_ids(step.change)
+        lines.append(f"  {day(step.date)}  {change}: {quoted(step.preview)} [{short_id(step.id)}]")
     if answer.related_insights:
         lines.append("INSIGHTS FROM DREAMS:")
     lines += [f"  {one.insight_type}: {one.insight}" for one in answer.related_insights]

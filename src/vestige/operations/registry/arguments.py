@@ -24,7 +24,7 @@ from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import MAX_LABEL_CHARS, normal_scope
 from vestige.core.timezone import MAX_ZONE_CHARS, zone_name, zone_of
 
-IdKind = Literal["memory", "intention", "archive", "insight", "review"]
+IdKind = Literal["memory", "intention", "archive", "bulk", "insight", "review"]
 """What the id in an argument names; an archive can be named by one of its memories too."""
 
 

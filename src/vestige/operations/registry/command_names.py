@@ -35,7 +35,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "Move": ("import", "export", "sync", "restore"),
     "Serve": ("serve", "dashboard", "mcp", "bridge", "keys", "events"),
-    "About": ("config", "docs", "tools", "completion", "version", "uninstall", "bench"),
+    "About": ("config", "settings", "docs", "tools", "completion", "version", "uninstall", "bench"),
 }  # fmt: skip
 """The commands in the help, in order. The names are those of the command line; a short name stands for the
 command it means. A command that is in no section is listed last."""
@@ -49,6 +49,7 @@ OTHER_COMMANDS = {
     "ls": "all memories dir",
     "status": "info stats state",
     "remind": "reminder reminders todo remindme schedule",
+    "intention": "snooze done complete",
     "connect": "install setup init client",
     "serve": "start run server up",
     "dashboard": "browser ui web gui page open",
@@ -56,5 +57,6 @@ OTHER_COMMANDS = {
     "review": "inbox pending approve",
     "grade": "rate reviewed",
     "import": "load",
+    "sessions": "transcripts transcript chats chat conversations",
 }
 """Commands under the words that people try first."""

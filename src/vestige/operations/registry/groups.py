@@ -2,6 +2,7 @@
 
 from vestige.operations.agent import agent, vendors
 from vestige.operations.care import (
+    archive,
     backup,
     changelog,
     doctor,
@@ -11,6 +12,7 @@ from vestige.operations.care import (
     index,
     keys,
     scan,
+    settings,
     status,
     sync,
 )
@@ -18,7 +20,7 @@ from vestige.operations.domains import domains
 from vestige.operations.domains import map as domain_map
 from vestige.operations.intentions import intentions
 from vestige.operations.memory import (
-    archive,
+    bulk,
     change,
     codebase,
     connections,
@@ -32,9 +34,11 @@ from vestige.operations.memory import (
     timeline,
 )
 from vestige.operations.project import durable as project_durable
+from vestige.operations.project import exchange as project_exchange
 from vestige.operations.project import index as project_index
 from vestige.operations.project import recall as project_recall
 from vestige.operations.project import search as project_search
+from vestige.operations.project import share as project_share
 from vestige.operations.reasoning import importance, insights, prediction, reference, session, sleep
 from vestige.operations.registry import gateway, routes
 from vestige.operations.registry.registry import registry
@@ -42,12 +46,12 @@ from vestige.operations.review import capture, review
 from vestige.operations.sessions import sessions
 
 __all__ = [
-    "agent", "archive", "backup", "capture", "change", "changelog", "codebase", "connections",
+    "agent", "archive", "backup", "bulk", "capture", "change", "changelog", "codebase", "connections",
     "contradictions", "dedup", "doctor", "domain_map", "domains", "export", "forget", "gateway",
     "graph", "health", "import_", "importance", "index", "ingest", "insights", "intentions", "keys",
-    "prediction", "project_durable", "project_index", "project_recall", "project_search", "read",
-    "reference", "registry", "review", "routes", "scan", "search", "session", "sessions", "sleep",
-    "status", "sync", "timeline", "vendors",
+    "prediction", "project_durable", "project_exchange", "project_index", "project_recall",
+    "project_search", "project_share", "read", "reference", "registry", "review", "routes", "scan",
+    "search", "session", "sessions", "settings", "sleep", "status", "sync", "timeline", "vendors",
 ]  # fmt: skip
 
 TOOLS = (
@@ -57,7 +61,7 @@ TOOLS = (
     "session_context", "dream", "consolidate", "memory_timeline", "vestige", "memory", "codebase",
     "dedup", "explore_connections", "archive", "insights", "intention", "domains", "project",
     "project_recall", "project_warm_up", "agent", "keys", "review", "recall_sessions", "read_session",
-    "sessions", "capture",
+    "sessions", "capture", "system_settings",
 )  # fmt: skip
 """The order of `tools/list`. Clients cut or cache the list, so it does not follow the imports."""
 
@@ -67,13 +71,15 @@ registry.group(
     description=(
         "Work with memories by id: get, get_batch, list, state, history; edit, tag, rename_tag, pin, "
         "unpin, set_validity; link, unlink; promote (it was right), demote (it was wrong), useful; delete; "
-        "purge (erase from every file; needs confirm)."
+        "purge (erase from every file; needs confirm); bulk (change all that a filter selects; a dry run by "
+        "default), bulk_runs, bulk_undo."
     ),
     actions={
         action: f"memory.{action}"
         for action in (
             "get", "get_batch", "list", "state", "history", "edit", "tag", "rename_tag", "pin", "unpin",
-            "set_validity", "link", "unlink", "promote", "demote", "useful", "delete",
+            "set_validity", "link", "unlink", "promote", "demote", "useful", "delete", "bulk",
+            "bulk_runs", "bulk_undo",
         )
     } | {"purge": "purge"},
 )  # fmt: skip
@@ -198,7 +204,8 @@ registry.group(
     description=(
         "The code of the project you work in: init indexes it (nothing is indexed before), search finds "
         "sections of its files, status says what is indexed and how fresh it is; refresh, rebuild, doctor. "
-        "Its memories: save (with the code they cite), diary, forget, citations (checks cited code)."
+        "Its memories: save (with the code they cite), diary, forget, citations (checks cited code), verify "
+        "(records the check); export, import, backup, restore; share (as files of the repository)."
     ),
     actions={
         action: f"project.{action}"
@@ -213,6 +220,12 @@ registry.group(
             "diary",
             "forget",
             "citations",
+            "verify",
+            "export",
+            "import",
+            "backup",
+            "restore",
+            "share",
         )
     },
 )
@@ -342,7 +355,7 @@ registry.list_in_core("project_warm_up", "token_budget", in_project=True)
 
 registry.concerns_everything(
     "backup", "doctor", "import", "index.rebuild", "index.status", "rebuild", "scan", "sync",
-    "keys.create", "keys.list", "keys.revoke", "keys.rotate",
+    "system_settings", "keys.create", "keys.list", "keys.revoke", "keys.rotate",
     "domains.show", "domains.discover", "domains.create", "domains.rename", "domains.merge",
     "domains.remove", "domains.assign", "domains.unassign", "domains.proposals", "domains.accept",
     "domains.reject", "domains.undo", "agent.init", "agent.context", "agent.recall", "agent.log",
@@ -351,7 +364,8 @@ registry.concerns_everything(
     "sessions.archive", "sessions.doctor", "domains.map", "project.init", "project.status",
     "project.refresh", "project.rebuild", "project.search", "project.doctor", "project_recall",
     "project_warm_up", "project.save", "project.diary", "project.forget", "project.citations",
-    "agent.import", "agent.rules",
+    "project.verify", "project.export", "project.import", "project.backup", "project.restore",
+    "project.share", "agent.import", "agent.rules",
 )  # fmt: skip
 
 # Names that a Python program expects of a memory; the generated classes have both names.

@@ -36,8 +36,8 @@ from vestige.operations.sessions.view import (
 from vestige.operations.shared.text import count, size
 from vestige.store.contract.sessions import SessionFilter, SessionIndex
 
-SILENT_BYTES = 64_000_000
-"""More than this is not indexed by the way: it would take minutes, unasked."""
+SEARCH_SECONDS = 1.0
+"""How long a search reads what is new, the newest files first; a server or the next search reads the rest."""
 MOST_SKIPPED = 100
 """Files that `sessions doctor` names as never read."""
 NOTHING_INDEXED = "Nothing is indexed yet: run `vestige sessions index` once."
@@ -111,18 +111,22 @@ def _seconds(moment: datetime | None) -> float | None:
 
 
 def _fresh(call: Call) -> tuple[SessionIndex, SessionRefresh | None]:
-    """The index with what is new since the last run, unless that is much; nothing is begun silently."""
+    """The index with what is new since the last run, as far as that is quick. Nothing is begun silently
+    unless the setting says so."""
     index = call.engine.sessions()
-    if not index.exists() or "write" not in call.permissions:
+    begun = index.exists() or call.engine.settings.sessions.background == "all"
+    if not begun or "write" not in call.permissions:
         return index, None
-    return index, refresh(call, index, most_bytes=SILENT_BYTES)
+    return index, refresh(call, index, most_seconds=SEARCH_SECONDS)
 
 
 def _note(index: SessionIndex, refreshed: SessionRefresh | None) -> str:
     if not index.exists():
         return NOTHING_INDEXED
     if refreshed is not None and refreshed.pending_bytes:
-        return f" {size(refreshed.pending_bytes)} are not indexed yet: run `vestige sessions index`."
+        return (
+            f" {size(refreshed.pending_bytes)} are not indexed yet: `vestige sessions index` reads them now."
+        )
     return ""
 
 

@@ -12,7 +12,6 @@ from typing import Any
 from vestige.core.lazy_dataclass import dataclass
 from vestige.store.code_index.schema import driver_errors, erase, open_to_read, open_to_write
 from vestige.store.contract.code_index import (
-    CodeIndexes,
     FileRow,
     FoundSection,
     GatheredSections,
@@ -427,9 +426,6 @@ class SqliteCodeIndexes:
     sleep: Callable[[float], None]
     monotonic: Callable[[], float]
 
-    def indexes(self) -> CodeIndexes:
-        return CodeIndexes(reading=self.reading, writing=self.writing, erase=self.erase)
-
     @contextmanager
     def reading(self, file: Path) -> Iterator[SqliteCodeIndex]:
         connection = open_to_read(file)
@@ -450,6 +446,10 @@ class SqliteCodeIndexes:
     def erase(self, file: Path) -> None:
         with self._alone(file, "erase"):
             erase(file)
+
+    def watching(self, file: Path) -> AbstractContextManager[None]:
+        # A lock of its own: others go on writing while a project is watched.
+        return alone(file.with_name("watch"), "project watch", self.who)
 
     def _alone(self, file: Path, purpose: str) -> AbstractContextManager[None]:
         until = self.monotonic() + WAIT_SECONDS

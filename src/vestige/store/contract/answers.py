@@ -8,6 +8,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from vestige.cognition.graph.neighbour_lists import NeighbourLists
 from vestige.core.errors import InvalidInput, ModelMismatch
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Evidence, LogEvent
@@ -33,6 +34,21 @@ class Levels:
     retentions: NDArray[np.float64]
     retrievals: NDArray[np.float64]
     accessibilities: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearestMemories:
+    """The lists of the nearest memories. `ids` ascend; the lists name a memory by its place in them."""
+
+    ids: tuple[str, ...]
+    lists: NeighbourLists
+
+    @classmethod
+    def of(cls, ids: Mapping[int, str], lists: NeighbourLists) -> "NearestMemories":
+        """The part of the lists whose vectors have one of these ids."""
+        ordered = sorted(ids, key=lambda name: ids[name])
+        chosen = np.array(ordered, dtype=np.int64)
+        return cls(ids=tuple(ids[name] for name in ordered), lists=lists.renamed(chosen))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -192,12 +192,23 @@ class CodeIndexWriter(CodeIndex, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeIndexes:
-    """Opens the index in a file. `reading` raises NotFound without a file; `writing` makes one, waits for
-    another writer, and raises StoreBusy when that takes too long."""
+    """Finds and opens indexes. `reading` raises NotFound without a file; `writing` makes one, waits for
+    another writer, and raises StoreBusy when that takes too long. `watching` raises StoreBusy at once while
+    another process watches the same project.
 
+    A project's memory directory may have come with it. `known` is the index that this installation made
+    there, `place` where it has it or will have it, `others` the indexes that were made elsewhere, which
+    may never be opened, and `erase_others` deletes those and counts them.
+    """
+
+    known: Callable[[Path], Path | None]
+    place: Callable[[Path], Path]
+    others: Callable[[Path], list[Path]]
+    erase_others: Callable[[Path], int]
     reading: Callable[[Path], AbstractContextManager[CodeIndex]]
     writing: Callable[[Path, str], AbstractContextManager[CodeIndexWriter]]
     erase: Callable[[Path], None]
+    watching: Callable[[Path], AbstractContextManager[None]]
 
 
 def _none(file: Path, purpose: str = "") -> AbstractContextManager[CodeIndexWriter]:
@@ -208,5 +219,18 @@ def _erase_none(file: Path) -> None:
     _none(file)
 
 
-NO_INDEXES = CodeIndexes(reading=_none, writing=_none, erase=_erase_none)
+def _watch_none(file: Path) -> AbstractContextManager[None]:
+    raise NotFound(f"This program has no code index for {file.parent.name}.")
+
+
+NO_INDEXES = CodeIndexes(
+    known=lambda _directory: None,
+    place=lambda directory: directory / "code.db",
+    others=lambda _directory: [],
+    erase_others=lambda _directory: 0,
+    reading=_none,
+    writing=_none,
+    erase=_erase_none,
+    watching=_watch_none,
+)
 """For programs without project memory."""

@@ -5,6 +5,7 @@ its own beside the database, whatever backend the memories are in.
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import field
 from typing import Any, Protocol
 
@@ -153,6 +154,10 @@ class SessionIndex(Protocol):
 
     def exists(self) -> bool:
         """Whether something was ever indexed here."""
+
+    def reading_alone(self) -> AbstractContextManager[bool]:
+        """Whether no other process reads in the background; none begins to within the block. Several would do
+        no harm, and the same work twice."""
 
     def marks(self) -> dict[str, FileMark]:
         """Every file that was read, by path."""

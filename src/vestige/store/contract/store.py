@@ -42,7 +42,14 @@ from vestige.core.models import (
     Tombstone,
 )
 from vestige.embed.protocol import Signature
-from vestige.store.contract.answers import IndexStatus, Levels, LogQuery, Notice, ProfileStatus
+from vestige.store.contract.answers import (
+    IndexStatus,
+    Levels,
+    LogQuery,
+    NearestMemories,
+    Notice,
+    ProfileStatus,
+)
 from vestige.store.contract.changes import Change, Claim, Embedded
 from vestige.store.contract.processes import Who
 from vestige.store.contract.search import StoreSearch
@@ -252,6 +259,23 @@ class StoreDerived(Protocol):
         """Overwrite strengths with those replayed from the log up to position `after`; the number of memories
         that took them. One with later evidence (`strength_log.EVIDENCE`) keeps its present strength, which
         includes that evidence while the replayed one does not. The curve stays the store's."""
+
+    def neighbours(
+        self, *, access: Access, most_products: int | None = None, check: Callable[[], None] = lambda: None
+    ) -> NearestMemories | None:
+        """For each accessible memory with vectors in use, the nearest other accessible ones, by the cosine of
+        the means of their pieces (`cognition.graph.neighbour_lists`).
+
+        A list has every accessible memory with a product above its floor. Nothing in it depends on when
+        memories came, but how many more a list has. The lists are up to date with every write before; a store
+        that keeps them compares what came since the last call. If that takes more than `most_products`,
+        it returns None, and a store that keeps lists does as much as that allows, so that later calls
+        finish it; of more than `MOST_LISTED` memories it keeps none. `check` is called from time to time and
+        may raise.
+        """
+
+    def rebuild_neighbours(self) -> int:
+        """Forget the lists of neighbours and make them again; the number of memories with one."""
 
     def rebuild_words(self) -> int:
         """Derive all lexical rows and term statistics again from the text; the number of memories."""

@@ -5,10 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from vestige.cognition.graph.neighbour_lists import NeighbourLists, brought_up, rounded, whole_vectors
 from vestige.cognition.text.analyser import text_hash
 from vestige.core.errors import InvalidInput
+from vestige.core.models import Access
 from vestige.embed.protocol import Signature
-from vestige.store.contract.answers import ProfileState, ProfileStatus, other_model, still_in_use
+from vestige.store.contract.answers import (
+    NearestMemories,
+    ProfileState,
+    ProfileStatus,
+    other_model,
+    still_in_use,
+)
 from vestige.store.contract.changes import Embedded, Piece, Tokens
 from vestige.store.inmemory.state import MemoryEntry, StoreState
 
@@ -142,3 +150,19 @@ def _checked(piece: Piece, signature: Signature) -> Piece:
     if asked.dtype != np.bool_ or asked.shape != bits.shape[:1]:
         raise InvalidInput("`asked` must have one boolean per token.")
     return replace(piece, vector=vector, tokens=Tokens(bits=bits, asked=asked))
+
+
+def nearest_memories(
+    state: StoreState, access: Access, most_products: int | None, check: Callable[[], None]
+) -> NearestMemories | None:
+    """The lists of neighbours of all accessible memories, made anew; None if that takes more products."""
+    held = [one for one in state.within(access) if one.pieces]
+    if most_products is not None and len(held) ** 2 > most_products:
+        return None
+    if not held:
+        return NearestMemories.of({}, NeighbourLists.none())
+    pieces = np.array([piece.vector for one in held for piece in one.pieces], dtype=np.float32)
+    owners = np.array([one.arrival for one in held for _ in one.pieces], dtype=np.int64)
+    names = np.array([one.arrival for one in held], dtype=np.int64)
+    lists, _ = brought_up(NeighbourLists.none(), names, rounded(whole_vectors(pieces, owners)), check)
+    return NearestMemories.of({one.arrival: one.memory.id for one in held}, lists)

@@ -29,7 +29,7 @@ from vestige.core.models import (
     non_negative,
 )
 from vestige.embed.protocol import Signature
-from vestige.store.contract.answers import IndexStatus, Levels, LogQuery, ProfileStatus
+from vestige.store.contract.answers import IndexStatus, Levels, LogQuery, NearestMemories, ProfileStatus
 from vestige.store.contract.changes import Change, Claim, Embedded, check_claim
 from vestige.store.contract.changes import about as ids_of
 from vestige.store.contract.processes import Who
@@ -325,6 +325,14 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
             for memory_id, held in state.held.items():
                 state.held[memory_id] = replace(held, words=words_of(held.memory))
             return len(state.held)
+
+    def neighbours(
+        self, *, access: Access, most_products: int | None = None, check: Callable[[], None] = lambda: None
+    ) -> NearestMemories | None:
+        return profiles.nearest_memories(self._state(), access, most_products, check)
+
+    def rebuild_neighbours(self) -> int:
+        return sum(bool(held.pieces) for held in self._state().held.values())
 
     def index_status(self) -> IndexStatus:
         return IndexStatus(vectors=sum(len(one.pieces) for one in self._state().held.values()))

@@ -1,7 +1,7 @@
 """The part of a store that is the same on every relational database. A method is a transaction around a
 function of a sibling module; `MemoryStore` has the contract."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -14,6 +14,7 @@ from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput, StoreBusy
 from vestige.core.models import (
     ANYTHING,
+    EVERYTHING,
     Access,
     Edge,
     Filter,
@@ -28,7 +29,7 @@ from vestige.core.models import (
     non_negative,
 )
 from vestige.embed.protocol import Signature
-from vestige.store.contract.answers import Levels, LogQuery, ProfileStatus
+from vestige.store.contract.answers import Levels, LogQuery, NearestMemories, ProfileStatus
 from vestige.store.contract.changes import Claim, Embedded
 from vestige.store.merge.histories import EntityHistory
 from vestige.store.sql.commit import PendingCommit
@@ -41,6 +42,7 @@ from vestige.store.sql.rows import edges as edge_rows
 from vestige.store.sql.rows import strengths as strength_rows
 from vestige.store.sql.rows.keys import KeyTable
 from vestige.store.sql.search import index_rows
+from vestige.store.sql.search import neighbours as neighbour_rows
 from vestige.store.sql.search import vectors as sql_vectors
 
 ANALYSED_AT_ONCE = 500
@@ -246,6 +248,16 @@ class Tables(KeyTable):
 
     def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
         return self._tables.written(lambda db: strength_rows.put_by_id(db, strengths, after))
+
+    def neighbours(
+        self, *, access: Access, most_products: int | None = None, check: Callable[[], None] = lambda: None
+    ) -> NearestMemories | None:
+        return neighbour_rows.read(self._tables, access=access, most_products=most_products, check=check)
+
+    def rebuild_neighbours(self) -> int:
+        self._tables.written(neighbour_rows.empty)
+        found = self.neighbours(access=EVERYTHING)
+        return len(found.ids) if found else 0
 
     def rebuild_words(self) -> int:
         """The slow part is done before the write lock is taken."""

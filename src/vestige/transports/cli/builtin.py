@@ -68,6 +68,7 @@ COMMANDS: dict[tuple[str, ...], BuiltinCommand] = {
     ("sessions", "browse"): _B(
         module="clients.sessions", function="browse", options="options", own_output=True
     ),
+    ("project", "watch"): _B(module="clients.project_watch", function="watch", options="options"),
     ("restore",): _B(module="restore", function="restore", options="options"),
     ("events",): _B(module="events", function="follow_events", options="options"),
     ("migrate",): _B(module="migrate", function="migrate", options="options"),

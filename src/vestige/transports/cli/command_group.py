@@ -130,7 +130,7 @@ class CommandGroup(click.Group):
             formatter.write_dl([(name.ljust(_NAME_COLUMNS), summary) for name, summary in rows])
 
     def _row(self, name: str, width: int) -> str:
-        """The summary on one line, with what else the command is called."""
+        """The summary, with what else the command is called if that fits in the line."""
         path = self._path(name)
         also = [
             " ".join(other)
@@ -138,7 +138,9 @@ class CommandGroup(click.Group):
             if other != (name,)
         ]
         end = f" (also: {', '.join(also)})" if also and path[0] not in self.subgroups() else ""
-        return _one_line(self._summary(name), width - _NAME_COLUMNS - 6 - len(end)) + end
+        room = width - _NAME_COLUMNS - 6
+        with_names = _phrase(self._summary(name), room - len(end)) + end
+        return with_names if len(with_names) <= room else _phrase(self._summary(name), room)
 
     def _path(self, name: str) -> tuple[str, ...]:
         return self._short_names.get(name, (name,))
@@ -152,15 +154,14 @@ class CommandGroup(click.Group):
         return self._summaries.get(first, "")
 
 
-def _one_line(text: str, width: int) -> str:
-    """The summary of a command, cut at the end of a phrase if possible."""
+def _phrase(text: str, width: int) -> str:
+    """The summary of a command up to the end of its first sentence, or of a phrase that fits in one line. A
+    sentence without one continues on the next line of the help: half a sentence explains nothing."""
+    text = text.partition(". ")[0].rstrip(".") + "."
     if len(text) <= width:
         return text
-    for end in (". ", ": ", "; ", ", "):
-        cut = text.rfind(end, 0, width)
-        if cut >= width // 3:
-            return text[:cut] + "."
-    return text[: text.rfind(" ", 0, width - 1)] + "…"
+    ends = (text.rfind(end, width // 3, width) for end in (": ", "; ", ", "))
+    return next((text[:end] + "." for end in ends if end > 0), text)
 
 
 @click.pass_context

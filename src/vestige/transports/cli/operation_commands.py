@@ -1,10 +1,12 @@
 """Commands generated from the registry: one per operation."""
 
 import gc
+import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,6 +29,10 @@ CONFIRM = "confirm"
 """The argument that confirms a destructive operation; the prompt sets it."""
 NOTES = ("note", "message", "hint", "warning")
 """The fields of an answer that tell the user what to do."""
+SENTENCES = {"content", "query", "description", "prompt", "task", "text", "summary", "topic"}
+"""The arguments that people write as a sentence. The last one of a command needs no quotes."""
+SHORT_FLAGS = {"limit": "-n"}
+_EXAMPLE_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _METAVARS = {"integer": "N", "number": "X", "time": "TIME", "json": "JSON|@FILE|-"}
 
 
@@ -84,13 +90,14 @@ def operation_command(
             result = _answer(session, operation, entry, values)
         except VestigeError as error:
             reword(error, notes())
+            _mention_stdin(error, entry, values)
             raise
         session.answer(result.wire(), lambda: operation.render(_with_notes(result, notes())))
         if result.exit_code:
             click.get_current_context().exit(result.exit_code)
 
     params = [
-        _parameter(argument, wording)
+        _parameter(argument, wording, is_sentence=argument.name == _sentence(entry))
         for argument in arguments
         if not (entry.asks and argument.name == CONFIRM)
     ]
@@ -103,7 +110,7 @@ def operation_command(
         params=[*params, *everywhere()],
         help=wording.of(entry.description),
         short_help=wording.of(entry.summary),
-        epilog=f"\b\nExample:\n  {entry.example}",
+        epilog=f"\b\nExample:\n  {_typed_example(entry)}",
     )
 
 
@@ -135,8 +142,36 @@ def _check(
             raise
         shown = lacking.name.upper() if lacking.positional else lacking.flag
         command = click.get_current_context().command_path
-        hint = f"For example: `{entry.example.replace(' '.join(['vestige', *entry.command]), command, 1)}`"
+        hint = f"For example: `{_typed_example(entry, command)}`"
         raise InvalidInput(f"`{command}` needs `{shown}`.", hint=hint, details=error.details) from error
+
+
+def _sentence(entry: CommandEntry) -> str | None:
+    """The argument of a command that takes the rest of its words, if it has one."""
+    return next((name for name in entry.positional[-1:] if name in SENTENCES), None)
+
+
+def _joined(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> str | None:
+    return " ".join(words) if words else None
+
+
+def _mention_stdin(error: VestigeError, entry: CommandEntry, values: Mapping[str, Any]) -> None:
+    """Say how a text is read from a pipe, to someone who seems to expect it. Vestige does not read one
+    unasked: a script may leave its input open."""
+    piped = not sys.stdin.isatty()
+    sentence = _sentence(entry)
+    if piped and sentence and sentence not in values and isinstance(error, InvalidInput):
+        error.hint = f"{error.hint or ''} To read the text from standard input, write `-`.".lstrip()
+
+
+def _typed_example(entry: CommandEntry, command: str = "") -> str:
+    """The example of a command as a person types it: `@1` instead of an id, and the name that was typed."""
+    long_name = " ".join(["vestige", *entry.command])
+    example = entry.example.replace(long_name, command or long_name, 1)
+    if not any(one.id_of for one in entry.arguments):
+        return example
+    rows = count(1)
+    return _EXAMPLE_ID.sub(lambda _: f"@{next(rows)}", example)
 
 
 def _answer(
@@ -149,6 +184,7 @@ def _answer(
         if operation.without_store is None:
             raise
         return operation.without_store(exc, session.database().remains())
+    gc.freeze()  # what was imported stays: the collector need not look through it
     gc.enable()
     session.data_dir = app.engine.settings.data_dir
     with app, ProgressLine(colour=session.colour) as progress:
@@ -182,23 +218,25 @@ def _stdin() -> bytes:
     return sys.stdin.buffer.read()
 
 
-def _parameter(argument: Argument, wording: Wording) -> click.Parameter:
+def _parameter(argument: Argument, wording: Wording, *, is_sentence: bool) -> click.Parameter:
     # Nothing is required here: the registry reports missing arguments.
     if argument.positional:
         metavar = argument.name.upper() + ("…" if argument.kind == "list" else "")
         return click.Argument(
             [argument.name],
             required=False,
-            nargs=-1 if argument.kind == "list" else 1,
+            nargs=-1 if argument.kind == "list" or is_sentence else 1,
             metavar=metavar if argument.required else f"[{metavar}]",
             type=_type(argument),
+            callback=_joined if is_sentence else None,
             shell_complete=complete_id if argument.id_of else None,
         )
     if argument.kind == "boolean":
         flag = argument.flag + (f"/{argument.flag.replace('--', '--no-', 1)}" if argument.two_sided else "")
         return click.Option([flag, argument.name], is_flag=True, default=None, help=_help(argument, wording))
+    short = [SHORT_FLAGS[argument.name]] if argument.name in SHORT_FLAGS else []
     return click.Option(
-        [argument.flag, argument.name],
+        [argument.flag, *short, argument.name],
         multiple=argument.kind == "list",
         metavar=_METAVARS.get(argument.kind),
         type=_type(argument),

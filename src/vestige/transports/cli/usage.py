@@ -22,8 +22,21 @@ def usage_error(error: click.UsageError) -> InvalidInput:
     if isinstance(error, BadOptionUsage | BadArgumentUsage):
         return InvalidInput(error.message, hint=hint)
     if "unexpected extra argument" in error.message:
-        hint = f"Put a text of several words in quotes. {hint}"
+        hint = _of_sessions(error.ctx) or f"Put a text of several words in quotes. {hint}"
     return InvalidInput(error.message, hint=hint)
+
+
+def _of_sessions(ctx: click.Context | None) -> str | None:
+    """What `recall read ID` means: `recall` searches memories, and other programs call sessions that."""
+    if ctx is None or ctx.parent is None or ctx.info_name != "recall":
+        return None
+    sessions = ctx.parent.command
+    group = sessions.commands.get("sessions") if isinstance(sessions, click.Group) else None
+    first = ctx.params.get("query")
+    if not isinstance(group, click.Group) or first not in group.list_commands(ctx):
+        return None
+    program = ctx.parent.command_path
+    return f"`{program} recall` searches memories. Old sessions: `{program} sessions {first}`."
 
 
 def unknown_command(ctx: click.Context, name: str, known: list[str]) -> InvalidInput:

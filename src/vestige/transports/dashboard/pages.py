@@ -22,7 +22,7 @@ FILES = Path(__file__).with_name("static")
 PAGES = (
     "/", "/search", "/memories", "/map", "/timeline", "/feed", "/inbox", "/intentions", "/dreams",
     "/schedule", "/importance", "/activation", "/contradictions", "/duplicates", "/decisions", "/domains",
-    "/session", "/trace", "/operate", "/settings",
+    "/session", "/sessions", "/projects", "/trace", "/operate", "/settings",
 )  # fmt: skip
 """The addresses of pages. Those of `BELOW` have pages below them, such as /memories/ID."""
 BELOW = ("/memories", "/domains")

@@ -201,17 +201,26 @@ def packaged(profile: str = PROFILES[0], instructions: str = INSTRUCTIONS[0]) ->
 
 
 def is_in_project() -> bool:
-    """Whether the working directory belongs to a project with an index."""
+    """Whether the working directory belongs to a project with an index. One that was made elsewhere counts
+    too: the tools say so when they are called."""
     try:
         folder = os.getcwd()  # noqa: PTH109 - pathlib is slow to import
     except OSError:
         return False
-    while not os.path.isfile(f"{folder}{os.sep}.vestige{os.sep}code.db"):  # noqa: PTH113 - as above
+    while not _has_index(f"{folder}{os.sep}.vestige"):
         above = os.path.dirname(folder)  # noqa: PTH120 - as above
         if above == folder:
             return False
         folder = above
     return True
+
+
+def _has_index(directory: str) -> bool:
+    try:
+        names = os.listdir(directory)  # noqa: PTH208 - pathlib is slow to import
+    except OSError:
+        return False
+    return any(name.startswith("code-") and name.endswith(".db") for name in names)
 
 
 def packaged_data() -> Message:

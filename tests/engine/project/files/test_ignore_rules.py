@@ -45,6 +45,7 @@ def ignored(text: str, path: str, *, is_folder: bool = False) -> bool | None:
         ("blank\\ ", "blank ", True),
         ("ab*b", "ab", None),
         ("[unclosed", "[unclosed", None),
+        ("[/[]a]", "[a]", True),
     ],
 )
 def test_a_pattern_decides_as_gitignore_says(pattern: str, path: str, expected: bool | None) -> None:

@@ -119,3 +119,12 @@ def test_an_index_that_is_not_there_finds_nothing(tmp_path: Path) -> None:
     with world_at_home(tmp_path / "other") as world:
         assert ids(ask(world, "anything")) == []
         assert not index_of(world).exists()
+
+
+def test_words_of_one_family_find_each_other(world: World, tmp_path: Path) -> None:
+    name = "eeee0000-0000-4000-8000-000000000005"
+    turns = (("user", "please simplify the parser"), ("assistant", "I simplified it."))
+    write_lines(claude_file(tmp_path / "home", name), conversation(name, *turns))
+    refresh(call_of(world), index_of(world))
+    (found,) = ask(world, "more simplifications").sessions
+    assert (found.session.id, found.passages[0].excerpt) == (name, "please simplify the parser")

@@ -1,10 +1,15 @@
 """The index follows the files: appended, changed, vanished; stopped runs; secrets; many processes at once."""
 
 import json
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -178,13 +183,84 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_read(world: Worl
     assert index_of(world).counts().sessions == 2
 
 
-def test_more_than_was_asked_for_is_not_read_silently(world: World) -> None:
-    made = refresh(call_of(world), index_of(world), most_bytes=10)
-    assert made.pending_bytes > 10
-    assert not index_of(world).exists()
+def long_file(home: Path, session: str, megabytes: int, modified: int) -> Path:
+    """A transcript of this size, changed at this time."""
+    path = claude_file(home, session)
+    filler = "lorem " * 4_000
+    records = [said(number, "user", f"{filler} word{number}", session=session) for number in range(40)]
+    write_lines(path, records * megabytes)
+    os.utime(path, (modified, modified))
+    return path
+
+
+def test_a_limited_run_reads_the_newest_first_and_the_next_one_reads_on(world: World, tmp_path: Path) -> None:
+    refresh(call_of(world), index_of(world))
+    home = tmp_path / "home"
+    long_file(home, "cccc0000-0000-4000-8000-000000000003", 4, 1_000)
+    write_lines(claude_file(home, LOGIN), [said(5, "user", "and the ostrich", session=LOGIN)], "a")
+    first = refresh(call_of(world), index_of(world), most_bytes=1)
+    assert found(world, "ostrich") == [LOGIN]
+    runs, left = 1, first.pending_bytes
+    assert left > 3_000_000
+    while left:
+        made = refresh(call_of(world), index_of(world), most_bytes=1)
+        assert made.pending_bytes < left
+        assert 0 < made.bytes_read < 2_500_000
+        runs, left = runs + 1, made.pending_bytes
+    assert runs >= 4
+    assert found(world, "word39") == ["cccc0000-0000-4000-8000-000000000003"]
+    assert refresh(call_of(world), index_of(world)).changed == 0
+
+
+def test_a_run_with_a_limit_of_time_ends_after_the_part_that_it_reads(world: World, tmp_path: Path) -> None:
+    long_file(tmp_path / "home", "cccc0000-0000-4000-8000-000000000003", 4, 2_000_000_000)
+
+    def slow(_done: float, _total: float | None, _message: str | None) -> None:
+        world.clock.advance(hours=1 / 3_600)  # each part takes a second
+
+    call = replace(call_of(world), progress=slow)
+    made = refresh(call, index_of(world), most_seconds=1.5)
+    assert 1_000_000 < made.bytes_read < 3_500_000
+    assert made.pending_bytes > 500_000
+
+
+def test_a_large_database_is_left_to_a_run_without_a_limit(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vestige.engine.recall.sessions.refresh.MOST_WHOLE_BYTES", 100)
+    thread = tmp_path / "home/.local/share/amp/threads/T-1.json"
+    thread.parent.mkdir(parents=True)
+    message = {"role": "user", "content": [{"type": "text", "text": "the pelican " * 20}]}
+    thread.write_text(json.dumps({"id": "T-1", "messages": [message]}), encoding="utf-8")
+    made = refresh(call_of(world), index_of(world), most_bytes=10_000_000)
+    assert made.pending_bytes == thread.stat().st_size
+    assert found(world, "pelican") == []
+    refresh(call_of(world), index_of(world))
+    assert found(world, "pelican") == ["T-1"]
 
 
 def test_halves_of_surrogate_pairs_can_be_stored(world: World, tmp_path: Path) -> None:
     write_lines(claude_file(tmp_path / "home", LOGIN), conversation(LOGIN, ("user", "odd \ud83d giraffe")))
     refresh(call_of(world), index_of(world))
     assert found(world, "giraffe") == [LOGIN]
+
+
+KILLED = """
+import os, signal, sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from vestige.engine.recall.sessions.refresh import end_with_parent
+
+if __name__ == "__main__":
+    pool = ProcessPoolExecutor(2, mp_context=get_context("spawn"), initializer=end_with_parent)
+    print(pool.submit(os.getppid).result() == os.getpid(), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_workers_of_a_run_that_is_killed_end_too(tmp_path: Path) -> None:
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED, encoding="utf-8")
+    # A worker that lives on holds the pipe of its standard output open, and this would wait for it.
+    ended = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, timeout=120)
+    assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, b"True\n")

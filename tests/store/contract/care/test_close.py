@@ -45,6 +45,8 @@ USES: dict[str, Callable[[MemoryStore], object]] = {
     "unembedded": lambda store: store.unembedded(SIGNATURE, limit=5),
     "put_vectors": lambda store: store.put_vectors({}),
     "put_strengths": lambda store: store.put_strengths({}, after=0),
+    "neighbours": lambda store: store.neighbours(access=EVERYTHING),
+    "rebuild_neighbours": lambda store: store.rebuild_neighbours(),
     "rebuild_words": lambda store: store.rebuild_words(),
     "index_status": lambda store: store.index_status(),
     "rebuild_index": lambda store: store.rebuild_index(),

@@ -108,7 +108,7 @@ def test_token_bits_are_held_up_to_a_bound_and_read_again_when_they_are_needed(
         memory = a_memory(f"m{number}")
         given = embedded(memory, axis(number), tokens=[some_tokens(*rows[number])])
         store.commit([Add(memory=memory, embedded=given)], access=EVERYTHING)
-    cache = store._tokens
+    cache = store._kept.tokens
     # Alone a memory has all its tokens, in company only the first of them, and then all of them again.
     for asked, kept in (
         ((0,), 10),
@@ -124,7 +124,7 @@ def test_token_bits_are_held_up_to_a_bound_and_read_again_when_they_are_needed(
         assert sum(cache.counts.values()) <= cache.size <= max(room, len(asked) * 10)
     other = open_at(path)
     assert sketched(other, 0, 1, 2) == [[bits] for number in range(3) for bits in rows[number][:5]]
-    assert set(other._tokens.counts.values()) == {5}, "no more is read than is used"
+    assert set(other._kept.tokens.counts.values()) == {5}, "no more is read than is used"
     other.close()
 
 

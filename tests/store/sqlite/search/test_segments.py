@@ -52,7 +52,7 @@ def _early(monkeypatch: pytest.MonkeyPatch) -> None:
 def reopened(path: Path, *, coded: bool | None = None, read_only: bool = False) -> SqliteStore:
     """Another process, as far as the caches are concerned."""
     other = open_at(path, read_only=read_only)
-    other._matrix = Matrix(coded=coded)
+    other._kept.matrix = Matrix(coded=coded)
     return other
 
 
@@ -221,7 +221,7 @@ def test_a_reader_on_read_only_media_uses_files_and_writes_none(path: Path, stor
     assert not folder_of(path).exists()
     store.settle()
     assert answers_rightly(reader, vectors)
-    assert reader._matrix._rows.filed
+    assert reader._kept.matrix._rows.filed
     reader.close()
 
 
@@ -277,7 +277,7 @@ def test_files_are_private_and_their_names_say_their_content(path: Path, store: 
 def test_published_vectors_leave_the_memory_of_the_process(path: Path, store: SqliteStore) -> None:
     fill(store, 22, 60)
     asked(store, units(0, 1))
-    rows = store._matrix._rows
+    rows = store._kept.matrix._rows
     assert rows.filed > 60
     assert rows.unfiled == 0
 
@@ -292,7 +292,7 @@ def test_a_store_that_grows_publishes_again_and_keeps_the_earlier_files(
         vectors |= fill(store, 24 + step, 10, first=100 * (step + 1))
         assert answers_rightly(store, vectors)
     assert first < set(listed(path))
-    assert store._matrix._rows.unfiled < 60
+    assert store._kept.matrix._rows.unfiled < 60
 
 
 def test_of_two_that_publish_at_once_one_wins_and_both_answer(path: Path, store: SqliteStore) -> None:
@@ -383,11 +383,11 @@ def test_another_process_lets_go_of_a_purged_memory_and_of_its_file(path: Path, 
     vectors = fill(store, 42, 40)
     other = open_at(path)
     assert answers_rightly(other, vectors)
-    before = other._matrix._rows.filed
+    before = other._kept.matrix._rows.filed
     forget(store, "m00000")
     del vectors["m00000"]
     assert answers_rightly(other, vectors)
-    assert other._matrix._rows.filed < before
+    assert other._kept.matrix._rows.filed < before
     other.close()
 
 

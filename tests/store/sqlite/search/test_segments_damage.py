@@ -43,13 +43,13 @@ def test_files_cut_while_they_are_mapped_are_left_aside(
     asked(store, units(0, 1))
     reader = open_at(path, read_only=True)
     assert answers_rightly(reader, vectors)
-    before, (victim, *whole) = reader._matrix._rows.filed, listed(path)
+    before, (victim, *whole) = reader._kept.matrix._rows.filed, listed(path)
     os.truncate(folder_of(path) / victim, 100)
     with caplog.at_level(logging.WARNING):
         assert answers_rightly(reader, vectors)
     assert [record.args and victim in str(record.args) for record in caplog.records] == [True], "said once"
     assert whole
-    assert 0 < reader._matrix._rows.filed < before, "the others are still used"
+    assert 0 < reader._kept.matrix._rows.filed < before, "the others are still used"
     reader.close()
 
 
@@ -78,7 +78,7 @@ def test_the_next_publication_mends_what_was_cut(path: Path, store: SqliteStore)
     assert answers_rightly(store, vectors)
     status = store.index_status()
     assert (status.problems, status.indexed) == ({}, status.vectors)
-    assert store._matrix._rows.unfiled == 0
+    assert store._kept.matrix._rows.unfiled == 0
 
 
 def living(store: SqliteStore, matrix: Matrix, *, break_after: int = 0) -> list[tuple[int, bytes]]:

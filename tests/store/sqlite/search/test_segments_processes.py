@@ -75,7 +75,7 @@ def test_files_written_elsewhere_are_shared_and_every_change_is_seen(path: Path,
     assert files
     assert answers_rightly(store, vectors)
     assert listed(path) == files
-    assert store._matrix._rows.filed, "what the other process wrote is used here"
+    assert store._kept.matrix._rows.filed, "what the other process wrote is used here"
     changes = """
 fill(store, 2, 30, first=100)
 forget(store, "m00002")

@@ -152,7 +152,7 @@ def test_files_of_the_version_before_are_used_and_written_again(path: Path, stor
         file.write_bytes(as_before(file, one))
     reader = open_at(path, read_only=True)
     assert sketch_of(reader)[0] == expected == given
-    assert reader._matrix._rows.filed > 0, "their vectors are mapped"
+    assert reader._kept.matrix._rows.filed > 0, "their vectors are mapped"
     reader.close()
     other = open_at(path)
     segments.publish(other._connections)

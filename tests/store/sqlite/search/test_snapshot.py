@@ -83,7 +83,7 @@ def test_a_start_from_a_snapshot_and_any_changes_answers_as_a_start_from_the_row
     with closing(open_at(path)) as mapped, closing(open_at(path)) as rows:
         assert mapped.stats(access=access, now=NOW).memories <= 40
         assert_same(mapped, store)
-        assert mapped._columns.is_readable.__self__.image is not None  # type: ignore[attr-defined]  # of the snapshot
+        assert mapped._kept.columns.is_readable.__self__.image is not None  # type: ignore[attr-defined]  # of the snapshot
         monkeypatch.setattr(snapshot, "read", lambda db: None)
         assert_same(rows, mapped)
 

@@ -272,7 +272,7 @@ def test_the_cache_starts_over_when_it_is_full(store: SqliteStore, monkeypatch: 
             sketch = store.gather(near, access=EVERYTHING).sketch
             assert sketch is not None
             assert sketch.bits.tolist() == [[number]]
-            assert store._tokens.size <= 3
+            assert store._kept.tokens.size <= 3
     assert sorted(bits(store)) == [[0], [1], [2], [3]]
 
 

@@ -166,10 +166,10 @@ def test_kept_postings_give_what_is_found_without_them(
     rng, alive = np.random.default_rng(7), list[str]()
     for number in range(40):
         write(store, rng, alive, f"m{number}")
-        found, cache = scores(store, budget), store._postings
-        store._postings = PostingsCache()
+        found, cache = scores(store, budget), store._kept.postings
+        store._kept.postings = PostingsCache()
         assert found == scores(store, budget)
-        store._postings = cache
+        store._kept.postings = cache
 
 
 def test_words_that_occur_nowhere_do_not_pile_up(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def test_words_that_occur_nowhere_do_not_pile_up(store: SqliteStore, monkeypatch
     add(store, a_memory("m1", "zinc"))
     for number in range(100):
         store.lexical([f"nowhere{number}"], ANYTHING, access=EVERYTHING, limit=5)
-    assert len(store._postings._held) <= 20
+    assert len(store._kept.postings._held) <= 20
 
 
 def test_what_another_process_writes_is_found_by_kept_postings(path: Path, store: SqliteStore) -> None:

@@ -80,6 +80,7 @@ def test_every_answer_to_a_new_user_fits_and_speaks_of_commands(
         ("info", "`vestige status`"),
         ("serch x", "`vestige search`"),
         ("reminders", "`vestige remind`"),
+        ("snooze x", "`vestige intention`"),
     ],
 )
 def test_a_word_of_another_program_leads_to_the_command(
@@ -88,6 +89,52 @@ def test_a_word_of_another_program_leads_to_the_command(
     outcome = tried(tmp_path_factory.mktemp("typed"), typed)
 
     assert f"Did you mean {meant}?" in outcome.stderr
+
+
+def test_a_sentence_needs_no_quotes(tmp_path: Path) -> None:
+    assert tried(tmp_path, "add Ada drinks green tea --tags drink").exit_code == 0
+    assert tried(tmp_path, "remember Ben drinks coffee").exit_code == 0
+    shown = tried(tmp_path, "search green tea -n 1").stdout
+    assert "Ada drinks green tea" in shown
+    assert "Ben" not in shown
+    assert tried(tmp_path, "edit @1 Ada drinks black tea").exit_code == 0
+    assert "Ada drinks black tea" in tried(tmp_path, "ls").stdout
+    assert "call Bob" in tried(tmp_path, "remind call Bob tomorrow at 10").stdout
+
+
+def test_one_text_is_not_the_rest_of_the_words_where_a_path_is_expected(tmp_path: Path) -> None:
+    refused = tried(tmp_path, "import one two")
+    assert refused.exit_code == 2
+    assert "unexpected extra argument" in refused.stderr
+
+
+def test_an_empty_text_is_still_reported_as_empty(tmp_path: Path) -> None:
+    assert "The content is empty." in tried(tmp_path, "add ''").stderr
+    assert "expected a text of 1" in tried(tmp_path, "search ''").stderr
+
+
+def test_someone_who_pipes_a_text_learns_how(tmp_path: Path) -> None:
+    assert "To read the text from standard input, write `-`." in " ".join(
+        tried(tmp_path, "add").stderr.split()
+    )
+
+
+def test_a_search_of_nothing_says_that_there_is_nothing(tmp_path: Path) -> None:
+    assert tried(tmp_path, "search anything").stdout == "Nothing found.\nThere are no memories yet.\n"
+
+
+def test_the_time_in_a_context_is_that_of_the_user(tmp_path: Path) -> None:
+    tried(tmp_path, NOTES[0])
+    shown = tried(tmp_path, "search Harbour --explain").stdout
+    context = shown[shown.index("Context of the first result") :]
+    assert "UTC" not in context
+    assert re.search(r"\((EST|EDT)\)", context)
+
+
+def test_the_status_does_not_list_the_command_that_asks(tmp_path: Path) -> None:
+    shown = tried(tmp_path, "status").stdout
+    assert "used by" not in shown
+    assert "embedded" not in shown
 
 
 def test_help_is_a_command_too(tmp_path: Path) -> None:

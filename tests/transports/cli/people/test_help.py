@@ -24,6 +24,20 @@ def test_every_line_of_the_help_fits_80_columns() -> None:
         assert [line for line in invoke(words).stdout.splitlines() if len(line) > 80] == []
 
 
+def test_no_summary_ends_in_the_middle_of_a_sentence() -> None:
+    root = root_command()
+    for words in ([], *([name] for name in root.subgroups())):
+        lines = invoke(words, environ={"COLUMNS": "80"}).stdout.splitlines()
+        assert [line for line in lines if line.endswith("…")] == []
+        assert [line for line in lines if len(line) > 80] == []
+
+
+def test_an_example_with_an_id_names_a_row_of_the_last_list() -> None:
+    assert "vestige memory delete @1\n" in invoke(["rm", "--help"]).stdout
+    assert "vestige dedup plan @1 @2\n" in invoke(["dedup", "plan", "--help"]).stdout
+    assert "For example: `vestige rm @1`" in invoke(["rm", "--table"]).stderr
+
+
 def test_every_command_is_in_one_section() -> None:
     listed = [name for names in SECTIONS.values() for name in names]
     assert len(listed) == len(set(listed))

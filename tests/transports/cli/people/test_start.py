@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from vestige.transports.arguments import Wording
+
 pytestmark = pytest.mark.slow
 
 HEAVY = (
@@ -66,3 +68,38 @@ def test_a_small_command_imports_only_its_own_operation(tmp_path: Path) -> None:
         "rich",
     )
     assert loaded & {*others, "vestige.operations.registry.groups"} == set()
+
+
+UNUSED = """
+import sys
+from vestige.app.console import main
+try:
+    main(["ls"])
+finally:
+    from vestige.cognition.english.polarity import _table
+    from vestige.settings.sections import MemorySettings, StorageSettings
+    print("stemmed lists", _table.cache_info().currsize, file=sys.stderr)
+    built = [one.__name__ for one in (MemorySettings, StorageSettings) if one.__pydantic_complete__]
+    print("validators", len(built), file=sys.stderr)
+"""
+
+
+def test_a_small_command_makes_no_tables_and_validators_that_it_does_not_use(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", UNUSED],
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"], "VESTIGE_DATA_DIR": str(tmp_path), "VESTIGE_OFFLINE": ""},
+        timeout=60,
+        check=True,
+    )
+    assert done.stderr.splitlines() == ["stemmed lists 0", "validators 0"]
+
+
+def test_words_without_a_mark_are_reworded_without_a_pattern() -> None:
+    wording = Wording((), {"search": "search"})
+    assert (
+        wording.of("Show one memory in full, with its links.") == "Show one memory in full, with its links."
+    )
+    assert "_given" not in vars(wording)
+    assert wording.of("Use `search`.") == "Use `vestige search`."

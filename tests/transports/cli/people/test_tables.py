@@ -27,7 +27,8 @@ SNAPSHOTS = Path(__file__).with_name("tables.txt")
 HEAD = "=== "
 SAY_WHERE = (
     "backup", "doctor", "export", "import", "index.rebuild", "index.status", "keys.create", "keys.rotate",
-    "project.status", "rebuild", "sessions.archive", "sessions.doctor", "sync", "system_status",
+    "project.backup", "project.export", "project.import", "project.restore", "project.status", "rebuild",
+    "sessions.archive", "sessions.doctor", "sync", "system_settings", "system_status",
 )  # fmt: skip
 """Their text has paths, sizes, versions or random values of this run: of these only the width is checked."""
 

@@ -90,6 +90,40 @@ def test_every_page_of_an_empty_store_says_so(browser: "Browser", tmp_path: Path
         assert watched.wrong == []
 
 
+WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+DOUBLE = """() => {
+    const all = [...document.querySelectorAll("body *")];
+    const sizes = all.map(one => parseFloat(getComputedStyle(one).fontSize));
+    all.forEach((one, index) => { one.style.fontSize = `${2 * sizes[index]}px`; });
+}"""
+
+
+@pytest.mark.parametrize("width", [320, 375, 640], ids=["zoom-400", "phone", "zoom-200"])
+def test_no_page_is_wider_than_a_small_window(
+    browser: "Browser", site: Site, garden: Garden, cookie: str, width: int
+) -> None:
+    wide: list[str] = []
+    with window(browser, site, cookie, viewport={"width": width, "height": 430}) as watched:
+        for path in (*PAGES, f"/memories/{garden.ids[0]}", "/search?q=nodes&why=1", "/schedule?review=1"):
+            watched.open(path)
+            if watched.page.evaluate(WIDER) > 0:
+                wide.append(path)
+    assert wide == []
+
+
+def test_no_page_is_wider_than_its_window_when_letters_are_twice_as_large(
+    browser: "Browser", site: Site, garden: Garden, cookie: str
+) -> None:
+    wide: list[str] = []
+    with window(browser, site, cookie) as watched:
+        for path in (*PAGES, f"/memories/{garden.ids[0]}"):
+            watched.open(path)
+            watched.page.evaluate(DOUBLE)
+            if watched.page.evaluate(WIDER) > 0:
+                wide.append(path)
+    assert wide == []
+
+
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with open_garden(tmp_path_factory.mktemp("many"), planted=False) as store:

@@ -1,5 +1,6 @@
 """What people come for, from start to end: the twelve tasks of the dashboard."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from urllib.parse import quote
@@ -9,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.transports.dashboard.browser.support.browser import Site, Watched
 from tests.transports.dashboard.browser.support.garden import Garden
+from vestige.core.caller import Invocation
 
 UNDO = "Undo"
 
@@ -152,11 +154,33 @@ def test_a_clean_up_shows_what_it_would_do_and_can_be_undone(watched: Watched, g
     expect(page.get_by_text(f"{total} selected")).to_be_visible()
     page.get_by_role("button", name="Suppress").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text(f"{total} memories")
+    shown = garden.call("memory", action="bulk", change="suppress", tags=["billing"])
+    expect(dialog.locator(".effect")).to_have_text(f"{shown['changed']} memories of {total} will change.")
+    expect(dialog).to_contain_text(f"{shown['links']} link")
     dialog.get_by_role("button", name="Suppress").click()
     expect(page.get_by_text("No memory fits this filter.")).to_be_visible()
+    assert garden.call("memory", action="bulk_runs")["runs"][0]["memories"] == total
     page.get_by_role("button", name=UNDO).click()
     expect(page.get_by_role("table", name="Memories")).to_have_attribute("aria-rowcount", str(total))
+    assert "undoneAt" in garden.call("memory", action="bulk_runs")["runs"][0]
+
+
+def test_memories_that_match_later_are_not_changed_unseen(watched: Watched, garden: Garden) -> None:
+    first = garden.world.remember("The heron counts frogs.", tags=["heron"], force_create=True)
+    page = watched.open("/memories?tags=heron")
+    page.get_by_role("button", name="Select all 1").click()
+    page.get_by_role("button", name="Delete for good").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator(".effect")).to_have_text("1 memory of 1 will change.")
+    second = garden.world.remember("The heron counts newts.", tags=["heron"], force_create=True)
+    dialog.get_by_role("button", name="Delete for good").click()
+    expect(page.locator(".notice.failed")).to_contain_text("2 memories match now")
+    expect(dialog.locator(".effect")).to_have_text("2 memories of 2 will change.")
+    assert garden.world.get(first)
+    dialog.get_by_role("button", name="Delete for good").click()
+    expect(page.get_by_text("No memory fits this filter.")).to_be_visible()
+    assert garden.call("memory", action="get_batch", ids=[first, second])["found"] == 0
+    watched.wrong[:] = [line for line in watched.wrong if "409" not in line]
 
 
 def test_a_clean_up_goes_by_keys_alone(watched: Watched, garden: Garden) -> None:
@@ -198,6 +222,68 @@ def test_a_decision_is_found_with_its_alternatives_and_saved(watched: Watched) -
     assert "Status: accepted" in text
 
 
+def test_why_a_decision_changed_is_in_its_earlier_versions(watched: Watched, garden: Garden) -> None:
+    made = garden.call(
+        "codebase", action="remember_decision", codebase="harbour", decision="Store tides in CSV files",
+        rationale="A spreadsheet reads them.",
+    )["nodeId"]  # fmt: skip
+    text = garden.world.get(made)["content"].replace("CSV files", "SQLite")
+    garden.call("memory", action="edit", id=made, content=text)
+    page = watched.open("/decisions?codebase=harbour")
+    decision = page.get_by_role("article").filter(has_text="SQLite")
+    earlier = decision.locator("details")
+    earlier.get_by_text("earlier version").click()
+    expect(earlier.locator(".markdown").first).to_contain_text("Store tides in CSV files")
+    garden.call("memory", action="delete", id=made)
+
+
+def test_what_is_new_since_the_last_look_at_the_session_is_marked(watched: Watched, garden: Garden) -> None:
+    page = watched.open("/session?q=lighthouse")
+    page.get_by_role("button", name="Keep to compare").click()
+    pinned = garden.world.remember("The lighthouse lamp turns twice a minute.", force_create=True)
+    garden.call("memory", action="pin", id=pinned)
+    watched.open("/session?q=lighthouse")
+    line = page.locator(".session-item").filter(has_text="lighthouse lamp")
+    expect(line.get_by_text("new", exact=True)).to_be_visible()
+    garden.call("memory", action="delete", id=pinned, even_pinned=True)
+
+
+def test_the_feed_is_paused_and_filtered(watched: Watched, garden: Garden) -> None:
+    page = watched.open("/feed")
+    expect(page.locator(".live.live")).to_be_visible()
+    garden.call("search", query="a question before the pause")
+    expect(page.locator(".feed")).to_contain_text("a question before the pause")
+    page.get_by_role("button", name="Pause").click()
+    garden.call("search", query="a question in the pause")
+    go_on = page.get_by_role("button", name="Go on (1 new)")
+    expect(go_on).to_be_visible()
+    expect(page.locator(".feed")).not_to_contain_text("a question in the pause")
+    go_on.click()
+    expect(page.locator(".feed")).to_contain_text("a question in the pause")
+    stored = garden.world.remember("The owl box is under the east gable.", force_create=True)
+    expect(page.locator(".feed")).to_contain_text("owl box")
+    page.locator("main").get_by_label("Event").select_option("SearchPerformed")
+    expect(page.locator(".feed")).not_to_contain_text("owl box")
+    expect(page.locator(".feed")).to_contain_text("a question in the pause")
+    garden.call("memory", action="delete", id=stored)
+
+
+def test_a_spreading_is_replayed_with_its_numbers(watched: Watched, garden: Garden) -> None:
+    question = "connection pool"
+    found = garden.call(
+        "search", query=question, retrieval_mode="exhaustive", limit=50, explain=True, record=False
+    )["results"]
+    page = watched.open(f"/activation?q={quote(question)}")
+    own = [one for one in found if "association" not in one]
+    woken = [one for one in found if "association" in one]
+    shown = page.get_by_role("heading", name="found by the question").locator("xpath=ancestor::section")
+    scores = [f"{one['combinedScore']:.3f}" for one in own[:12]]
+    expect(shown.locator(".num")).to_have_text(scores)
+    further = page.get_by_role("heading", name="woken along links").locator("xpath=ancestor::section")
+    expect(further.locator(".num")).to_have_text([f"{one['association']['activation']:.3f}" for one in woken])
+    assert woken
+
+
 def test_a_dream_shows_what_it_changed(watched: Watched, garden: Garden) -> None:
     page = watched.open("/dreams")
     runs = garden.call("insights", action="runs")["runs"]
@@ -237,6 +323,13 @@ def test_the_forecast_and_the_review_with_keys(watched: Watched, garden: Garden)
         expect(page.locator(".figures")).to_contain_text(
             f"{one['below30pct']}below 30% in {one['days']} days"
         )
+    days = garden.call("memory_health", calendar=True)["calendar"]
+    cells = page.locator(".calendar [role=listitem]")
+    expect(cells).to_have_count(len(days))
+    shown = [cell.get_attribute("aria-label") or "" for cell in cells.all()]
+    for one, text in zip(days, shown, strict=True):
+        assert ("reviews" not in one) or f" {one['reviews']} reviewed" in text
+        assert ("due" not in one) or f" {one['due']} fall due, {one['fading']} fade" in text
     page.get_by_role("button", name="Review now").click()
     first = garden.call("memory", action="list", order="due", due=True, limit=1)["results"][0]
     expect(page.locator(".review .memory-text")).to_have_text(first["content"])
@@ -284,6 +377,26 @@ def test_the_time_machine_takes_every_page_back(watched: Watched, garden: Garden
     assert "as_of=" in page.url
     page.get_by_role("button", name="Back to now").click()
     assert "as_of=" not in page.url
+
+
+def test_every_setting_is_shown_with_its_source(watched: Watched, garden: Garden, site: Site) -> None:
+    asked = Invocation(name="system_settings", arguments={}, request_id="test")
+    settings = garden.world.app.call_operation(asked)["settings"]
+    page = watched.open("/settings")
+    rows = page.locator(".settings tbody tr")
+    expect(rows).to_have_count(sum(one["source"] != "default" for one in settings))
+    page.get_by_label("defaults too").check()
+    expect(rows).to_have_count(len(settings))
+    names = {"default": "default", "flag": "command line"}
+    for one, row in zip(settings, rows.all_inner_texts(), strict=True):
+        value = (
+            one["value"]
+            if isinstance(one["value"], str)
+            else f"{json.dumps(one['value'])}".removesuffix(".0")
+        )
+        assert [*row.split("\t")[:3]] == [one["name"], value or "empty", names[one["source"]]]
+    page.get_by_label("Filter the settings").fill("autopilot")
+    expect(rows.first).to_contain_text("mechanisms.autopilot")
 
 
 def rounded(number: float) -> str:

@@ -56,6 +56,7 @@ NOT_BY_DOMAIN = {
     "intention.set": "forbidden",
     "intention.update": "not_found",
     "intention.delete": "not_found",
+    "memory.bulk_undo": "not_found",
     "dream": "forbidden",
     "consolidate": "forbidden",
     **{
@@ -63,8 +64,8 @@ NOT_BY_DOMAIN = {
         for action in ("show", "approve", "edit", "merge", "reject", "undo", "delete")
     },
 }
-"""What cannot be done in a part of the store that is made of domains: intentions and waiting texts belong to
-none, and what looks after memories goes by scopes."""
+"""What cannot be done in a part of the store that is made of domains: intentions, waiting texts and
+bulk changes belong to none, and what looks after memories goes by scopes."""
 OF_A_FOLDER = {one.name for one in OFFERED if one.name.startswith("project")}
 FOLDER_CODES: set[str | None] = {"forbidden", "invalid_input"}
 """What needs the folder that the caller works in. Only who administers the whole store may name a folder of

@@ -79,7 +79,7 @@ def test_a_prompt_that_cannot_be_given_is_refused_in_both_eras(params: dict[str,
 def test_the_official_client_lists_and_gets_every_prompt(mode: str) -> None:
     with sdk_client(SmallApp(), mode=mode) as call:
         listed = call.prompts()
-        assert [prompt.name for prompt in listed] == ["warm_up", "save", "review"]
+        assert [prompt.name for prompt in listed] == ["warm_up", "recall", "save", "review"]
         for prompt in listed:
             (optional,) = prompt.arguments or []
             assert not optional.required

@@ -43,6 +43,8 @@ class InjectionKind(enum.StrEnum):
     """To end the quotation that it is in."""
     EXFILTRATION = "exfiltration"
     """To send data elsewhere."""
+    MEANING = "meaning"
+    """To command an agent in words that no rule knows, by the learned judgement."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vestige.cognition.graph.neighbour_lists import direction
 from vestige.core.lazy_dataclass import dataclass
 
 Vectors = NDArray[np.float32]
@@ -35,9 +36,7 @@ class DomainRange:
 
 def centroid(vectors: Vectors) -> Vectors:
     """The direction of the mean of unit vectors; zeros if they cancel out."""
-    mean = vectors.mean(axis=0, dtype=np.float64)
-    length = float(np.linalg.norm(mean))
-    middle: Vectors = (mean / length if length > 1e-9 else np.zeros_like(mean)).astype(np.float32)
+    middle: Vectors = direction(vectors.mean(axis=0, dtype=np.float64)[np.newaxis])[0]
     return middle
 
 

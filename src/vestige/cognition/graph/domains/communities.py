@@ -118,11 +118,11 @@ def _moved(graph: WeightedGraph, part: list[int], resolution: float) -> list[int
         queued[node] = False
         own, degree = part[node], degrees[node]
         held[own] -= degree
-        begin, end = starts[node], starts[node + 1]
+        nearby = targets[starts[node] : starts[node + 1]]
         links: dict[int, float] = {own: 0.0}
-        for at in range(begin, end):
-            other = part[targets[at]]
-            links[other] = links.get(other, 0.0) + weights[at]
+        for near, weight in zip(nearby, weights[starts[node] : starts[node + 1]], strict=True):
+            other = part[near]
+            links[other] = links.get(other, 0.0) + weight
         price = degree * scale
         best, most = own, links[own] - price * held[own]
         for other, weight in links.items():
@@ -132,8 +132,7 @@ def _moved(graph: WeightedGraph, part: list[int], resolution: float) -> list[int
         held[best] += degree
         if best != own:
             part[node] = best
-            for at in range(begin, end):
-                near = targets[at]
+            for near in nearby:
                 if not queued[near] and part[near] != best:
                     queued[near] = True
                     waiting.append(near)
@@ -152,21 +151,20 @@ def _refined(graph: WeightedGraph, part: list[int], resolution: float) -> list[i
         whole[community] += degrees[node]
     refined = list(range(size))
     held, alone = list(degrees), [True] * size
-    outward = [0.0] * size  # the weight from each part to the rest of its community
-    for node in range(size):
-        community = part[node]
-        outward[node] = sum(
-            weights[at] for at in range(starts[node], starts[node + 1]) if part[targets[at]] == community
-        )
+    rows, parts_of = np.repeat(np.arange(size), np.diff(graph.starts)), np.array(part, dtype=np.int64)
+    inside = parts_of[rows] == parts_of[graph.targets]
+    # The weight from each part to the rest of its community.
+    outward = np.bincount(rows[inside], weights=graph.weights[inside], minlength=size).tolist()
     for node in range(size):
         community, degree = part[node], degrees[node]
         if not alone[node] or outward[node] < degree * (whole[community] - degree) * scale:
             continue
         links: dict[int, float] = {}
-        for at in range(starts[node], starts[node + 1]):
-            near = targets[at]
+        begin, end = starts[node], starts[node + 1]
+        for near, weight in zip(targets[begin:end], weights[begin:end], strict=True):
             if part[near] == community:
-                links[refined[near]] = links.get(refined[near], 0.0) + weights[at]
+                joined = refined[near]
+                links[joined] = links.get(joined, 0.0) + weight
         best, most = node, 0.0
         for other, weight in links.items():
             connected = outward[other] >= held[other] * (whole[community] - held[other]) * scale

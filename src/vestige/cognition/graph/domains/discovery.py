@@ -61,15 +61,19 @@ def discover(
     *,
     least_size: int = LEAST_SIZE,
     samples: int = SAMPLES,
+    neighbours: Ints | None = None,
+    topics: bool = True,
     check: Callable[[], None] = lambda: None,
 ) -> Discovery:
-    """The domains of unit vectors. `check` is called between steps and may raise, to cancel."""
-    neighbours, _ = nearest_neighbours(vectors)
+    """The domains of unit vectors. `neighbours` are what `nearest_neighbours` finds, where that is known.
+    Without `topics` each domain is one topic. `check` is called between steps and may raise, to cancel."""
+    if neighbours is None:
+        neighbours, _ = nearest_neighbours(vectors)
     check()
     graph = shared_neighbour_graph(neighbours)
     coarse = leiden(graph, COARSE)
     check()
-    fine = leiden(graph, FINE)
+    fine = leiden(graph, FINE) if topics else coarse
     domain_of = _sized(coarse, least_size)
     counts = np.zeros(domain_of.max(initial=-1) + 1)
     for seed in range(samples):

@@ -32,6 +32,8 @@ MOST_CHARS = 4_000
 """The beginning of a text that is read for names."""
 _SLUG = re.compile(r"[^a-z0-9]+")
 _Key = tuple[str, ...]
+Said = Sequence[tuple[str, str] | None]
+"""The words of a text, each as its term and as it is written; None stands for words that name nothing."""
 
 
 @dataclass(slots=True)
@@ -48,6 +50,25 @@ def top_terms(
     groups: Sequence[Sequence[str]], others: Sequence[str] = (), count: int = TOP_TERMS
 ) -> list[list[str]]:
     """The terms of each group of texts, the best first. `others` are texts in no group."""
+    return terms_of_groups(
+        [[said_in(text) for text in texts] for texts in groups], [said_in(text) for text in others], count
+    )
+
+
+def said_in(text: str) -> Said:
+    """The words of a text that can name a topic."""
+    said: list[tuple[str, str] | None] = []
+    for word in query_words(text[:MOST_CHARS]):
+        shown = text[word.start : word.end]
+        names = not word.stop and word.terms and _can_name(shown)
+        said.append((word.terms[0], shown) if names else None)
+    return said
+
+
+def terms_of_groups(
+    groups: Sequence[Sequence[Said]], others: Sequence[Said] = (), count: int = TOP_TERMS
+) -> list[list[str]]:
+    """`top_terms` of texts that were read before."""
     counted = [_counted(texts) for texts in groups]
     rest = _counted(others)
     everywhere: Counter[_Key] = Counter(rest.uses)
@@ -61,22 +82,19 @@ def top_terms(
     return [_best(group, everywhere, texts_with, mean, most, count) for group in counted]
 
 
-def _counted(texts: Sequence[str]) -> _Words:
+def _counted(texts: Sequence[Said]) -> _Words:
     words = _Words()
     for text in texts:
         seen: set[_Key] = set()
         before: tuple[str, str] | None = None
-        for word in query_words(text[:MOST_CHARS]):
-            shown = text[word.start : word.end]
-            if word.stop or not _can_name(shown) or not word.terms:
-                before = None
-                continue
-            key = word.terms[0]
-            words.total += 1
-            _note(words, seen, (key,), shown)
-            if before is not None:
-                _note(words, seen, (before[0], key), f"{before[1]} {shown}")
-            before = (key, shown)
+        for word in text:
+            if word is not None:
+                key, shown = word
+                words.total += 1
+                _note(words, seen, (key,), shown)
+                if before is not None:
+                    _note(words, seen, (before[0], key), f"{before[1]} {shown}")
+            before = word
         words.texts.update(seen)
     return words
 

@@ -1,13 +1,24 @@
 """The nearest neighbours of memories by cosine, and the graph that they span."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.graph.domains.communities import Floats, Ints, WeightedGraph, graph_of
+from vestige.cognition.graph.neighbour_lists import (
+    NOTHING,
+    UNIT,
+    NeighbourLists,
+    best_of_rows,
+    blocks,
+    brought_up,
+    nearest_listed,
+    rounded,
+)
 
 NEIGHBOURS = 10
-BLOCK = 1_024  # rows compared at once: 1,024 x 100,000 float32 are 400 MB
-BYTES = 64 << 20  # the most that one block of cosines may take
+BLOCK = 1_024  # rows compared at once
 
 
 def nearest_neighbours(
@@ -16,23 +27,48 @@ def nearest_neighbours(
     """For each row of unit vectors (or only for `rows`), the other rows with the highest cosine, best first,
     those found in a tie by their row. Fewer than `count` others leave -1 with a cosine of -1."""
     wanted = np.arange(len(vectors)) if rows is None else rows
-    found = np.full((len(wanted), count), -1, dtype=np.int64)
-    cosines = np.full((len(wanted), count), -1.0, dtype=np.float32)
-    most = min(count, max(0, len(vectors) - 1))
-    if not most:
-        return found, cosines
-    step = max(1, min(BLOCK, BYTES // (4 * len(vectors))))
-    for begin in range(0, len(wanted), step):
-        part = wanted[begin : begin + step]
-        alike = vectors[part] @ vectors.T
-        alike[np.arange(len(part)), part] = -2.0
-        best = np.argpartition(-alike, most - 1, axis=1)[:, :most]
-        best.sort(axis=1)
-        scores = np.take_along_axis(alike, best, axis=1)
-        order = np.argsort(-scores, axis=1, kind="stable")
-        found[begin : begin + step, :most] = np.take_along_axis(best, order, axis=1)
-        cosines[begin : begin + step, :most] = np.take_along_axis(scores, order, axis=1)
-    return found, cosines
+    found, products = _compared(rounded(vectors), wanted, count, lambda: None)
+    return found, np.where(found >= 0, products / UNIT, -1.0).astype(np.float32)
+
+
+def neighbours_by_lists(
+    vectors: NDArray[np.float32],
+    lists: NeighbourLists,
+    places: Ints,
+    count: int = NEIGHBOURS,
+    check: Callable[[], None] = lambda: None,
+) -> Ints:
+    """What `nearest_neighbours` finds, with the help of lists in which a row has this place, or -1 if it has
+    none. Rows without a list are compared with all, others only where their list does not say enough."""
+    whole = rounded(vectors)
+    known = np.flatnonzero(places >= 0)
+    held = lists.renamed(places[known])
+    held = NeighbourLists(
+        names=known,
+        near=np.where(held.near >= 0, known[held.near], -1),
+        products=held.products,
+        floors=held.floors,
+    )
+    complete, _ = brought_up(held, np.arange(len(vectors)), whole, check)
+    found, _, sure = nearest_listed(complete, count)
+    unsure = np.flatnonzero(~sure)
+    found = found.copy()
+    found[unsure] = _compared(whole, unsure, count, check)[0]
+    return found
+
+
+def _compared(
+    whole: NDArray[np.float32], rows: Ints, count: int, check: Callable[[], None]
+) -> tuple[Ints, Ints]:
+    found = np.full((len(rows), count), -1, dtype=np.int64)
+    products = np.full((len(rows), count), NOTHING, dtype=np.int64)
+    done = 0
+    for part, block in blocks(whole, rows):
+        check()
+        end = done + len(part)
+        found[done:end], products[done:end] = best_of_rows(block, count)
+        done = end
+    return found, products
 
 
 def shared_neighbour_graph(neighbours: Ints) -> WeightedGraph:

@@ -17,6 +17,7 @@ class Skip(StrEnum):
     IGNORED = "ignored"
     VESTIGEIGNORE = "vestigeignore"
     BUILT = "build output"
+    SHARED = "shared memory"
     VENDORED = "vendored"
     GENERATED = "generated"
     MINIFIED = "minified"
@@ -54,7 +55,9 @@ _BUILT = frozenset({
     "zig-out",
 })  # fmt: skip
 _GENERATED = frozenset({"__generated__", "gen", "generated", "generated-sources"})
-NEVER = frozenset({".git", ".hg", ".jj", ".svn", ".konteks", ".vestige"})
+SHARED_FOLDER = ".vestige-shared"
+"""The folder of memories that a team shares (ADR 0062). They are read as memories, not as code."""
+NEVER = frozenset({".git", ".hg", ".jj", ".svn", ".konteks", ".vestige", SHARED_FOLDER})
 """Folders that no pattern includes: version control, and memories."""
 
 _GENERATED_ENDS = (

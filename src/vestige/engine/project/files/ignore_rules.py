@@ -93,7 +93,7 @@ def _without_trailing_blanks(line: str) -> str:
 
 def _path_pattern(pattern: str) -> str | None:
     """The expression of a pattern with slashes: `**` between them stands for any number of folders."""
-    segments = pattern.split("/")
+    segments = _segments(pattern)
     made, fixed = "", ""
     open_folders = False  # a `**/` before what is in `fixed`, which is atomic with it
     for number, segment in enumerate(segments):
@@ -108,6 +108,18 @@ def _path_pattern(pattern: str) -> str | None:
         fixed += source if last else f"{source}/"
     # The last part reaches the end of the path, so that its first place need not be the right one.
     return made + (f"(?:[^/]*/)*?{fixed}" if open_folders else fixed)
+
+
+def _segments(pattern: str) -> list[str]:
+    """The parts of a pattern between its slashes; one in a class such as `[/a]` is a character like any."""
+    found, start, at = list[str](), 0, 0
+    while at < len(pattern):
+        if pattern[at] == "/":
+            found.append(pattern[start:at])
+            start = at + 1
+        step = _one(pattern, at)
+        at = step[1] if step is not None else at + 1
+    return [*found, pattern[start:]]
 
 
 def _after_folders(fixed: str) -> str:

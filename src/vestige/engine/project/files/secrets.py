@@ -7,11 +7,15 @@ In a program a value is a literal: `token = next(words)` has none.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
+from functools import cache
+from typing import TYPE_CHECKING
 
 from vestige.cognition.code.languages import is_code
-from vestige.cognition.secrets.find import Secret, find_secrets
-from vestige.cognition.secrets.provider_keys import SHAPES
+from vestige.core.patterns import lazy_pattern
+
+if TYPE_CHECKING:
+    from vestige.cognition.secrets.find import Secret
 
 _WORDS = (
     "pass pwd pw= secret token key cred auth bearer cookie login otp 2fa mfa seed mnemonic phrase licen sess "
@@ -19,15 +23,37 @@ _WORDS = (
     "kennwort zugang geheim wachtwoord identifiant mdp recovery backup pin pw wpa "
     "wifi combination ldap mysql curl"
 ).split()
-_HINT = re.compile("|".join(map(re.escape, _WORDS)))
-_VALUE = re.compile(r"[\"'`=:\d]|\bis\b|\bare\b|-[puw]")
-_LITERAL = re.compile(r"[\"'`]|[a-z_]\d+[a-z_]|\d[a-z]|\d{4}|\bis\b")
-_RUN = re.compile(r"[a-z0-9+/_=.~-]{16,}")
-_DIGIT = re.compile(r"\d")
-_SHAPE = re.compile("|".join(sorted({re.escape(one.hint) for one in SHAPES if len(one.hint) > 2})))
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """A pattern for whether one of several words is there: a tree of their letters, which is tried at each
+    place of a text in a third of the time of a list."""
+    endings: dict[str, list[str]] = {}
+    for word in words:
+        if not word:
+            return ""  # it is found; a longer word says no more
+        endings.setdefault(word[0], []).append(word[1:])
+    branches = [re.escape(first) + _any_of(rest) for first, rest in sorted(endings.items())]
+    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
+
+
+_HINT = lazy_pattern(_any_of(_WORDS))
+_VALUE = lazy_pattern(r"[\"'`=:\d]|\bis\b|\bare\b|-[puw]")
+_LITERAL = lazy_pattern(r"[\"'`]|[a-z_]\d+[a-z_]|\d[a-z]|\d{4}|\bis\b")
+_RUN = lazy_pattern(r"(?<![a-z0-9+/_=.~-])[a-z0-9+/_=.~-]{16,}+")
+_ADDRESS = lazy_pattern("://")
+_NOT_ASCII = lazy_pattern(r"[^\x00-\x7f]")
+_DIGIT = lazy_pattern(r"\d")
 _WHOLE = ("PRIVATE KEY", "b3BlbnNzaC1rZXktdjE", "PuTTY-User-Key-File-", '"kty"')
 """What secrets of many lines have."""
-_MANIFEST = re.compile(r"kind[\"']?\s{0,4}:\s{0,4}[\"']?Secret\b")
+_MANIFEST = lazy_pattern(r"kind[\"']?\s{0,4}:\s{0,4}[\"']?Secret\b")
+
+
+@cache
+def _shape() -> re.Pattern[str]:
+    from vestige.cognition.secrets.provider_keys import SHAPES  # a pass without changes needs no rules
+
+    return re.compile(_any_of({one.hint for one in SHAPES if len(one.hint) > 2}))
 
 
 def without_secrets(text: str, path: str = "") -> tuple[str, int]:
@@ -43,8 +69,10 @@ def without_secrets(text: str, path: str = "") -> tuple[str, int]:
     return "".join([*kept, text[at:]]), len(secrets)
 
 
-def secrets_in(text: str, path: str = "") -> list[Secret]:
+def secrets_in(text: str, path: str = "") -> "list[Secret]":
     """The secrets of a source file, in order."""
+    from vestige.cognition.secrets.find import Secret, find_secrets  # as above
+
     value = _LITERAL if is_code(path) else _VALUE
     if any(mark in text for mark in _WHOLE) or _MANIFEST.search(text):
         return find_secrets(text)
@@ -57,11 +85,14 @@ def secrets_in(text: str, path: str = "") -> list[Secret]:
 
 def _suspect_spans(text: str, value: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     """Runs of lines that can have a secret, with the line before and after each."""
+    suspects = _suspect_lines(text, value)
+    if not suspects:
+        return
     spans: list[list[int]] = []
     before, at, last = 0, 0, False
     for line in text.split("\n"):
         following = at + len(line) + 1
-        suspect = _is_suspect(line, value)
+        suspect = at in suspects
         if suspect and spans and spans[-1][1] >= before:
             spans[-1][1] = following
         elif suspect:
@@ -72,13 +103,53 @@ def _suspect_spans(text: str, value: re.Pattern[str]) -> Iterator[tuple[int, int
     yield from ((start, min(end, len(text))) for start, end in spans)
 
 
-def _is_suspect(line: str, value: re.Pattern[str]) -> bool:
-    if not line.isascii():
-        return True
-    plain = line.lower()
-    if _HINT.search(plain) and value.search(plain):
-        return True
-    if "@" in plain and "://" in plain:
-        return True
-    runs = [found.group() for found in _RUN.finditer(plain)]
-    return any(_DIGIT.search(run) for run in runs) or (bool(runs) and _SHAPE.search(line) is not None)
+def _suspect_lines(text: str, value: re.Pattern[str]) -> set[int]:
+    """Where lines begin that can have a secret. The text is searched as a whole, not line by line: most lines
+    have nothing, and a search of its own for each of them took a fifth of the time of an index."""
+    plain = text.lower()
+    if len(plain) != len(text):  # a letter that is two in lower case; lines with one are suspects anyway
+        plain = "".join(one if one.isascii() else "?" for one in text).lower()
+    found: set[int] = set()
+    for start, end in _lines_with(_HINT, plain):
+        if value.search(plain, start, end):
+            found.add(start)
+    if not text.isascii():
+        found.update(start for start, _ in _lines_with(_NOT_ASCII, text))
+    if "://" in plain:
+        found.update(start for start, end in _lines_with(_ADDRESS, plain) if plain.find("@", start, end) >= 0)
+    found.update(_lines_with_a_key(text, plain, found))
+    return found
+
+
+def _lines_with_a_key(text: str, plain: str, known: Set[int]) -> Iterator[int]:
+    """Where the other lines begin that have a long run with a digit, or a long run and the start of a key.
+    The start is sought once in a line, however many runs it has: a line may be a whole file."""
+    shape = _shape()
+    start = end = 0
+    suspect = sought = False
+    for run in _RUN.finditer(plain):
+        if run.start() >= end:  # the first of its line
+            start = plain.rfind("\n", end, run.start()) + 1
+            end = _end_of_line(plain, run.end())
+            suspect, sought = start in known, False
+        if suspect:
+            continue
+        suspect = _DIGIT.search(plain, *run.span()) is not None
+        if not (suspect or sought):
+            suspect, sought = shape.search(text, start, end) is not None, True
+        if suspect:
+            yield start
+
+
+def _lines_with(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    """The lines in which a pattern is found, each once, as places in the text."""
+    at = 0
+    while match := pattern.search(text, at):
+        end = _end_of_line(text, match.end())
+        yield text.rfind("\n", at, match.start()) + 1 or at, end
+        at = end + 1
+
+
+def _end_of_line(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end

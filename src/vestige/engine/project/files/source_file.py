@@ -45,6 +45,18 @@ def read_source(root: Path, path: str) -> SourceFile | None:
     return _decoded(path, before, data)
 
 
+def read_text(root: Path, path: str, *, most_bytes: int) -> str | None:
+    """The text of a small file below `root`, in any folder, with its secrets. None if it is gone, is a link
+    or no plain file, or has more bytes or bytes that are not text."""
+    found = _read_once(root, path)
+    if found is None or len(found[1]) > most_bytes:
+        return None
+    try:
+        return found[1].decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+
+
 def content_hash(data: bytes) -> str:
     return blake2b(data, digest_size=HASH_BYTES).hexdigest()
 

@@ -18,6 +18,7 @@ from vestige.engine.project.files.fail_safe import (
     MAX_FILE_BYTES,
     NEVER,
     OVERRULED,
+    SHARED_FOLDER,
     Skip,
     file_reason,
     folder_reason,
@@ -221,7 +222,8 @@ class _Walk:
     def _folder_reason(self, folder: str) -> Skip | None:
         name = folder[folder.rfind("/") + 1 :]
         if name.lower() in NEVER:
-            return Skip.BUILT
+            # Shared memories are tracked, and are read as memories.
+            return Skip.SHARED if name.lower() == SHARED_FOLDER else Skip.BUILT
         own = self._own_verdict(folder, is_folder=True)
         if own:
             return Skip.VESTIGEIGNORE

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+import numpy as np
+
 from vestige.cognition.ranking.sessions import SHIPPED, Lengths, RankedSession, SessionWeights, rank_sessions
-from vestige.cognition.text.analyser import content_terms, query_words, terms
+from vestige.cognition.text.analyser import content_terms, query_words, stem_variants, terms
 from vestige.cognition.time.query_window import Window, time_asked
 from vestige.core.errors import NotFound
 from vestige.core.lazy_dataclass import dataclass
@@ -16,6 +18,7 @@ from vestige.store.contract.sessions import (
     SessionPostings,
     StoredEntry,
     StoredSession,
+    TermPostings,
 )
 
 EXCERPT_CHARS = 300
@@ -72,12 +75,40 @@ def find_sessions(
 def _search(
     index: SessionIndex, query: str, where: SessionFilter, limit: int, passages: int
 ) -> list[FoundSession]:
-    asked = list(dict.fromkeys(content_terms(query_words(query))))[:MOST_TERMS]
-    if not asked:
+    families = query_families(query)
+    if not families:
         listed = index.sessions(where, limit=limit)
         return [FoundSession(session=one, score=0.0, passages=()) for one in listed]
-    ranked = ranking(index.postings(asked, where), shown=passages)[:limit]
-    return _shown(index, ranked, frozenset(asked))
+    ranked = ranking(family_postings(index, families, where), shown=passages)[:limit]
+    return _shown(index, ranked, frozenset(term for family in families for term in family))
+
+
+def query_families(query: str) -> list[tuple[str, ...]]:
+    """The terms of a query that are looked up, each with the other stems of its family."""
+    asked = list(dict.fromkeys(content_terms(query_words(query))))[:MOST_TERMS]
+    return list({min(family): family for family in map(stem_variants, asked)}.values())
+
+
+def family_postings(
+    index: SessionIndex, families: Sequence[tuple[str, ...]], where: SessionFilter
+) -> SessionPostings:
+    """The postings of each family, as if it were one term."""
+    held = index.postings([term for family in families for term in family], where)
+    if not held.terms:  # nothing is indexed
+        return held
+    found = iter(held.terms)
+    return replace(held, terms=tuple(_united([next(found) for _ in family]) for family in families))
+
+
+def _united(found: Sequence[TermPostings]) -> TermPostings:
+    if len(found) == 1:
+        return found[0]
+    return TermPostings(
+        passages=np.concatenate([one.passages for one in found]),
+        sessions=np.concatenate([one.sessions for one in found]),
+        fields=np.concatenate([one.fields for one in found]),
+        counts=np.concatenate([one.counts for one in found]),
+    )
 
 
 def ranking(

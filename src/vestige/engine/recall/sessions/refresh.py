@@ -8,11 +8,12 @@ processes, one part of a file at a time.
 import json
 import os
 import re
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, field, replace
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 
 from vestige.core.errors import VestigeError
@@ -36,6 +37,10 @@ from vestige.store.contract.sessions import ArchivedFile, SessionIndex, StepsOfF
 PARALLEL_BYTES = 32_000_000
 """From this amount on several processes read."""
 MOST_PROCESSES = 4
+PART_BYTES = 1_000_000
+"""The size of the parts in which a limited run reads: it ends after one."""
+MOST_WHOLE_BYTES = 16_000_000
+"""A larger file that can be read only as a whole, such as a database, waits for a run without a limit."""
 CATALOGUE = "catalogue.jsonl"
 """One line for each copy in the archive, in its folder. Copies are named by their contents, so that without
 this a new index could not tell whose they are."""
@@ -66,24 +71,34 @@ class PendingFile:
 
 
 def refresh(
-    call: Call, index: SessionIndex, *, clients: tuple[str, ...] = CLIENTS, most_bytes: int | None = None
+    call: Call,
+    index: SessionIndex,
+    *,
+    clients: tuple[str, ...] = CLIENTS,
+    most_bytes: int | None = None,
+    most_seconds: float | None = None,
 ) -> SessionRefresh:
-    """Store what is new. With more than `most_bytes` of it, nothing is read, and the amount is reported."""
+    """Store what is new, the newest files first. It ends after `most_bytes` or `most_seconds`, when the part
+    that it reads is stored, and reports how much is left."""
     made = SessionRefresh()
     pending = list(_pending(call, index, clients, made))
     total = sum(one.bytes for one in pending)
-    if most_bytes is not None and total > most_bytes:
-        made.pending_bytes = total
-        return made
     pending.sort(key=lambda one: one.modified_ns, reverse=True)  # the newest sessions can be found first
-    together = call.local and total >= PARALLEL_BYTES and (os.cpu_count() or 1) > 1
+    limited = most_bytes is not None or most_seconds is not None
+    together = call.local and not limited and total >= PARALLEL_BYTES and (os.cpu_count() or 1) > 1
     readable_on = [one for one in pending if together and is_readable_on(one.source)]
     alone = [one for one in pending if one not in readable_on] if readable_on else pending
-    run = _IndexRun(call=call, index=index, made=made, total=total)
+    until = call.engine.monotonic() + most_seconds if most_seconds is not None else None
+    run = _IndexRun(call=call, index=index, made=made, total=total, most_bytes=most_bytes, until=until)
     if readable_on:
         _read_by_processes(run, readable_on)
     for one in alone:
-        _read_alone(run, one)
+        # Something is read each time, however little time there is; but a large database takes too long.
+        slow = limited and one.bytes > MOST_WHOLE_BYTES and not is_readable_on(one.source)
+        if slow or (run.done and run.is_over):
+            made.pending_bytes += one.bytes
+        else:
+            _read_alone(run, one, part_bytes=PART_BYTES if limited else None)
     return made
 
 
@@ -166,6 +181,16 @@ class _IndexRun:
     made: SessionRefresh
     total: int
     done: int = 0
+    most_bytes: int | None = None
+    until: float | None = None
+    """A time of the engine's monotonic clock."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether as much was read, or as much time passed, as the caller allows."""
+        if self.most_bytes is not None and self.done >= self.most_bytes:
+            return True
+        return self.until is not None and self.call.engine.monotonic() >= self.until
 
     def store(self, source: Source, before: Checkpoint | None, batch: StepBatch) -> bool:
         """Store a prepared batch; False if another process stored this part of the file."""
@@ -193,15 +218,18 @@ class _IndexRun:
             self.made.unread[str(source.path)] = error.strerror or type(error).__name__
 
 
-def _read_alone(run: _IndexRun, one: PendingFile) -> None:
-    before = one.before
+def _read_alone(run: _IndexRun, one: PendingFile, *, part_bytes: int | None) -> None:
+    before, begun = one.before, run.done
     run.made.changed += 1
     try:
-        for batch in batches(one.source, before):
+        for batch in batches(one.source, before, part_bytes=part_bytes):
             ready = replace(batch, steps=prepared(batch.steps))
             if not run.store(one.source, before, ready):
                 return
             before = batch.checkpoint
+            if run.is_over and is_readable_on(one.source) and not before.modified_ns:
+                run.made.pending_bytes += max(1, one.bytes - (run.done - begun))
+                return
     except (_Unreadable, OSError) as exc:
         run.fail(one.source, exc)
 
@@ -211,7 +239,7 @@ def _read_by_processes(run: _IndexRun, files: list[PendingFile]) -> None:
     run.made.changed += len(files)
     running: dict[Future[tuple[StepBatch | None, bool]], tuple[Source, Checkpoint | None]] = {}
     processes = min(MOST_PROCESSES, os.cpu_count() or 1)
-    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=end_with_parent)
     try:
         while waiting or running:
             while waiting and len(running) < 2 * processes:
@@ -229,6 +257,19 @@ def _read_by_processes(run: _IndexRun, files: list[PendingFile]) -> None:
                     running[pool.submit(read_part, source, after)] = (source, after)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def end_with_parent() -> None:
+    """Have this process end when the one that started it does: one that is killed cannot stop its workers,
+    which would wait for work for ever."""
+    parent = parent_process()
+    if parent is not None:
+
+        def watch() -> None:
+            parent.join()
+            os._exit(1)
+
+        threading.Thread(target=watch, name="vestige-parent", daemon=True).start()
 
 
 _Unreadable = VestigeError

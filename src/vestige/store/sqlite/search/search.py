@@ -1,12 +1,14 @@
 """The search arms of a SQLite store. A method is a transaction around a function of a sibling module."""
 
+import logging
 import sqlite3
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import datetime
-from functools import partial
+from functools import partial, wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +55,8 @@ from vestige.store.sqlite.search.columns import MemoryColumns
 from vestige.store.sqlite.search.masks import JournalSpan, KeptMasks
 from vestige.store.sqlite.search.vector_cache import Matrix, View
 from vestige.store.sqlite.search.words import PostingsCache
+
+logger = logging.getLogger(__name__)
 
 # -- Gathering the candidates of a search: three arms over one snapshot, and every signal for their union
 
@@ -232,6 +236,101 @@ def _sketch(
 # -- Searches and counts of the SQLite store
 
 
+HEAD = "SELECT position, node, seq, clock FROM events ORDER BY position DESC LIMIT 1"
+EVENT = "SELECT 1 FROM events WHERE position = ? AND node = ? AND seq = ? AND clock = ?"
+JOURNAL_END = "SELECT coalesce(max(seq), 0) FROM changed_keys"
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
+
+
+class HistoryChanged(Exception):
+    """The store is not a continuation of what is kept."""
+
+
+@dataclass(slots=True)
+class SearchCaches:
+    """What is kept in memory of one history of the store: of its events up to `_head`, and of its journal up
+    to `_journal`. A file that another program has set back to an earlier state reaches the same numbers again
+    with other memories, so all of it is dropped together."""
+
+    matrix: Matrix = field(default_factory=Matrix)
+    directory: Directory = field(default_factory=Directory)
+    tokens: TokenCache = field(default_factory=TokenCache)
+    hashes: TextHashes = field(default_factory=TextHashes)
+    masks: KeptMasks = field(default_factory=KeptMasks)
+    columns: MemoryColumns = field(default_factory=MemoryColumns)
+    postings: PostingsCache = field(default_factory=PostingsCache)
+    views: dict[Access, LimitedDirectory] = field(default_factory=dict)
+    _head: tuple[int, str, int, int] | None = None
+    _journal: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def require_history(self, db: sqlite3.Connection) -> None:
+        """HistoryChanged if the store of this transaction does not continue what is kept. Call it first in a
+        transaction, under the locks of the caches that are used: then transactions begin in the order in
+        which they get here."""
+        with self._lock:
+            journal, head = db.execute(JOURNAL_END).fetchone()[0], db.execute(HEAD).fetchone()
+            before = self._head
+            gone = before is not None and head != before and db.execute(EVENT, before).fetchone() is None
+            if gone or journal < self._journal:
+                raise HistoryChanged
+            self._head, self._journal = head, journal
+
+    def allowed(self, db: sqlite3.Connection, where: Filter, access: Access) -> Mask | None:
+        """By key, which of the readable memories pass the filter; None for all."""
+        return self.masks.allowed(db, history.clause_at(db, where, access, worded=True))
+
+    def seen(self, db: sqlite3.Connection, access: Access) -> Directory:
+        """The directory of this moment, without the memories that the caller may not read."""
+        snapshot.catch_up_directory(db, self.directory)
+        readable = self.masks.allowed(db, clause(ANYTHING, access))
+        if readable is None:
+            return self.directory
+        known = self.views.pop(access, None)
+        current = known is not None and known.readable is readable and known.seq == self.directory.seq
+        if known is None or not current or not known.seen.is_readable():
+            seen = self.directory.within(readable)
+            known = LimitedDirectory(readable=readable, seq=self.directory.seq, seen=seen)
+        self.views[access] = known
+        while len(self.views) > MOST_VIEWS:
+            del self.views[next(iter(self.views))]
+        return known.seen
+
+    def dense(self, db: sqlite3.Connection, probe: Probe) -> Dense | None:
+        """The input of the dense arm of a probe; None without vectors in the store or in the probe."""
+        if probe.vector is None:
+            return None
+        if probe.signature is None:
+            raise InvalidInput("A probe with a vector needs the signature of its space.")
+        profile = store_facts.profile(db)
+        store_facts.require(profile, probe.signature)
+        query = check_queries(probe.vector[np.newaxis], probe.signature)[0]
+        if profile is None:
+            return None
+        version = (profile.id, db.execute(DEATHS).fetchone()[0])
+        view = self.matrix.catch_up(db, profile)
+        return Dense(view=view, profile=profile, query=query, version=version)
+
+
+def _in_its_history(
+    search: "Callable[Concatenate[SqliteSearch, Asked], Answer]",
+) -> "Callable[Concatenate[SqliteSearch, Asked], Answer]":
+    """Run a search again with empty caches if the history of the store changed."""
+
+    @wraps(search)
+    def run(self: "SqliteSearch", /, *args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
+        try:
+            return search(self, *args, **kwargs)
+        except HistoryChanged:
+            logger.info("The history of the store has changed; what was kept of it is read again.")
+            self._kept = SearchCaches()
+            return search(self, *args, **kwargs)
+
+    return run
+
+
 def _counted(db: sqlite3.Connection, allowed: Mask | None, *, selected: bool) -> int:
     """The number of allowed memories. A mask that was `selected` has only those that exist; another one lets
     everything through but a few that exist."""
@@ -246,14 +345,7 @@ class SqliteSearch:
 
     def __init__(self, connections: SqliteConnections) -> None:
         self._connections = connections
-        self._matrix = Matrix()
-        self._directory = Directory()
-        self._tokens = TokenCache()
-        self._hashes = TextHashes()
-        self._masks = KeptMasks()
-        self._columns = MemoryColumns()
-        self._postings = PostingsCache()
-        self._views: dict[Access, LimitedDirectory] = {}
+        self._kept = SearchCaches()
 
     def unembedded(self, signature: Signature, *, limit: int, tokens: bool = False) -> list[Memory]:
         most = non_negative(limit)
@@ -272,42 +364,54 @@ class SqliteSearch:
                 )
         return found
 
+    @_in_its_history
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
-        with self._connections.reading() as db, self._columns.locked():
-            snapshot.catch_up_columns(db, self._columns)
-            readable = self._masks.allowed(db, clause(ANYTHING, access))
-            valid = self._masks.allowed(db, clause(replace(ANYTHING, valid_at=now), access))
-            return self._columns.stats(readable, valid, now, edges.count(db, access))
+        kept = self._kept
+        with self._connections.reading() as db, kept.columns.locked():
+            kept.require_history(db)
+            snapshot.catch_up_columns(db, kept.columns)
+            readable = kept.masks.allowed(db, clause(ANYTHING, access))
+            valid = kept.masks.allowed(db, clause(replace(ANYTHING, valid_at=now), access))
+            return kept.columns.stats(readable, valid, now, edges.count(db, access))
 
+    @_in_its_history
     def levels(self, *, access: Access, now: datetime) -> Levels:
-        with self._connections.reading() as db, self._columns.locked():
-            snapshot.catch_up_columns(db, self._columns)
-            readable = self._masks.allowed(db, clause(ANYTHING, access))
-            return self._columns.levels(readable, now, strengths.curve(db))
+        kept = self._kept
+        with self._connections.reading() as db, kept.columns.locked():
+            kept.require_history(db)
+            snapshot.catch_up_columns(db, kept.columns)
+            readable = kept.masks.allowed(db, clause(ANYTHING, access))
+            return kept.columns.levels(readable, now, strengths.curve(db))
 
+    @_in_its_history
     def count(self, where: Filter, *, access: Access) -> int:
-        with self._connections.reading() as db, self._columns.locked():
+        kept = self._kept
+        with self._connections.reading() as db, kept.columns.locked():
+            kept.require_history(db)
             wanted = history.clause_at(db, where, access)
             timed, rest = wanted.by_creation()
             # To read all columns for a single count would take longer than to count.
-            if not self._masks.keeps(rest) or (timed.conditions and not self._columns.loaded):
+            if not kept.masks.keeps(rest) or (timed.conditions and not kept.columns.loaded):
                 return memories.count(db, wanted)
-            allowed = self._masks.allowed(db, rest)
-            if not timed.conditions and not self._columns.loaded:
+            allowed = kept.masks.allowed(db, rest)
+            if not timed.conditions and not kept.columns.loaded:
                 return _counted(db, allowed, selected=rest.selects)
-            snapshot.catch_up_columns(db, self._columns)
-            return self._columns.count(allowed, timed)
+            snapshot.catch_up_columns(db, kept.columns)
+            return kept.columns.count(allowed, timed)
 
+    @_in_its_history
     def find(
         self, where: Filter, *, access: Access, order: Order = Order.NEWEST, limit: int, offset: int = 0
     ) -> list[Record]:
         first, most = non_negative(offset), non_negative(limit)
+        kept = self._kept
         with self._connections.reading() as db:
+            kept.require_history(db)
             wanted = history.clause_at(db, where, access)
             timed, rest = wanted.by_creation()
-            if order not in memories.BY_CREATION or not self._masks.keeps(rest):
+            if order not in memories.BY_CREATION or not kept.masks.keeps(rest):
                 return memories.page(db, wanted, order, where.now, most, first)
-            allowed = self._masks.allowed(db, rest)
+            allowed = kept.masks.allowed(db, rest)
             if allowed is None:
                 return memories.page(db, timed, order, where.now, most, first)
             return memories.page_of_allowed(db, allowed, timed, order, most, first, selected=rest.selects)
@@ -317,13 +421,17 @@ class SqliteSearch:
         with self._connections.reading(snapshot=False) as db:
             return bool(db.execute("SELECT EXISTS (SELECT 1 FROM edges)").fetchone()[0])
 
+    @_in_its_history
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
         most = non_negative(limit)
-        with self._connections.reading() as db, self._directory.locked():
-            directory = self._seen(db, access)
-            found = words.score(db, directory, terms, POSTINGS_BUDGET, cache=self._postings)
+        kept = self._kept
+        with self._connections.reading() as db, kept.directory.locked():
+            kept.require_history(db)
+            directory = kept.seen(db, access)
+            found = words.score(db, directory, terms, POSTINGS_BUDGET, cache=kept.postings)
             return history.reworded(db, where, access, most, pool.statistics(found, directory))
 
+    @_in_its_history
     def lexical(
         self,
         terms: Sequence[str],
@@ -334,73 +442,48 @@ class SqliteSearch:
         postings: int | None = POSTINGS_BUDGET,
     ) -> list[LexicalScores]:
         most = non_negative(limit)
-        with self._connections.reading() as db, self._directory.locked():
-            allowed = self._allowed(db, where, access)
-            directory = self._seen(db, access)
-            scores = words.score(db, directory, terms, postings, cache=self._postings).scores
+        kept = self._kept
+        with self._connections.reading() as db, kept.directory.locked():
+            kept.require_history(db)
+            allowed = kept.allowed(db, where, access)
+            directory = kept.seen(db, access)
+            scores = words.score(db, directory, terms, postings, cache=kept.postings).scores
             return pool.best(partial(memories.ids_of, db), scores, allowed, most)
 
+    @_in_its_history
     def nearest(
         self, vectors: NDArray[np.float32], signature: Signature, where: Filter, *, access: Access, limit: int
     ) -> list[list[Scored]]:
-        most = non_negative(limit)
+        most, kept = non_negative(limit), self._kept
         with self._connections.reading() as db:
-            with self._matrix.locked():
+            with kept.matrix.locked():
+                kept.require_history(db)
                 profile = store_facts.profile(db)
                 store_facts.require(profile, signature)
                 queries = check_queries(vectors, signature)
                 if profile is None:
                     return [[] for _ in queries]
-                view = self._matrix.catch_up(db, profile)
-            allowed = self._allowed(db, where, access)
+                view = kept.matrix.catch_up(db, profile)
+            allowed = kept.allowed(db, where, access)
             return sqlite_vectors.nearest(db, view, profile, queries, allowed, most)
 
+    @_in_its_history
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
         if access != EVERYTHING:  # inaccessible memories must not show
             return Voices(speakers=frozenset(), notes=True)
-        with self._connections.reading() as db, self._directory.locked():
-            return self._seen(db, EVERYTHING).voices(names)
+        kept = self._kept
+        with self._connections.reading() as db, kept.directory.locked():
+            kept.require_history(db)
+            return kept.seen(db, EVERYTHING).voices(names)
 
+    @_in_its_history
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
         non_negative(probe.per_arm)
-        with self._connections.reading() as db, self._directory.locked():
-            with self._matrix.locked():
-                dense = self._dense(db, probe)
-            allowed = self._allowed(db, probe.where, access)
-            directory = self._seen(db, access)
-            return gather(db, directory, self._tokens, self._postings, self._hashes, dense, probe, allowed)
-
-    def _allowed(self, db: sqlite3.Connection, where: Filter, access: Access) -> Mask | None:
-        """By key, which of the readable memories pass the filter; None for all."""
-        return self._masks.allowed(db, history.clause_at(db, where, access, worded=True))
-
-    def _seen(self, db: sqlite3.Connection, access: Access) -> Directory:
-        """The directory of this moment, without the memories that the caller may not read."""
-        snapshot.catch_up_directory(db, self._directory)
-        readable = self._masks.allowed(db, clause(ANYTHING, access))
-        if readable is None:
-            return self._directory
-        known = self._views.pop(access, None)
-        current = known is not None and known.readable is readable and known.seq == self._directory.seq
-        if known is None or not current or not known.seen.is_readable():
-            seen = self._directory.within(readable)
-            known = LimitedDirectory(readable=readable, seq=self._directory.seq, seen=seen)
-        self._views[access] = known
-        while len(self._views) > MOST_VIEWS:
-            del self._views[next(iter(self._views))]
-        return known.seen
-
-    def _dense(self, db: sqlite3.Connection, probe: Probe) -> Dense | None:
-        """The input of the dense arm of a probe; None without vectors in the store or in the probe."""
-        if probe.vector is None:
-            return None
-        if probe.signature is None:
-            raise InvalidInput("A probe with a vector needs the signature of its space.")
-        profile = store_facts.profile(db)
-        store_facts.require(profile, probe.signature)
-        query = check_queries(probe.vector[np.newaxis], probe.signature)[0]
-        if profile is None:
-            return None
-        version = (profile.id, db.execute(DEATHS).fetchone()[0])
-        view = self._matrix.catch_up(db, profile)
-        return Dense(view=view, profile=profile, query=query, version=version)
+        kept = self._kept
+        with self._connections.reading() as db, kept.directory.locked():
+            with kept.matrix.locked():
+                kept.require_history(db)
+                dense = kept.dense(db, probe)
+            allowed = kept.allowed(db, probe.where, access)
+            directory = kept.seen(db, access)
+            return gather(db, directory, kept.tokens, kept.postings, kept.hashes, dense, probe, allowed)

@@ -5,6 +5,7 @@ sees one moment while another thread or process writes. Without a file everythin
 """
 
 import json
+import os
 import sqlite3
 import tempfile
 import threading
@@ -29,6 +30,7 @@ from vestige.store.contract.sessions import (
     TermPostings,
 )
 from vestige.store.sqlite.connection import translated
+from vestige.store.sqlite.processes import locks
 from vestige.store.sqlite.sessions import schema
 from vestige.store.sqlite.sessions.steps import StepWriter
 
@@ -77,6 +79,17 @@ class SqliteSessionIndex:
 
     def exists(self) -> bool:
         return self._writer is not None if self._path is None else self._path.exists()
+
+    @contextmanager
+    def reading_alone(self) -> Iterator[bool]:
+        if self._path is None:
+            yield True
+            return
+        handle = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            yield locks.lock(handle) is not False  # a file system without locks is used by one machine
+        finally:
+            locks.unlock(handle)
 
     def close(self) -> None:
         with self._lock:

@@ -1,7 +1,6 @@
 """Commands about the program itself: `config`, `docs`, `completion`, `version`."""
 
 import platform
-import re
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ from vestige.transports.cli.session import CliSession, write_text
 
 COMPLETE_VARIABLE = "_VESTIGE_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
-MASK = "********"
-_CREDENTIALS = re.compile(r"(?<=//)[^/@\s]+(?=@)")
 
 
 def docs_options() -> list[click.Parameter]:
@@ -33,50 +30,36 @@ def completion_options() -> list[click.Parameter]:
 
 
 def config(session: CliSession) -> None:
-    """Show the effective settings, and where each can be set."""
+    """Show the effective settings, and where each comes from and can be set."""
     from vestige.operations.shared.text import table
-    from vestige.settings.settings import allowed_in_project, documented_fields, environment_name
+    from vestige.settings.effective import effective_settings
 
-    settings, shown = session.settings(), []
-    tree = settings.model_dump(by_alias=True)
-    for name, field in documented_fields():
-        value: Any = tree
-        for part in name.split("."):
-            value = value[part]
-        shown.append(
-            {
-                "name": name,
-                "value": masked(value, secret=not field.repr),
-                "environment": environment_name(name),
-                "project": allowed_in_project(field),
-            }
-        )
-    rows = [(s["name"], _written(s["value"]), "yes" if s["project"] else "no") for s in shown]
+    settings = session.settings()
+    shown = [
+        {
+            "name": one.name,
+            "value": one.value,
+            "source": one.source,
+            "environment": one.environment,
+            "project": one.project,
+        }
+        for one in effective_settings(settings)
+    ]
+    rows = [(s["name"], _written(s["value"]), s["source"]) for s in shown]
     notes = (
-        f"Files: {settings.data_dir / 'vestige.toml'}, or --config FILE. The environment overrides files: "
+        f"File: {settings.file}, or --config FILE. The environment overrides files: "
         "`memory.scope` is VESTIGE_MEMORY_SCOPE.\n"
-        "A project's own file may only set those marked yes. See `vestige docs settings`."
+        "A project's own file may set only some of them: see `vestige docs settings`."
     )
-    text = table(("setting", "value", "project"), rows)
+    text = table(("setting", "value", "from"), rows)
     session.answer({"settings": shown}, lambda: f"{text}\n\n{notes}")
 
 
 def _written(value: Any) -> Any:
     """A value as the settings file writes it."""
+    if value in ("None", "()"):
+        return ""
     return str(value).lower() if isinstance(value, bool) else value
-
-
-def masked(value: Any, *, secret: bool) -> Any:
-    """A setting's value as it may be shown."""
-    from pydantic import SecretStr
-
-    from vestige.settings.settings import without_password
-
-    if secret:
-        return MASK if value else ""
-    if isinstance(value, SecretStr):  # a URL that may contain a password
-        return without_password(value.get_secret_value())
-    return value if isinstance(value, bool | int | float) else _CREDENTIALS.sub(MASK, str(value))
 
 
 def show_docs(session: CliSession, page: str | None, write: str | None, check: str | None) -> None:

@@ -87,8 +87,8 @@ def model_status(session: CliSession, full: bool) -> None:
         value["reason"] = found.reason
     ready = found.presence is ModelPresence.READY
     note = _PAIR_MODEL_WORDS[found.pair_model] if ready else "Install it with `vestige model install`."
-    names = ("state", "model", "dimension", "path", "sizeBytes", "pairModel", "reason")
-    rows = ((name, value.get(name)) for name in names)
+    rows = [(name, value.get(name)) for name in ("state", "model", "dimension", "path", "reason")]
+    rows.insert(-1, ("size", f"{found.size // _MEGABYTE} MB" if found.size else None))
     session.answer(value, lambda: f"{fields(rows)}\n\n{note}")
 
 

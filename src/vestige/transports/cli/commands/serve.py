@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import orjson
 
-from vestige.core.errors import ConfigError, Conflict, MissingExtra
+from vestige.core.errors import ConfigError, Conflict, InvalidInput, MissingExtra
 from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.care import keys
 from vestige.engine.context import Call
@@ -46,6 +46,9 @@ ASK_SECONDS = 1.0
 def options() -> list[click.Parameter]:
     return [
         click.Option(["--bind"], metavar="HOST:PORT", help="Address to listen on; port 0 picks a free one."),
+        click.Option(
+            ["--port"], type=click.IntRange(0, 65_535), metavar="N", help="Only the port, on the usual host."
+        ),
         click.Option(["--no-auth"], is_flag=True, help="Require no key; on loopback addresses only."),
         click.Option(
             ["--workers"],
@@ -58,7 +61,12 @@ def options() -> list[click.Parameter]:
 
 
 def serve(
-    session: CliSession, bind: str | None, no_auth: bool, workers: int | None, worker: int | None
+    session: CliSession,
+    bind: str | None,
+    port: int | None,
+    no_auth: bool,
+    workers: int | None,
+    worker: int | None,
 ) -> None:
     """Serve the memory over HTTP: the dashboard at /, MCP at /mcp, REST at /api/v1, live events at /ws.
 
@@ -69,9 +77,20 @@ def serve(
     if worker is not None:
         _work(session, worker)
         return
+    if port is not None:
+        bind = _with_port(session, bind, port)
     given = {"server.bind": bind, "server.workers": workers, "auth.enabled": False if no_auth else None}
     session.flags.update({name: value for name, value in given.items() if value is not None})
     serve_until_stopped(session, lambda app, greeting: None)
+
+
+def _with_port(session: CliSession, bind: str | None, port: int) -> str:
+    """The address of the settings with another port."""
+    from vestige.transports.http.auth.addresses import bind_of, bracketed
+
+    if bind is not None:
+        raise InvalidInput("`--port` cannot be combined with `--bind`, which has a port already.")
+    return f"{bracketed(bind_of(session.settings().server.bind).host)}:{port}"
 
 
 def check_extra(command: str) -> None:

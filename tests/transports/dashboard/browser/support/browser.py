@@ -30,9 +30,9 @@ PATIENCE_MS = 60_000
 expect.set_options(timeout=PATIENCE_MS)
 PAGES = (
     "/", "/inbox", "/session", "/intentions", "/search?q=connection+pool", "/memories", "/timeline?days=90",
-    "/map", "/decisions", "/trace?q=forty", "/contradictions", "/duplicates", "/domains", "/schedule",
-    "/dreams", "/activation?q=connection+pool", "/importance?text=Never+deploy+on+Friday", "/feed",
-    "/operate", "/settings",
+    "/map", "/decisions", "/projects", "/sessions", "/trace?q=forty", "/contradictions", "/duplicates",
+    "/domains", "/schedule", "/dreams", "/activation?q=connection+pool",
+    "/importance?text=Never+deploy+on+Friday", "/feed", "/operate", "/settings",
 )  # fmt: skip
 
 

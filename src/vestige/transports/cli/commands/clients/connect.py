@@ -209,6 +209,7 @@ def options() -> list[click.Parameter]:
             help="Add hooks instead: context at the start of a session, recall at a prompt, a session log.",
         ),
         option(["--print", "only_print"], is_flag=True, help="Print the entry; change nothing."),
+        option(["--dry-run"], is_flag=True, help="Show the change; change nothing."),
         option(["--yes", "-y"], is_flag=True, help="Do not ask."),
         option(["--undo"], is_flag=True, help="Remove the entry."),
         config_home_option(),
@@ -349,6 +350,8 @@ def _apply(
             f"Nothing was changed: {change.client.title} manages this file itself. Run this yourself:\n\n  "
             + "\n  ".join(commands)
         )
+    elif given["dry_run"]:
+        what = "Nothing was changed: this is a dry run."
     elif given["yes"] or sys.stdin.isatty():
         if not given["yes"]:
             click.echo(f"{visible(diff)}\n", err=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import curses
 
 LIMIT, PASSAGES, READ_ENTRIES = 50, 2, 500
-MOST_BYTES = 64_000_000
+REFRESH_SECONDS = 2.0
 """More than this is not indexed before the list appears."""
 ESCAPE_MILLISECONDS = 25
 """Time to tell the key Escape from the beginning of another key's characters."""
@@ -61,7 +61,7 @@ def browse(session: CliSession, query: tuple[str, ...], here: bool) -> None:
         index = app.engine.sessions()
         if not index.exists():
             raise InvalidInput("Nothing is indexed yet.", hint="Run `vestige sessions index` once.")
-        refresh(call, index, most_bytes=MOST_BYTES)
+        refresh(call, index, most_seconds=REFRESH_SECONDS)
         folder = str(Path.cwd())
 
         def search(text: str, only_here: bool) -> list[FoundSession]:

@@ -10,9 +10,12 @@ export function Bars({ rows, label, unit = "", onPick }) {
     <span class="bar-count">${number(row.count)}${unit}</span></div>`)}</div>`;
 }
 
+// Below this width of the window a chart is drawn smaller instead of scaled down with its letters.
+const NARROW = 720;
+
 // Points are [x, y]; `bounds` the range of both axes, `marks` vertical lines with a title.
 export function Curve({ points, bounds, label, marks = [], dots = [], levels = [], ticks = [], height = 180 }) {
-  const width = 640;
+  const width = innerWidth < NARROW ? 340 : 640;
   const edge = { left: 36, right: 8, top: 8, bottom: 22 };
   const x = (value) => edge.left + ((value - bounds.x[0]) / (bounds.x[1] - bounds.x[0] || 1)) * (width - edge.left - edge.right);
   const y = (value) => height - edge.bottom - ((value - bounds.y[0]) / (bounds.y[1] - bounds.y[0] || 1)) * (height - edge.top - edge.bottom);
@@ -34,11 +37,28 @@ export const FRACTIONS = [0, 0.25, 0.5, 0.75, 1].map((at) => ({ at, text: percen
 // Counts by day as columns: rows are { date, count }, oldest first.
 export function Columns({ rows, label, toOf }) {
   const most = Math.max(1, ...rows.map((row) => row.count));
-  return html`<div class="columns" role="group" aria-label=${label}>${rows.map((row) => {
+  return html`<figure class="columns-box"><div class="columns" role="group" aria-label=${label}>${rows.map((row) => {
     const text = `${day(row.date)}: ${number(row.count)}`;
     const fill = html`<span class="column-fill" style=${{ height: `${(100 * row.count) / most}%` }}></span>`;
     return row.count && toOf
       ? html`<a class="column" href=${toOf(row)} title=${text} aria-label=${text}>${fill}</a>`
       : html`<span class="column" title=${text}>${fill}</span>`;
-  })}</div>`;
+  })}</div><figcaption><span>${day(rows[0].date)}</span><span>most in a day: ${number(most)}</span><span>${day(rows.at(-1).date)}</span></figcaption></figure>`;
+}
+
+const STEPS = 4;
+
+// Days as squares, a column for each week from Monday: what was reviewed, then what falls due or fades.
+export function Calendar({ days }) {
+  const blank = (new Date(`${days[0].date}T12:00:00`).getDay() + 6) % 7;
+  const past = days.filter((one) => one.due === undefined);
+  const most = (rows, value) => Math.max(1, ...rows.map(value));
+  const made = most(days, (one) => one.reviews ?? 0);
+  const next = most(days, (one) => (one.due ?? 0) + (one.fading ?? 0));
+  const level = (count, top) => (count ? Math.max(1, Math.ceil((STEPS * count) / top)) : 0);
+  const text = (one) => [`${day(one.date)}:`, one.reviews !== undefined && `${number(one.reviews)} reviewed`, one.due !== undefined && `${number(one.due)} fall due, ${number(one.fading)} fade below 30%`].filter(Boolean).join(" ");
+  return html`<figure class="calendar"><div class="calendar-days" role="list" aria-label="Reviews by day">
+      ${Array.from({ length: blank }, () => html`<span aria-hidden="true"></span>`)}
+      ${days.map((one, index) => html`<span role="listitem" title=${text(one)} aria-label=${text(one)} class=${`day-cell ${one.due === undefined ? `made-${level(one.reviews, made)}` : `next-${level(one.due + one.fading, next)}`} ${index === past.length ? "today" : ""}`}></span>`)}</div>
+    <figcaption><span>${day(days[0].date)}</span><span class="legend"><i class="day-cell made-3"></i> reviewed <i class="day-cell next-3"></i> falls due or fades</span><span>${day(days.at(-1).date)}</span></figcaption></figure>`;
 }

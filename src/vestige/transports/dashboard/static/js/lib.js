@@ -118,7 +118,11 @@ async function once(method, path, args, signal) {
     if (error.name === "AbortError") throw error;
     throw new Problem(0, null);
   }
-  return { url, body, response, answer: await response.json().catch(() => null) };
+  const answer = await response.json().catch((error) => {
+    if (error.name === "AbortError") throw error; // given up while the answer was read
+    return null;
+  });
+  return { url, body, response, answer };
 }
 
 export async function api(method, path, args, { signal, quiet = false } = {}) {
@@ -209,7 +213,7 @@ export function failure(error) {
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
 const whole = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 const dayOnly = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
-const weekday = new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long", year: "numeric" });
+const weekday = new Intl.DateTimeFormat("en-GB", { weekday: "short", day: "numeric", month: "short", year: "numeric" });
 const UNITS = [["year", 31_536_000], ["month", 2_592_000], ["week", 604_800], ["day", 86_400], ["hour", 3600], ["minute", 60]];
 
 export function ago(text, now = Date.now()) {

@@ -11,10 +11,13 @@ import { Inbox } from "./pages/inbox.js";
 import { Intentions } from "./pages/intentions.js";
 import { Memories } from "./pages/memories.js";
 import { Memory } from "./pages/memory.js";
-import { Operate, Settings } from "./pages/operate.js";
+import { Operate } from "./pages/operate.js";
+import { Projects } from "./pages/projects.js";
 import { Search } from "./pages/search.js";
 import { Session } from "./pages/session.js";
 import { SemanticMap } from "./pages/map.js";
+import { Sessions } from "./pages/sessions.js";
+import { Settings } from "./pages/settings.js";
 import { Trace } from "./pages/trace.js";
 
 export const NAV = [
@@ -27,6 +30,8 @@ export const NAV = [
   { path: "/timeline", title: "Timeline", key: "t", group: "Find", component: Timeline },
   { path: "/map", title: "Map", key: "g", group: "Find", component: SemanticMap },
   { path: "/decisions", title: "Decisions", key: "n", group: "Find", component: Decisions },
+  { path: "/projects", title: "Projects", key: "v", group: "Find", component: Projects },
+  { path: "/sessions", title: "Sessions", key: "z", group: "Find", component: Sessions },
   { path: "/trace", title: "Trace a text", key: "l", group: "Find", component: Trace },
   { path: "/contradictions", title: "Contradictions", key: "x", group: "Care", component: Contradictions },
   { path: "/duplicates", title: "Duplicates", key: "u", group: "Care", component: Duplicates },

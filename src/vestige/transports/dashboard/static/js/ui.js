@@ -16,15 +16,15 @@ export function Time({ at }) {
   return at ? html`<time datetime=${at} title=${when(at)}>${ago(at)}</time>` : html`<span class="muted">–</span>`;
 }
 
-export function Page({ title, lead, actions, children, twin }) {
+export function Page({ title, lead, actions, children, twin, wide = false }) {
   const heading = useRef(null);
   useEffect(() => {
     document.title = `${title} · Vestige`;
   }, [title]);
   return html`<div class="page">
-    <header class="page-head">
+    <header class=${`page-head ${wide ? "wide-head" : ""}`}>
       <div><h1 ref=${heading} tabindex="-1">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>
-      <div class="actions">${actions}${twin && html`<a class="button quiet" href=${twin} data-native title="The same as JSON">JSON</a>`}</div>
+      <div class="actions">${actions}${twin && html`<a class="button quiet twin" href=${twin} data-native title="The same as JSON">JSON</a>`}</div>
     </header>
     ${children}
   </div>`;
@@ -100,10 +100,10 @@ export function Choice({ label, value, options, onChange }) {
     ${options.map(([key, text]) => html`<option value=${key} selected=${key === value}>${text}</option>`)}</select></label>`;
 }
 
-export function Field({ label, value, onCommit, type = "text", ...rest }) {
+export function Field({ label, value, onCommit, type = "text", className = "", ...rest }) {
   const [text, set] = useState(value);
   useEffect(() => set(value), [value]);
-  return html`<label class="field"><span>${label}</span><input type=${type} value=${text} ...${rest}
+  return html`<label class=${`field ${className}`}><span>${label}</span><input type=${type} value=${text} ...${rest}
     onInput=${(event) => set(event.target.value)}
     onChange=${(event) => onCommit(event.target.value)} /></label>`;
 }
@@ -133,6 +133,11 @@ export function Pager({ total, offset, limit, onMove }) {
     <button disabled=${offset === 0} onClick=${() => onMove(Math.max(0, offset - limit))}>Newer</button>
     <span>${number(offset + 1)}–${number(last)} of ${number(total)}</span>
     <button disabled=${last >= total} onClick=${() => onMove(offset + limit)}>Older</button></nav>`;
+}
+
+// Advice of the server, where `commands` stand between backticks.
+export function Prose({ text }) {
+  return text.split("`").map((part, index) => (index % 2 ? html`<code>${part}</code>` : part));
 }
 
 // Memory text: text nodes only, in its own direction.

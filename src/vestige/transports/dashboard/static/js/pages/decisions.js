@@ -1,7 +1,8 @@
 // Decisions and patterns of a codebase, with the chains of what replaced what.
 
-import { get, html, many, number, setQuery, useData, useState } from "../lib.js";
-import { Badge, Empty, Field, Link, Loaded, MemoryLink, MemoryText, Meter, Page, Panel, Time } from "../ui.js";
+import { get, html, many, number, setQuery, useData } from "../lib.js";
+import { Badge, Empty, Field, Link, Loaded, MemoryLink, Meter, Page, Time } from "../ui.js";
+import { Markdown } from "../markdown.js";
 
 // A decision as a record for the repository.
 export function record(item) {
@@ -19,15 +20,15 @@ function save(item) {
 function Chain({ id }) {
   const from = useData((signal) => get(`/memories/${id}/history`, {}, { signal, quiet: true }), [id]);
   const older = from.data?.revisions ?? [];
-  return older.length ? html`<details><summary>${many(older.length, "earlier version")}</summary><ol class="plain rows">${older.map((one) => html`<li><p class="note">#${one.revision} until <${Time} at=${one.endedAt} />: ${one.endedBy}</p><${MemoryText} text=${one.content} /></li>`)}</ol></details>` : null;
+  return older.length ? html`<details><summary>${many(older.length, "earlier version")}</summary><ol class="plain rows">${older.map((one) => html`<li><p class="note">#${one.revision} until <${Time} at=${one.endedAt} />: ${one.endedBy}</p><${Markdown} text=${one.content} /></li>`)}</ol></details>` : null;
 }
 
 function Item({ item }) {
   const text = item.content.replace(/^# [^\n]*\n+/, "");
   return html`<article class="panel pair"><header class="panel-head"><h2><${Link} to=${`/memories/${item.id}`}>${item.title}<//></h2><span class="panel-extra">${item.codebase && html`<${Badge}>${item.codebase}<//>`} <${Meter} value=${item.retentionStrength} /> <${Time} at=${item.createdAt} /></span></header>
-    <${MemoryText} text=${text} />${item.files.length ? html`<p class="note">${item.files.join(" · ")}</p>` : null}
+    <${Markdown} text=${text} />${item.files.length && !item.files.every((one) => text.includes(one)) ? html`<p class="note">${item.files.join(" · ")}</p>` : null}
     ${item.supersededBy && html`<p class="note">Replaced by <${MemoryLink} id=${item.supersededBy} /></p>`}
-    <${Chain} id=${item.id} /><div class="actions"><button class="quiet" onClick=${() => save(item)}>Save as Markdown</button></div></article>`;
+    <${Chain} id=${item.id} /><div class="actions"><button onClick=${() => save(item)}>Save as Markdown</button></div></article>`;
 }
 
 export function Decisions({ query }) {

@@ -35,7 +35,7 @@ export function Domains() {
       : html`<p class="note">No proposal waits for you${unconfirmed ? `; ${unconfirmed} must be confirmed by another discovery first` : ""}.</p>`}<//>
     <${Loaded} from=${from}>${({ domains, unclassified, memories }) => domains.length ? html`<p class="note">${many(domains.length, "domain")}; ${number(unclassified)} of ${number(memories)} memories are in none.</p>
       <div class="grid cards">${domains.map((one) => html`<${Panel} title=${html`<${Link} to=${`/domains/${encodeURIComponent(one.id)}`}>${one.label}<//>`} extra=${html`<${Link} to="/memories" query=${{ domain: one.id }}>${number(one.memories)}<//>`}>
-        <p class="terms">${one.terms.map((term) => html`<span class="tag">${term}</span>`)}</p><p class="note">${one.origin === "found" ? "found by itself" : words(one.origin)}</p><//>`)}</div>` : html`<${Empty} title="There are no domains yet.">They are discovered from 150 memories on.<//>`}<//>
+        ${one.terms.length > 0 && html`<p class="terms">${one.terms.map((term) => html`<span class="tag">${term}</span>`)}</p>`}<p class="note">${one.origin === "found" ? "found by itself" : words(one.origin)}</p><//>`)}</div>` : html`<${Empty} title="There are no domains yet.">They are discovered from 150 memories on.<//>`}<//>
   <//>`;
 }
 

@@ -1,12 +1,15 @@
 // Home: how the memory is, how it grows, what changed since the last visit, and what waits for a person.
 
 import { get, html, number, percent, store, useData, useStore, words } from "../lib.js";
-import { Empty, Figure, Link, Loaded, MemoryLink, Meter, Page, Panel, Time, TypeMark } from "../ui.js";
+import { Empty, Figure, Link, Loaded, MemoryLink, Meter, Page, Panel, Prose, Time, TypeMark } from "../ui.js";
 import { Bars } from "../charts.js";
 import { useLive } from "../live.js";
 
 const VISIT = "vestige-visit";
 const CHANGES = ["MemoryCreated", "MemoryUpdated", "MemoryDeleted", "MemorySuppressed", "MemoryUnsuppressed", "DreamCompleted", "ConsolidationCompleted", "MemoriesArchived", "MemoriesRestored"];
+
+// What the log calls a change, as a person says it.
+const KINDS = { remarked: "strength", state: "state", kept: "saved", revised: "changed" };
 
 // The end of the visit before this one, kept in this browser.
 const before = store(localStorage.getItem(VISIT));
@@ -47,8 +50,8 @@ function Changes() {
   useLive(CHANGES, from.reload);
   return html`<${Panel} title=${since ? "Since you were here" : "Latest changes"} extra=${html`<${Link} to="/timeline">Timeline<//>`}>
     <${Loaded} from=${from}>${({ changes }) => changes.length
-      ? html`<ul class="plain rows">${changes.map((one) => html`<li class="change"><span class="change-kind">${words(one.change)}</span>
-        <span class="change-what">${one.memoryId ? html`<${MemoryLink} id=${one.memoryId} text=${one.preview} />` : html`<span class="muted">${words(one.document ?? "")}</span>`}</span><${Time} at=${one.timestamp} /></li>`)}</ul>`
+      ? html`<ul class="plain rows">${changes.map((one) => html`<li class="change"><span class="change-kind">${KINDS[one.change] ?? words(one.change)}</span>
+        <span class="change-what">${one.memoryId ? html`<${MemoryLink} id=${one.memoryId} text=${one.preview || "a hidden memory"} />` : html`<span class="muted">${words(one.document ?? "")}</span>`}</span><${Time} at=${one.timestamp} /></li>`)}</ul>`
       : html`<${Empty} title=${since ? "Nothing has changed since your last visit." : "Nothing has happened yet."} />`}<//><//>`;
 }
 
@@ -90,7 +93,7 @@ export function Home() {
           <${Loaded} from=${newest}>${({ results }) => results.length ? html`<ul class="plain rows">${results.map((one) => html`<li class="memory-row">
             <${TypeMark} type=${one.nodeType} /><${MemoryLink} id=${one.id} text=${one.content} /><${Meter} value=${one.retentionStrength} /><${Time} at=${one.createdAt} /></li>`)}</ul>` : html`<${Empty} title="No memories yet." />`}<//>
         <//>
-          ${stats.recommendations.length > 0 && html`<${Panel} title="Advice"><ul class="plain rows">${stats.recommendations.map((one) => html`<li>${one}</li>`)}</ul><//>`}
+          ${stats.recommendations.length > 0 && html`<${Panel} title="Advice"><ul class="plain rows">${stats.recommendations.map((one) => html`<li><${Prose} text=${one} /></li>`)}</ul><//>`}
         </div>
         <div class="stack">
           <${Changes} />

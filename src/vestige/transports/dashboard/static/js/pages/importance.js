@@ -13,18 +13,21 @@ export function Importance({ query }) {
   };
   return html`<${Page} title="Importance" lead="How strongly a text would be kept, by four signals. Nothing is stored.">
     <form class="form" onSubmit=${submit}><label class="field"><span>Text</span><textarea name="text" rows="3" required>${text}</textarea></label><div class="actions"><button class="primary">Score</button></div></form>
-    ${text ? html`<${Loaded} from=${from}>${(found) => found && html`<div class="figures"><div class="figure"><span class="figure-value">${score(found.composite)}</span><span class="figure-label">${found.consolidationPriority.toLowerCase()} importance</span></div><div class="figure"><span class="figure-value">×${score(found.encodingBoost)}</span><span class="figure-label">strength at the start</span></div></div>
+    ${text ? html`<${Loaded} from=${from}>${(found) => found && html`<div class="figures after"><div class="figure"><span class="figure-value">${score(found.composite)}</span><span class="figure-label">${found.consolidationPriority.toLowerCase()} importance</span></div><div class="figure"><span class="figure-value">×${score(found.encodingBoost)}</span><span class="figure-label">strength at the start</span></div></div>
       <p class="answer">${found.summary}</p><${Panel} title="Signals"><ul class="plain rows">${Object.entries(found.channels).map(([name, value]) => html`<li class="signal"><strong>${name}</strong><${Meter} value=${value} label=${name} /><span class="muted">weight ${score(found.weightsUsed[name])}</span><span>${found.explanations[name]}</span></li>`)}</ul><//>`}<//>` : html`<${Empty} title="Write a text to score it." />`}<//>`;
 }
+
+const MOST = 12;
 
 function Spread({ question }) {
   const from = useData((signal) => post("/search", { query: question, retrieval_mode: "exhaustive", limit: 50, explain: true, record: false }, { signal }), [question]);
   return html`<${Loaded} from=${from}>${({ results }) => {
     const found = results.filter((one) => !one.association);
     const woken = results.filter((one) => one.association);
+    const texts = Object.fromEntries(results.map((one) => [one.id, one.content]));
     const spread = results.map((hit) => ({ hit, stage: hit.explain?.stages.find((one) => one.stage === "spreading"), before: hit.explain?.stages.find((one) => one.stage === "competition") })).filter((one) => one.stage && one.before && Math.abs(one.stage.score - one.before.score) > 1e-6);
-    return html`<div class="grid two"><${Panel} title=${`1 · ${many(found.length, "memory", "memories")} found by the question`}><ul class="plain rows">${found.slice(0, 12).map((hit) => html`<li class="memory-row"><${TypeMark} type=${hit.nodeType} /><${MemoryLink} id=${hit.id} text=${hit.content} /><span class="num">${score(hit.combinedScore)}</span></li>`)}</ul><//>
-      <div class="stack"><${Panel} title=${`2 · ${many(woken.length, "memory", "memories")} woken along links`}>${woken.length ? html`<ul class="plain rows">${woken.map((hit) => html`<li class="memory-row"><span class="num" title="activation">${score(hit.association.activation)}</span><${Badge}>${words(hit.association.type ?? "link")}<//><${MemoryLink} id=${hit.id} text=${hit.content} />${hit.association.via && html`<span class="muted">from <${MemoryLink} id=${hit.association.via} /></span>`}</li>`)}</ul>` : html`<p class="note">No link led to another memory.</p>`}<//>
+    return html`<div class="grid two"><${Panel} title=${`1 · ${many(found.length, "memory", "memories")} found by the question`} extra=${found.length > MOST ? `the best ${MOST}` : null}><ul class="plain rows">${found.slice(0, MOST).map((hit) => html`<li class="memory-row"><${TypeMark} type=${hit.nodeType} /><${MemoryLink} id=${hit.id} text=${hit.content} /><span class="num">${score(hit.combinedScore)}</span></li>`)}</ul><//>
+      <div class="stack"><${Panel} title=${`2 · ${many(woken.length, "memory", "memories")} woken along links`}>${woken.length ? html`<ul class="plain rows">${woken.map((hit) => html`<li class="memory-row"><span class="num" title="activation">${score(hit.association.activation)}</span><${Badge}>${words(hit.association.type ?? "link")}<//><${MemoryLink} id=${hit.id} text=${hit.content} />${hit.association.via && html`<span class="muted via">from <${MemoryLink} id=${hit.association.via} text=${texts[hit.association.via]} /></span>`}</li>`)}</ul>` : html`<p class="note">No link led to another memory.</p>`}<//>
       <${Panel} title=${`3 · ${many(spread.length, "score")} changed by spreading`}>${spread.length ? html`<ul class="plain rows">${spread.map(({ hit, stage, before }) => html`<li class="memory-row"><span class="num">${score(before.score)} → ${score(stage.score)}</span><${MemoryLink} id=${hit.id} text=${hit.content} /></li>`)}</ul>` : html`<p class="note">Spreading changed no score.</p>`}<//></div></div>`;
   }}<//>`;
 }

@@ -60,13 +60,13 @@ const HANDLERS = {
 
 // The text of an insight, with a link where it names a memory.
 function cited(text) {
-  return text.split(/\[([0-9a-f-]{36})\]/).map((part, index) => (index % 2 ? html`<${Link} to=${`/memories/${part}`} aria-label="Source"> ↗<//>` : part));
+  return text.split(/\[([0-9a-f-]{36})\]/).map((part, index) => (index % 2 ? html`<${Link} to=${`/memories/${part}`} aria-label="Source" class="cite">↗<//>` : part));
 }
 
-export function Insight({ insight }) {
+export function Insight({ insight, children }) {
   return html`<article class="panel pair"><header class="panel-head"><h2>${insight.insight_type.replace(/([a-z])([A-Z])/g, "$1 $2")}</h2><span class="muted">confidence ${Math.round(100 * insight.confidence)}% · novelty ${Math.round(100 * insight.novelty_score)}%</span></header>
     <div class="memory-text" dir="auto">${cited(insight.insight)}</div>
-    <details><summary>${many(insight.source_memories.length, "source")}</summary><ul class="plain rows">${insight.source_memories.map((id) => html`<li><${MemoryLink} id=${id} /></li>`)}</ul></details></article>`;
+    <details><summary>${many(insight.source_memories.length, "source")}</summary><ul class="plain rows">${insight.source_memories.map((id) => html`<li><${MemoryLink} id=${id} /></li>`)}</ul></details>${children}</article>`;
 }
 
 function editWaiting() {

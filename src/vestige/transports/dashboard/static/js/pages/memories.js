@@ -1,7 +1,7 @@
 // Memories: a list of all, filtered and counted by the server, drawn row by row as it is scrolled.
 
-import { act, address, api, clip, get, go, html, many, may, notify, number, percent, post, route, setQuery, urlOf, useData, useEffect, useRef, useState } from "../lib.js";
-import { Badge, Choice, Dialog, Empty, Failed, Field, Link, Loading, MemoryLink, Meter, openMemory, Page, Tags, Time, TYPES, TypeMark } from "../ui.js";
+import { act, bytes, clip, get, go, html, many, may, number, post, setQuery, urlOf, useData, useEffect, useRef, useState } from "../lib.js";
+import { Choice, Dialog, Empty, Failed, Field, Loaded, Loading, MemoryLink, Meter, openMemory, Page, Tags, Time, TYPES, TypeMark } from "../ui.js";
 import { useLive } from "../live.js";
 
 const ROW = 40;
@@ -26,6 +26,11 @@ export function filtersOf(query) {
     include_suppressed: query.suppressed === "1" ? true : null,
     as_of: query.as_of || null,
   };
+}
+
+// The same filter for a change of everything that it lists: without the order, and without what is not set.
+function selected({ order, ...filters }) {
+  return Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== null && !(Array.isArray(value) && !value.length)));
 }
 
 // Pages of rows, each requested when one of its rows comes into view.
@@ -78,12 +83,12 @@ function Row({ memory, index, chosen, onChoose, active }) {
     <span role="cell">${onChoose ? html`<input type="checkbox" aria-label="Select" checked=${chosen} onChange=${() => onChoose(memory.id)} />` : null}</span>
     <span role="cell"><${TypeMark} type=${memory.nodeType} /></span>
     <span role="cell" class="vtext"><${MemoryLink} id=${memory.id} text=${memory.content} /></span>
-    <span role="cell" class="vtags"><${Tags} tags=${memory.tags.slice(0, 3)} /></span>
+    <span role="cell" class="vtags"><${Tags} tags=${memory.tags.slice(0, 2)} /></span>
     <span role="cell"><${Meter} value=${memory.retentionStrength} /></span>
     <span role="cell" class="vtime"><${Time} at=${memory.createdAt} /></span></div>`;
 }
 
-function List({ rows, chosen, onChoose }) {
+function List({ rows, chosen, all, onChoose }) {
   const box = useRef(null);
   const [view, setView] = useState({ first: 0, last: 30 });
   const [active, setActive] = useState(-1);
@@ -126,75 +131,56 @@ function List({ rows, chosen, onChoose }) {
   const shown = [];
   for (let index = view.first; index < Math.min(view.last, total); index += 1) {
     const memory = rows.row(index);
-    shown.push(html`<${Row} key=${index} memory=${memory} index=${index} active=${index === active} chosen=${memory && chosen.has(memory.id)} onChoose=${onChoose} />`);
+    shown.push(html`<${Row} key=${index} memory=${memory} index=${index} active=${index === active} chosen=${memory && (all || chosen.has(memory.id))} onChoose=${onChoose} />`);
   }
   return html`<div class="vlist" ref=${box} tabindex="0" role="table" aria-label="Memories" aria-rowcount=${total} onKeyDown=${keys}>
     <div class="vlist-body" role="rowgroup" style=${{ height: `${total * ROW}px` }}>${shown}</div></div>`;
 }
 
-// -- Bulk actions
+// -- Bulk actions: the server selects, counts, changes and undoes
 
 const ACTIONS = {
-  suppress: { name: "Suppress", what: "hides them from searches; it can be undone for 24 hours", run: (id) => post(`/memories/${id}/suppress`, { reason: "cleaned up in the dashboard" }, { quiet: true }), undo: (id) => post(`/memories/${id}/suppress`, { reverse: true }, { quiet: true }) },
-  pin: { name: "Pin", what: "protects them from every automatic change", run: (id) => api("PUT", `/memories/${id}/pin`, {}, { quiet: true }), undo: (id) => api("DELETE", `/memories/${id}/pin`, {}, { quiet: true }) },
-  promote: { name: "Promote", what: "keeps them longer and ranks them higher", run: (id) => post(`/memories/${id}/promote`, {}, { quiet: true }), undo: (id) => post(`/memories/${id}/demote`, {}, { quiet: true }) },
-  tag: { name: "Add a tag", what: "adds this tag to them", asks: "Tag", run: (id, text) => post(`/memories/${id}/tags`, { add: [text] }, { quiet: true }), undo: (id, text) => post(`/memories/${id}/tags`, { remove: [text] }, { quiet: true }) },
-  delete: { name: "Delete for good", what: "deletes text, revisions and links; this cannot be undone", run: (id) => api("DELETE", `/memories/${id}`, {}, { quiet: true }) },
+  suppress: { name: "Suppress", done: "Suppressed", what: "hides them from searches; it can be undone for 24 hours" },
+  archive: { name: "Archive", done: "Archived", what: "puts them aside: no search finds them, nothing is deleted" },
+  pin: { name: "Pin", done: "Pinned", what: "protects them from every automatic change" },
+  unpin: { name: "Unpin", done: "Unpinned", what: "ends their protection" },
+  tag: { name: "Add a tag", done: "Tagged", what: "adds this tag to them", asks: "Tag" },
+  delete: { name: "Delete for good", done: "Deleted", what: "deletes text, revisions and links; this cannot be undone" },
 };
 
-async function each(ids, work) {
-  const left = [...ids];
-  const done = [];
-  const failed = [];
-  const one = async () => {
-    while (left.length) {
-      const id = left.shift();
-      try {
-        await work(id);
-        done.push(id);
-      } catch (error) {
-        failed.push(error);
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: 4 }, one));
-  return { done, failed };
+function Effect({ plan, action }) {
+  const lines = [
+    plan.unchanged && `${many(plan.unchanged, "memory is", "memories are")} so already`,
+    ...Object.entries(plan.refused).map(([why, count]) => `${number(count)} left alone: ${why}`),
+    `${bytes(plan.textBytes)} of text`,
+    plan.links && `${many(plan.links, "link")} ${action === "delete" ? "go with them" : "of theirs"}`,
+  ].filter(Boolean);
+  return html`<p class="effect"><strong>${many(plan.changed, "memory", "memories")}</strong> of ${number(plan.matched)} will change.</p><p class="note">${lines.join(" · ")}</p>
+    <ul class="plain rows preview">${plan.sample.map((one) => html`<li class="memory-row"><${TypeMark} type=${one.nodeType} /><bdi>${clip(one.content, 110)}</bdi></li>`)}</ul>
+    ${plan.changed > plan.sample.length && html`<p class="note">and ${number(plan.changed - plan.sample.length)} more</p>`}`;
 }
 
-export async function allIds(filters, signal) {
-  const ids = [];
-  for (;;) {
-    const { results, total } = await get("/memories", { ...filters, limit: 200, offset: ids.length, detail_level: "brief" }, { signal, quiet: true });
-    ids.push(...results.map((one) => one.id));
-    if (!results.length || ids.length >= total) return ids;
-  }
-}
-
-function Preview({ action, ids, onClose, onDone }) {
+function Preview({ action, selection, onClose, onDone }) {
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
-  const sample = useData((signal) => get("/memories/batch", { ids: ids.slice(0, 50) }, { signal, quiet: true }), [ids.length]);
-  const plan = ACTIONS[action];
+  const { name, done, what, asks } = ACTIONS[action];
+  const args = { change: action, ...selection, ...(asks ? { add: [text.trim() || "…"] } : {}) };
+  const plan = useData((signal) => post("/memories/bulk", { ...args, dry_run: true }, { signal }), [action, asks ? "" : text]);
   const run = async (event) => {
     event.preventDefault();
     setBusy(true);
-    const { done, failed } = await each(ids, (id) => plan.run(id, text));
-    const undo = plan.undo && (async () => {
-      await each(done, (id) => plan.undo(id, text));
-      notify("Undone.");
-      onDone();
-    });
-    notify(`${plan.name}: ${many(done.length, "memory", "memories")}${failed.length ? `; ${failed.length} refused: ${failed[0].message}` : ""}.`, { undo, kind: failed.length ? "failed" : "done" });
-    onDone();
-    onClose();
+    const matched = async () => (plan.data ?? (await post("/memories/bulk", { ...args, dry_run: true }))).matched;
+    const answer = await act((got) => `${done}: ${many(got.changed, "memory", "memories")}.`, async () => post("/memories/bulk", { ...args, dry_run: false, expected: await matched() }),
+      { after: onDone, undo: action === "delete" ? null : (got) => post(`/memories/bulk/${got.undoId}/undo`, {}) });
+    setBusy(false);
+    if (answer) onClose();
+    else plan.reload();
   };
-  const nodes = sample.data?.results ?? [];
-  return html`<${Dialog} title=${`${plan.name}: ${many(ids.length, "memory", "memories")}`} onClose=${onClose}>
-    <form onSubmit=${run}><p>This ${plan.what}.</p>
-      ${plan.asks && html`<label class="field"><span>${plan.asks}</span><input required value=${text} onInput=${(event) => setText(event.target.value)} /></label>`}
-      <ul class="plain rows preview">${nodes.slice(0, 8).map((one) => html`<li class="memory-row"><${TypeMark} type=${one.nodeType} /><bdi>${clip(one.content, 110)}</bdi></li>`)}</ul>
-      ${ids.length > 8 && html`<p class="note">and ${number(ids.length - 8)} more</p>`}
-      <div class="actions"><button class=${action === "delete" ? "danger" : "primary"} disabled=${busy}>${plan.name}</button><button type="button" onClick=${onClose}>Cancel</button></div></form><//>`;
+  return html`<${Dialog} title=${plan.data ? `${name}: ${many(plan.data.changed, "memory", "memories")}` : name} onClose=${onClose}>
+    <form onSubmit=${run}><p>This ${what}.</p>
+      ${asks && html`<label class="field"><span>${asks}</span><input required value=${text} onInput=${(event) => setText(event.target.value)} /></label>`}
+      <${Loaded} from=${plan}>${(found) => html`<${Effect} plan=${found} action=${action} />`}<//>
+      <div class="actions"><button class=${action === "delete" ? "danger" : "primary"} disabled=${busy || (plan.data ? !plan.data.changed : action === "delete")}>${name}</button><button type="button" onClick=${onClose}>Cancel</button></div></form><//>`;
 }
 
 function Remember({ onClose, onDone }) {
@@ -221,23 +207,28 @@ export function Memories({ query }) {
   const rows = useRows(filters);
   const [chosen, setChosen] = useState(new Set());
   const [plan, setPlan] = useState(null);
-  const [gathering, setGathering] = useState(false);
+  const [whole, setWhole] = useState(null); // the filter whose every memory is selected, on the server
+  const all = whole !== null && whole === JSON.stringify(filters);
   const writes = may("write");
   useLive(["MemoryCreated", "MemoryUpdated", "MemoryDeleted", "MemorySuppressed", "MemoryUnsuppressed"], rows.reload);
-  const choose = (id) => setChosen((old) => {
-    const next = new Set(old);
-    if (!next.delete(id)) next.add(id);
-    return next;
-  });
-  const everything = async () => {
-    setGathering(true);
-    try {
-      setChosen(new Set(await allIds(filters)));
-    } catch (error) {
-      notify(error.message, { kind: "failed" });
-    }
-    setGathering(false);
+  const choose = (id) => {
+    setWhole(null);
+    setChosen((old) => {
+      const next = new Set(all ? [] : old);
+      if (!next.delete(id)) next.add(id);
+      return next;
+    });
   };
+  const everything = () => {
+    setChosen(new Set());
+    setWhole(JSON.stringify(filters));
+  };
+  const nothing = () => {
+    setChosen(new Set());
+    setWhole(null);
+  };
+  const selection = all ? selected(filters) : { ids: [...chosen] };
+  const count = all ? rows.total : chosen.size;
   const set = (name) => (value) => setQuery({ [name]: value });
   const twin = urlOf("/memories", filters);
   const filtered = Object.keys(query).some((name) => !["order", "new", "as_of"].includes(name));
@@ -257,14 +248,14 @@ export function Memories({ query }) {
       ${filtered && html`<button class="quiet" onClick=${() => go("/memories", { order: query.order ?? "" })}>Clear</button>`}
     </div>
     ${writes && rows.total > 0 && html`<div class="bulk" role="toolbar" aria-label="Selected memories">
-      <span>${chosen.size ? `${number(chosen.size)} selected` : "None selected"}</span>
-      <button class="quiet" disabled=${gathering} onClick=${everything}>Select all ${number(rows.total)}</button>
-      ${chosen.size > 0 && html`${Object.entries(ACTIONS).map(([name, one]) => html`<button class=${name === "delete" ? "danger" : ""} onClick=${() => setPlan(name)}>${one.name}</button>`)}<button class="quiet" onClick=${() => setChosen(new Set())}>Select none</button>`}</div>`}
+      <span>${all ? `All ${number(count)} selected` : count ? `${number(count)} selected` : "None selected"}</span>
+      ${!all && html`<button class="quiet" onClick=${everything}>Select all ${number(rows.total)}</button>`}
+      ${count > 0 && html`${Object.entries(ACTIONS).map(([name, one]) => html`<button class=${name === "delete" ? "danger" : ""} onClick=${() => setPlan(name)}>${one.name}</button>`)}<button class="quiet" onClick=${nothing}>Select none</button>`}</div>`}
     ${rows.error ? html`<${Failed} error=${rows.error} retry=${rows.reload} />`
       : rows.total === null ? html`<${Loading} rows=${10} />`
       : rows.total === 0 ? html`<${Empty} title=${filtered ? "No memory fits this filter." : "The memory is empty."}>${filtered ? html`<button onClick=${() => go("/memories")}>Clear the filter</button>` : "What your agents remember appears here."}<//>`
-      : html`<${List} rows=${rows} chosen=${chosen} onChoose=${writes ? choose : null} />`}
-    ${plan && html`<${Preview} action=${plan} ids=${[...chosen]} onClose=${() => setPlan(null)} onDone=${() => { setChosen(new Set()); rows.reload(); }} />`}
+      : html`<${List} rows=${rows} chosen=${chosen} all=${all} onChoose=${writes ? choose : null} />`}
+    ${plan && html`<${Preview} action=${plan} selection=${selection} onClose=${() => setPlan(null)} onDone=${() => { nothing(); rows.reload(); }} />`}
     ${query.new && writes && html`<${Remember} onClose=${() => setQuery({ new: "" }, { replace: true })} onDone=${rows.reload} />`}
   <//>`;
 }

@@ -104,9 +104,9 @@ function Fading({ id, node }) {
           ticks=${[{ at: start, text: day(start), anchor: "start" }, { at: now, text: "now" }, { at: end, text: day(end), anchor: "end" }]}
           marks=${[{ at: now, text: "now" }, ...(node.nextReview && new Date(node.nextReview).getTime() < end && new Date(node.nextReview).getTime() > start ? [{ at: new Date(node.nextReview).getTime(), text: `next review ${day(node.nextReview)}`, tone: "next" }] : [])]}
           dots=${reviews.map((one) => ({ at: [Math.max(start, new Date(one.at).getTime()), 1], text: `review: ${RATINGS[one.details.rating - 1] ?? one.kind}, ${when(one.at)}` }))} />
-        ${state.transitions.length > 0 && html`<ul class="plain rows">${state.transitions.map((one) => html`<li class="change"><span class="change-kind">${words(one.reason)}</span><span class="change-what">${one.before} → ${one.after}</span><${Time} at=${one.at} /></li>`)}</ul>`}`;
+        ${state.transitions.length > 0 && html`<h3>Changes of state</h3><ul class="plain rows">${state.transitions.map((one) => html`<li class="change"><span class="change-kind">${words(one.reason)}</span><span class="change-what">${one.before} → ${one.after}</span><${Time} at=${one.at} /></li>`)}</ul>`}`;
     }}<//>
-    ${may("write") && html`<div class="actions" role="group" aria-label="Review">${RATINGS.map((name, index) => html`<button onClick=${() => act((answer) => answer.message, () => post(`/memories/${encodeURIComponent(id)}/reviews`, { rating: index + 1 }), { after: from.reload })}>${name}</button>`)}</div>`}
+    ${may("write") && html`<div class="actions" role="group" aria-label="Review"><span class="muted">Review:</span>${RATINGS.map((name, index) => html`<button onClick=${() => act((answer) => answer.message, () => post(`/memories/${encodeURIComponent(id)}/reviews`, { rating: index + 1 }), { after: from.reload })}>${name}</button>`)}</div>`}
   <//>`;
 }
 
@@ -151,7 +151,7 @@ export function Memory({ id, query }) {
   const from = useData((signal) => get(`/memories/${encodeURIComponent(id)}`, {}, { signal }), [id]);
   useLive(["MemoryUpdated", "MemoryPromoted", "MemoryDemoted", "MemorySuppressed", "MemoryUnsuppressed"], from.reload);
   const node = from.data?.node;
-  return html`<${Page} title=${node ? clip(node.content, 70) : "Memory"} twin=${`/api/v1/memories/${encodeURIComponent(id)}`} actions=${node && html`<${Actions} node=${node} reload=${from.reload} />`}>
+  return html`<${Page} wide title=${node ? clip(node.content, 120) : "Memory"} twin=${`/api/v1/memories/${encodeURIComponent(id)}`} actions=${node && html`<${Actions} node=${node} reload=${from.reload} />`}>
     <${Loaded} from=${from} rows=${6}>${() => html`<div class="grid memory-grid">
       <div class="stack">
         <${Panel} title="Text" extra=${html`<${TypeMark} type=${node.nodeType} /> <${Badge}>${node.state}<//> ${node.pinned ? html`<${Badge} tone="good">pinned<//>` : null} ${node.suppressionCount ? html`<${Badge} tone="warn">suppressed<//>` : null} ${node.ended ? html`<${Badge} tone="warn">ended<//>` : null}`}>

@@ -1,9 +1,8 @@
-// Operate: the store, its model, backups, keys, processes and the doctor. Settings: of this browser and the server.
+// Operate: the store, its model, backups, keys, processes and the doctor.
 
-import { act, api, get, html, many, may, number, percent, post, session, useData, useState, useStore, when, words, bytes } from "../lib.js";
-import { Badge, Choice, Dialog, Empty, Facts, Link, Loaded, Page, Panel, Time } from "../ui.js";
+import { act, api, get, html, many, may, number, percent, post, useData, useState, when, bytes } from "../lib.js";
+import { Badge, Choice, Facts, Link, Loaded, Page, Panel, Prose, Time } from "../ui.js";
 import { Bars } from "../charts.js";
-import { previewPulse } from "../live.js";
 
 function Doctor() {
   const [found, setFound] = useState(null);
@@ -18,7 +17,7 @@ function Doctor() {
 function Backups({ advice }) {
   const [made, setMade] = useState(null);
   return html`<${Panel} title="Backups">
-    ${advice.map((one) => html`<p class="note">${one}</p>`)}
+    ${advice.map((one) => html`<p class="note"><${Prose} text=${one} /></p>`)}
     ${made ? html`<${Facts} rows=${[["Written", html`<${Time} at=${made.timestamp} />`], ["File", html`<code>${made.path}</code>`], ["Size", bytes(made.sizeBytes)], ["Verified", "opened and compared"]]} />` : html`<p class="note">A copy of the whole store, verified by opening it.</p>`}
     <div class="actions"><button onClick=${() => act("The backup is written and verified.", () => post("/backup", {})).then((answer) => answer && setMade(answer))}>Back up now</button></div><//>`;
 }
@@ -65,15 +64,4 @@ export function Operate() {
         <${Panel} title="By scope"><${Bars} label="Memories by scope" rows=${Object.entries(stats.byScope).map(([name, count]) => ({ name, count, to: `/memories?scope=${encodeURIComponent(name)}` }))} /><//>
       </div><div class="stack">${may("admin") && html`<${Doctor} /><${Backups} advice=${stats.recommendations.filter((one) => one.includes("backup"))} /><${Keys} />`}${may("write") && html`<${CleanUp} />`}
         ${!may("admin") && html`<p class="note">Doctor, backups and keys need a key with the permission admin.</p>`}</div></div>`}<//><//>`;
-}
-
-export function Settings() {
-  const who = useStore(session);
-  return html`<${Page} title="Settings" lead="Of this browser, and of your login.">
-    <div class="grid two"><${Panel} title="Cognitive operations"><p>Toasts tell what the memory does while you work: dreams, new links, forgetting.</p>
-      <div class="actions"><button class="primary" onClick=${previewPulse}>Preview Pulse</button>
-      ${may("write") && html`<button onClick=${() => act("Dreamed.", () => post("/dream", {}))}>Dream now</button><button onClick=${() => act("Consolidated.", () => post("/consolidate", {}))}>Consolidate now</button>`}</div><//>
-      <${Panel} title="Your login"><${Facts} rows=${[["Key", who.label], ["May", who.permissions.join(", ")], ["Sees", [...(who.scopes ?? []), ...(who.domains ?? [])].join(", ") || "everything"], ["Time zone", Intl.DateTimeFormat().resolvedOptions().timeZone]]} /><//>
-      <${Panel} title="Appearance"><p>The theme follows your system until you choose one with ◐ above.</p><div class="actions"><button onClick=${() => { localStorage.removeItem("vestige-theme"); delete document.documentElement.dataset.theme; }}>Follow the system</button></div><//>
-      <${Panel} title="Settings of the server"><p>They come from <code>vestige.toml</code>, environment variables and command-line flags; <code>vestige config</code> shows each value and where it comes from.</p><//></div><//>`;
 }

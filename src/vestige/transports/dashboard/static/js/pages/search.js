@@ -112,6 +112,6 @@ export function Search({ query }) {
         ${found.weakerLeftOut ? html`<p class="note">${many(found.weakerLeftOut, "weaker match", "weaker matches")} left out.</p>` : null}
         ${found.rejected?.length ? html`<${Panel} title="Best of what was refused"><ol class="plain hits">${found.rejected.map((hit, index) => html`<${Hit} hit=${hit} rank=${index + 1} open />`)}</ol><//>` : null}
         ${found.results.length ? html`<ol class="plain hits">${found.results.map((hit, index) => html`<${Hit} hit=${hit} rank=${index + 1} key=${hit.id} open=${index === 0} />`)}</ol>` : html`<${Empty} title="Nothing comes back for this question." />`}
-        ${query.why === "1" ? html`<${WhyNot} query=${asked} args=${args} />` : html`<p><button onClick=${() => setQuery({ why: "1" })}>Why did the agent not know it?</button></p>`}`}<//>`}
+        ${query.why === "1" ? html`<${WhyNot} query=${asked} args=${args} />` : html`<p class="after"><button onClick=${() => setQuery({ why: "1" })}>Why did the agent not know it?</button></p>`}`}<//>`}
   <//>`;
 }

@@ -28,7 +28,7 @@ export function Session({ query }) {
     from.reload();
   };
   return html`<${Page} title="Next session" lead="What your agent gets when it starts its next session here. Looking does not change the memory.">
-    <div class="filters"><${Field} label="What it asks for" value=${queries.join(", ")} onCommit=${(value) => setQuery({ q: value.split(",").map((one) => one.trim()).join("\n") })} />
+    <div class="filters"><${Field} className="grow-field" label="What it asks for" value=${queries.join(", ")} onCommit=${(value) => setQuery({ q: value.split(",").map((one) => one.trim()).join("\n") })} />
       <${Field} label="Scope" value=${query.scope ?? ""} onCommit=${(scope) => setQuery({ scope })} placeholder="/" />
       <${Choice} label="Budget" value=${String(args.token_budget)} options=${[["500", "500 tokens"], ["1000", "1,000 tokens"], ["2000", "2,000 tokens"], ["4000", "4,000 tokens"]]} onChange=${(budget) => setQuery({ budget })} /></div>
     <${Loaded} from=${from} rows=${8}>${(session) => {

@@ -1,8 +1,8 @@
 // Dreams and consolidations, and the schedule of reviews.
 
 import { act, api, day, get, go, html, many, may, number, percent, post, useData, useEffect, useRef, useState, when, words } from "../lib.js";
-import { Badge, Choice, Empty, Facts, Link, Loaded, MemoryLink, MemoryText, Meter, Page, Panel, Time, TypeMark } from "../ui.js";
-import { Bars, Curve, FRACTIONS } from "../charts.js";
+import { Badge, Choice, Empty, Facts, Link, Loaded, MemoryLink, MemoryText, Meter, Page, Panel, Prose, Time, TypeMark } from "../ui.js";
+import { Bars, Calendar, Curve, FRACTIONS } from "../charts.js";
 import { useLive } from "../live.js";
 import { Insight } from "./inbox.js";
 
@@ -29,9 +29,8 @@ export function Dreams({ query }) {
     <div class="grid two">
       <${Panel} title="Runs" extra=${html`<${Choice} label="Kind" value=${kind} options=${[["", "both"], ["dream", "dreams"], ["consolidation", "consolidations"]]} onChange=${(value) => go("/dreams", { kind: value })} />`}>
         <${Loaded} from=${runs}>${({ runs: all }) => all.length ? html`<ol class="plain rows">${all.map((one) => html`<${Run} run=${one} key=${one.id} />`)}</ol>` : html`<${Empty} title="No dream yet." />`}<//><//>
-      <${Panel} title="Insights">
-        <${Loaded} from=${insights}>${({ insights: all }) => all.length ? all.map((one) => html`<${Insight} insight=${one} key=${one.id} />
-          ${may("write") && html`<div class="actions"><button onClick=${() => act("Dismissed: no dream draws it again.", () => api("DELETE", `/insights/${one.id}`, {}), { after: insights.reload })}>Dismiss</button></div>`}`) : html`<${Empty} title="No insight yet.">A dream draws them when memories fit together.<//>`}<//><//>
+      <${Panel} title="Insights" className="flat">
+        <${Loaded} from=${insights}>${({ insights: all }) => all.length ? all.map((one) => html`<${Insight} insight=${one} key=${one.id}>${may("write") && html`<div class="actions"><button onClick=${() => act("Dismissed: no dream draws it again.", () => api("DELETE", `/insights/${one.id}`, {}), { after: insights.reload })}>Dismiss</button></div>`}<//>`) : html`<${Empty} title="No insight yet.">A dream draws them when memories fit together.<//>`}<//><//>
     </div><//>`;
 }
 
@@ -72,19 +71,20 @@ function Past({ history }) {
 }
 
 export function Schedule({ query }) {
-  const health = useData((signal) => get("/memory-health", { forecast: true }, { signal }), []);
-  const due = useData((signal) => get("/memories", { order: "due", due: true, limit: 20 }, { signal }), []);
-  const weak = useData((signal) => get("/memories", { order: "retention", limit: 10 }, { signal }), []);
+  const health = useData((signal) => get("/memory-health", { forecast: true, calendar: true }, { signal }), []);
+  const due = useData((signal) => get("/memories", { order: "due", due: true, limit: 12 }, { signal }), []);
+  const weak = useData((signal) => get("/memories", { order: "retention", limit: 12 }, { signal }), []);
   const reviewing = query.review === "1";
   useLive(["MemoryPromoted", "MemoryDemoted", "ConsolidationCompleted"], () => { health.reload(); due.reload(); });
-  return html`<${Page} title="Schedule" lead="When memories fade, and which to review." twin="/api/v1/memory-health?forecast=true"
+  return html`<${Page} title="Schedule" lead="When memories fade, and which to review." twin="/api/v1/memory-health?forecast=true&calendar=true"
       actions=${may("write") && !reviewing && html`<button class="primary" onClick=${() => go("/schedule", { review: 1 })}>Review now</button>`}>
     ${reviewing && may("write") && html`<${Review} onEnd=${() => go("/schedule")} />`}
     <${Loaded} from=${health} rows=${5}>${(state) => html`
       <div class="figures"><div class="figure"><span class="figure-value">${state.avgRetention}</span><span class="figure-label">average retention, target ${percent(state.retentionTarget)}</span></div>
         <div class="figure"><span class="figure-value">${number(state.memoriesBelow30pct)}</span><span class="figure-label">below 30% now</span></div>
         ${state.forecast.map((one) => html`<div class="figure"><span class="figure-value">${number(one.below30pct)}</span><span class="figure-label">below 30% in ${one.days} days</span></div>`)}</div>
-      <div class="grid two"><${Panel} title="Due by week"><${Bars} label="Reviews due by week" rows=${state.due.map((one) => ({ name: one.weeks === 0 ? "overdue" : one.weeks === 1 ? "this week" : `in ${one.weeks - 1} ${one.weeks === 2 ? "week" : "weeks"}`, count: one.count, tone: one.weeks === 0 ? "fair" : "good" }))} /><p class="note">${state.recommendation}</p><//>
+      <div class="after"><${Panel} title="Day by day" extra=${`${number(state.calendar.reduce((sum, one) => sum + (one.reviews ?? 0), 0))} reviews in 12 weeks`}><${Calendar} days=${state.calendar} /><//></div>
+      <div class="grid two"><${Panel} title="Due by week"><${Bars} label="Reviews due by week" rows=${state.due.map((one) => ({ name: one.weeks === 0 ? "overdue" : one.weeks === 1 ? "this week" : `in ${one.weeks - 1} ${one.weeks === 2 ? "week" : "weeks"}`, count: one.count, tone: one.weeks === 0 ? "fair" : "good" }))} /><p class="note"><${Prose} text=${state.recommendation} /></p><//>
       <${Panel} title="Retention over time"><${Past} history=${state.history} /><//></div>`}<//>
     <div class="grid two">
       <${Panel} title="Due now" extra=${due.data && html`<${Link} to="/memories" query=${{ due: 1, order: "due" }}>${number(due.data.total)}<//>`}><${Loaded} from=${due}>${({ results }) => results.length ? html`<ul class="plain rows">${results.map((one) => html`<li class="memory-row"><${TypeMark} type=${one.nodeType} /><${MemoryLink} id=${one.id} text=${one.content} /><${Meter} value=${one.retentionStrength} /></li>`)}</ul>` : html`<${Empty} title="Nothing is due." />`}<//><//>

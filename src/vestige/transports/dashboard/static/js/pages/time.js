@@ -26,8 +26,8 @@ export function Timeline({ query }) {
       });
       return html`${total > 0 && html`<${Columns} label="Memories by day" rows=${columns} toOf=${(row) => `#day-${row.date}`} />`}
       <p class="note">${many(total, "memory", "memories")}${shown < total ? `, the latest ${number(shown)} of them below` : ""}.</p>
-      ${all.length ? all.map((one) => html`<section class="day" id=${`day-${one.date}`}><h2 class="section">${longDay(`${one.date}T12:00:00`)} <span class="muted">${number(one.count)}</span></h2>
-        <ul class="plain rows">${one.memories.map((memory) => html`<li class="memory-row"><${TypeMark} type=${memory.nodeType} /><${MemoryLink} id=${memory.id} text=${memory.content} /><${Tags} tags=${memory.tags.slice(0, 2)} /><${Meter} value=${memory.retentionStrength} /></li>`)}</ul></section>`) : html`<${Empty} title="Nothing was written in this time." />`}`;
+      ${all.length ? html`<div class="days">${all.map((one) => html`<section class="day" id=${`day-${one.date}`}><h2>${longDay(`${one.date}T12:00:00`)} <span class="muted">${number(one.count)}</span></h2>
+        <ul class="plain rows">${one.memories.map((memory) => html`<li class="memory-row"><${TypeMark} type=${memory.nodeType} /><${MemoryLink} id=${memory.id} text=${memory.content} /><${Tags} tags=${memory.tags.slice(0, 2)} /><${Meter} value=${memory.retentionStrength} /></li>`)}</ul></section>`)}</div>` : html`<${Empty} title="Nothing was written in this time." />`}`;
     }}<//><//>`;
 }
 

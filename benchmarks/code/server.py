@@ -1,0 +1,57 @@
+"""Vestige as it is shipped: `vestige project init` for each repository, and questions to `vestige-mcp`."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from benchmarks.client import Client, console_script
+from benchmarks.code.arms import SHOWN, Arm
+from benchmarks.code.measures import Place
+from benchmarks.code.repositories import Repository
+
+HOURS = 3_600.0
+
+
+class ProjectServer:
+    """One server on a data directory of its own, which answers about every repository that was put there."""
+
+    def __init__(self) -> None:
+        self._scratch = tempfile.TemporaryDirectory(prefix="vestige-code-")
+        self._data = f"{self._scratch.name}/data"
+        self._client = Client([console_script(), "--data-dir", self._data], timeout_seconds=HOURS)
+        self._client.initialize()
+
+    def arm(self, repository: Repository) -> Arm:
+        """Index a repository as a user does; the answers of the server about it."""
+        folder = Path(self._scratch.name) / "code" / repository.name
+        for path, text in repository.files.items():
+            place = folder / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8", errors="replace", newline="")
+        for words in (["init", "-q"], ["add", "-A", "-f"]):
+            subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
+        program = str(Path(sys.executable).parent / "vestige")
+        made = [program, "project", "init", str(folder), "--data-dir", self._data]
+        subprocess.run(made, check=True, capture_output=True)
+
+        def answer(question: str) -> list[Place]:
+            asked = {"action": "search", "query": question, "limit": SHOWN, "detail": "places"}
+            found = self._client.tool("project", {**asked, "path": str(folder)})
+            return [
+                Place(path=hit["path"], start_line=hit["startLine"], end_line=hit["endLine"])
+                for hit in found["hits"]
+            ]
+
+        return answer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+        self._scratch.cleanup()

@@ -1,0 +1,1 @@
+"""Are texts that command an agent found, and ordinary ones left alone?"""

@@ -1,0 +1,172 @@
+"""Duplicates and contradictions of a whole store are what comparing everything finds."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from testbed.world import World, open_world
+from tests.conftest import BACKENDS, POSTGRES, store_of
+from vestige.cognition.evidence.trust import origin, trust
+from vestige.cognition.gate.relation import clash_between, statement_words, supports
+from vestige.cognition.graph.neighbour_lists import direction
+from vestige.cognition.text.analyser import text_hash
+from vestige.cognition.text.likeness import alike_pairs
+from vestige.core.models import EVERYTHING, Access, Filter, Memory
+from vestige.engine.context import Call
+from vestige.engine.embedding import embedder_or_none
+from vestige.engine.memory import contradictions, duplicates
+from vestige.engine.memory.contradictions import Contradiction
+from vestige.store.contract.changes import Add, Embedded, Piece
+
+THINGS = ("audit log", "retry limit", "cache", "boiler", "night shift", "garden gate", "old router", "parser")
+WAYS = ("is enabled in staging", "is disabled in staging", "is set to 5", "is set to 8", "is open on Monday")
+
+
+@pytest.fixture(params=[*BACKENDS, POSTGRES])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    with store_of(request) as settings, open_world(tmp_path / "data", **settings) as opened:
+        yield opened
+
+
+def fill(world: World, count: int, seed: int) -> list[Memory]:
+    """Memories of two scopes and several sources whose vectors lie close together or far apart."""
+    rng, dice = np.random.default_rng(seed), random.Random(seed)
+    engine = world.app.engine
+    embedder = embedder_or_none(engine)
+    assert embedder is not None
+    signature = embedder.signature
+    middles = rng.standard_normal((count // 6, signature.dimension))
+    noise = rng.choice([0.1, 0.4, 0.8], count)[:, np.newaxis]
+    near = middles[rng.integers(0, len(middles), count)]
+    vectors = direction(near + noise * rng.standard_normal((count, signature.dimension)))
+    memories = []
+    for at in range(count):
+        world.clock.advance(hours=1)
+        now = engine.now()
+        memories.append(
+            Memory(
+                id=engine.new_id(),
+                content=f"The {dice.choice(THINGS)} {dice.choice(WAYS)}{dice.choice(('.', f', note {at}.'))}",
+                created_at=now,
+                updated_at=now,
+                scope=dice.choice(("/", "/project/a")),
+                source=dice.choice((None, "wiki", "talk")),
+                tags=(dice.choice(("x", "y")),),
+                valid_until=now if dice.random() < 0.1 else None,
+            )
+        )
+    engine.store.commit(
+        [
+            Add(
+                memory=memory,
+                embedded=Embedded(
+                    signature=signature,
+                    text_hash=text_hash(memory),
+                    pieces=(Piece(start=0, end=len(memory.content), vector=vector, tokens=None),),
+                ),
+            )
+            for memory, vector in zip(memories, vectors, strict=True)
+        ],
+        access=EVERYTHING,
+    )
+    return memories
+
+
+def found(call: Call, least: float, where: Filter) -> list[tuple[object, ...]]:
+    answer = duplicates.find_duplicates(call, where, least=least, limit=1000)
+    counts = (answer.total, answer.memories, answer.pairs, answer.by_words, answer.left_out)
+    clusters = [
+        ([one.memory.id for one in cluster.records], cluster.similarities, cluster.score, cluster.objections)
+        for cluster in answer.clusters
+    ]
+    return [counts, *clusters]
+
+
+@pytest.mark.parametrize("least", [0.5, 0.8, 0.95])
+def test_duplicates_by_lists_are_those_of_comparing_all_vectors(
+    world: World, monkeypatch: pytest.MonkeyPatch, least: float
+) -> None:
+    memories = fill(world, 240, seed=3)
+    store, now = world.app.engine.store, world.app.engine.now()
+    unlimited, limited = (
+        Call(engine=world.app.engine, access=access)
+        for access in (EVERYTHING, Access(scopes=("/project/a",)))
+    )
+    filters = [Filter(valid_at=now, pinned=False), Filter(valid_at=now, pinned=False, tags_any=("x",))]
+    asked = [(call, where) for call in (unlimited, limited) for where in filters]
+    by_lists = [found(call, least, where) for call, where in asked]
+    monkeypatch.setattr(type(store), "neighbours", lambda *given, **more: None)
+    compared = [found(call, least, where) for call, where in asked]
+    assert by_lists == compared
+    assert len(compared[0]) > 5
+    assert compared[0][0] != compared[1][0] != compared[2][0]
+    assert len(memories) == 240
+
+
+def every_contradiction(memories: list[Memory], world: World) -> set[tuple[str, str, float, float]]:
+    """The contradictions of all alike pairs, each judged by its texts, and the trust in both sides."""
+    words = [statement_words(memory) for memory in memories]
+    clashes, confirmed = [], {memory.id: set[str]() for memory in memories}
+    for one, other in (pair for some in alike_pairs(words) for pair in some):
+        clash = clash_between(memories, words, one, other, marked=False)
+        if clash is not None and clash.contradicts:
+            clashes.append(clash)
+        elif clash is None and supports(memories[one], memories[other]):
+            names = origin(memories[one]), origin(memories[other])
+            if names[0] and names[1] and names[0] != names[1]:
+                confirmed[memories[one].id].add(names[1])
+                confirmed[memories[other].id].add(names[0])
+    now = world.app.engine.now()
+    records = {one.memory.id: one for one in world.app.engine.store.get_many([*confirmed], access=EVERYTHING)}
+
+    def trusted(memory: Memory) -> float:
+        return trust(records[memory.id], now, corroborations=len(confirmed[memory.id]))
+
+    pairs = [(memories[clash.newer], memories[clash.older]) for clash in clashes]
+    return {(newer.id, older.id, trusted(newer), trusted(older)) for newer, older in pairs}
+
+
+def shown(answer: tuple[Contradiction, ...]) -> set[tuple[str, str, float, float]]:
+    return {(one.newer.memory.id, one.older.memory.id, one.newer_trust, one.older_trust) for one in answer}
+
+
+def test_contradictions_are_those_of_judging_every_alike_pair(world: World) -> None:
+    memories = fill(world, 160, seed=5)
+    now = world.app.engine.now()
+    valid = [memory for memory in memories if memory.valid_at(now)]
+    expected = every_contradiction(valid, world)
+    call = Call(engine=world.app.engine, access=EVERYTHING)
+    first, second = (contradictions.contradictions(call, Filter(valid_at=now), None, now) for _ in range(2))
+    assert shown(first.contradictions) == shown(second.contradictions) == expected
+    assert (first.pairs, first.memories, first.left_out) == (second.pairs, second.memories, second.left_out)
+    assert len(expected) > 20
+
+
+def test_a_pair_that_was_harmless_is_judged_again_when_its_text_changes(world: World) -> None:
+    world.call("smart_ingest", content="The audit log is enabled in staging.", force_create=True)
+    same = world.remember("The audit log is enabled in staging now.", force_create=True)
+    assert world.call("contradictions")["total"] == 0
+    world.clock.advance(days=1)
+    world.call("memory", action="edit", id=same, content="The audit log is disabled in staging.")
+    assert world.call("contradictions")["total"] == 1
+
+
+def test_the_copy_of_a_memory_in_another_project_contradicts_nothing(world: World) -> None:
+    """A pair of the same texts in other scopes is another pair."""
+    one, two = (replace(memory, valid_until=None) for memory in fill(world, 12, seed=1)[:2])
+    engine = world.app.engine
+    apart = [
+        replace(one, id=engine.new_id(), content="The cache is set to 5.", scope="/project/b"),
+        replace(two, id=engine.new_id(), content="The cache is set to 8.", scope="/project/c"),
+    ]
+    together = [replace(memory, id=engine.new_id(), scope="/project/d") for memory in apart]
+    engine.store.commit([Add(memory=memory) for memory in [*apart, *together]], access=EVERYTHING)
+    call, now = Call(engine=engine, access=EVERYTHING), engine.now()
+    answer = contradictions.contradictions(call, Filter(valid_at=now), None, now)
+    pairs = {frozenset(pair[:2]) for pair in shown(answer.contradictions)}
+    assert frozenset(memory.id for memory in together) in pairs
+    assert frozenset(memory.id for memory in apart) not in pairs

@@ -1,0 +1,1 @@
+"""How the learned judgement of orders to agents is made."""
