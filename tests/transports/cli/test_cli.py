@@ -376,7 +376,8 @@ def test_the_list_of_commands_cuts_no_sentence() -> None:
 
 @pytest.mark.parametrize("word", ["search", "list", "read", "resume", "archive", "doctor"])
 def test_recall_with_a_word_of_sessions_says_where_sessions_are(word: str) -> None:
-    hint = error(invoke(["recall", word, "4f0e"]))["hint"]
-    assert hint == f"`vestige recall` searches memories. Old sessions: `vestige sessions {word}`."
-    assert "in quotes" in error(invoke(["recall", "two", "words"]))["hint"]
-    assert "in quotes" in error(invoke(["search", word, "4f0e"]))["hint"]
+    outcome = invoke(["recall", word, "4f0e"])
+    assert json.loads(outcome.stdout)["query"] == f"{word} 4f0e"
+    assert outcome.stderr == f"`vestige recall` searches memories. Old sessions: `vestige sessions {word}`.\n"
+    assert invoke(["recall", "two", "words"]).stderr == ""
+    assert invoke(["search", word, "4f0e"]).stderr == ""

@@ -19,6 +19,7 @@ from vestige.transports.cli.options import everywhere
 from vestige.transports.cli.session import CliSession, visible
 from vestige.transports.cli.short_ids import complete_id, first_words, from_list, in_full
 from vestige.transports.cli.terminal import ProgressLine
+from vestige.transports.cli.usage import sessions_hint
 
 if TYPE_CHECKING:
     from vestige.operations.registry.arguments import Wire
@@ -93,6 +94,8 @@ def operation_command(
             _mention_stdin(error, entry, values)
             raise
         session.answer(result.wire(), lambda: operation.render(_with_notes(result, notes())))
+        if hint := sessions_hint(click.get_current_context()):
+            click.echo(hint, err=True)
         if result.exit_code:
             click.get_current_context().exit(result.exit_code)
 

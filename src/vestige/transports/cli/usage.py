@@ -22,17 +22,17 @@ def usage_error(error: click.UsageError) -> InvalidInput:
     if isinstance(error, BadOptionUsage | BadArgumentUsage):
         return InvalidInput(error.message, hint=hint)
     if "unexpected extra argument" in error.message:
-        hint = _of_sessions(error.ctx) or f"Put a text of several words in quotes. {hint}"
+        hint = f"Put a text of several words in quotes. {hint}"
     return InvalidInput(error.message, hint=hint)
 
 
-def _of_sessions(ctx: click.Context | None) -> str | None:
-    """What `recall read ID` means: `recall` searches memories, and other programs call sessions that."""
-    if ctx is None or ctx.parent is None or ctx.info_name != "recall":
+def sessions_hint(ctx: click.Context) -> str | None:
+    """What `recall read ID` may mean: `recall` searches memories, and other programs call sessions that."""
+    if ctx.parent is None or ctx.info_name != "recall":
         return None
-    sessions = ctx.parent.command
-    group = sessions.commands.get("sessions") if isinstance(sessions, click.Group) else None
-    first = ctx.params.get("query")
+    root = ctx.parent.command
+    group = root.commands.get("sessions") if isinstance(root, click.Group) else None
+    first = str(ctx.params.get("query")).partition(" ")[0]
     if not isinstance(group, click.Group) or first not in group.list_commands(ctx):
         return None
     program = ctx.parent.command_path
