@@ -67,6 +67,96 @@ def test_the_work_before_a_compaction_is_in_the_new_pack(world: World, tmp_path:
     assert "- file: src/login.py" in hook(world, "SessionStart", source="compact")
 
 
+def claude_lines(*turns: tuple[str, Any]) -> str:
+    """Lines of Claude Code: a role and what it said or did."""
+    lines = []
+    for number, (role, content) in enumerate(turns):
+        line = {"type": role, "uuid": f"u{number}", "parentUuid": f"u{number - 1}" if number else None}
+        lines.append(
+            json.dumps({**line, "sessionId": SESSION, "message": {"role": role, "content": content}})
+        )
+    return "".join(f"{line}\n" for line in lines)
+
+
+WORKED = (
+    ("user", "Write a parser."),
+    ("assistant", [
+        {"type": "tool_use", "id": "t1", "name": "TodoWrite", "input": {"todos": [
+            {"content": "Write it", "status": "completed"},
+            {"content": "Document it", "status": "pending"}]}},
+        {"type": "tool_use", "id": "t2", "name": "Edit", "input": {"file_path": "parser.py"}},
+    ]),
+    ("user", "We use Pratt parsing because precedence is easy with it."),
+)  # fmt: skip
+
+
+def test_decisions_and_open_tasks_survive_a_compaction_and_reach_the_log(
+    world: World, tmp_path: Path
+) -> None:
+    files, transcript = new_agent(world), claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
+    transcript.write_text(claude_lines(*WORKED), encoding="utf-8")
+    given = {"transcript_path": str(transcript)}
+    hook(world, "SessionStart", source="startup")
+    hook(world, "UserPromptSubmit", prompt="Write a parser.")
+    hook(world, "UserPromptSubmit", prompt="And now its documentation.")
+    hook(world, "PreCompact", trigger="auto", **given)
+    shown = hook(world, "SessionStart", source="compact")
+    assert "- asked last: And now its documentation." in shown
+    assert "- open: Document it" in shown
+    assert "- decided: We use Pratt parsing because precedence is easy with it." in shown
+    hook(world, "Stop", last_assistant_message="The parser works.", **given)
+    hook(world, "SessionEnd", reason="other", **given)
+    (file,) = files.session_files()
+    entry = json.loads(file.read_text(encoding="utf-8"))
+    assert entry["decisions"] == ["We use Pratt parsing because precedence is easy with it."]
+    assert entry["open_threads"] == ["Document it"]
+
+
+def test_a_session_that_goes_on_after_its_end_leaves_a_second_line(world: World, tmp_path: Path) -> None:
+    files, transcript = new_agent(world), claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
+    given = {"transcript_path": str(transcript)}
+    for number, said in enumerate(("The parser works.", "The printer works."), 1):
+        with transcript.open("a", encoding="utf-8") as file:
+            file.write(claude_lines(*WORKED))
+        hook(world, "Stop", last_assistant_message=said, **given)
+        for _ in range(2):
+            hook(world, "SessionEnd", reason="other", **given)
+        (log,) = files.session_files()
+        assert len(log.read_text(encoding="utf-8").splitlines()) == number
+    assert json.loads(log.read_text(encoding="utf-8").splitlines()[-1])["summary"] == "The printer works."
+
+
+def test_a_session_whose_client_never_said_that_it_ended_is_logged_later(
+    world: World, tmp_path: Path
+) -> None:
+    files, transcript = new_agent(world), claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
+    transcript.write_text(claude_lines(*WORKED), encoding="utf-8")
+    given = {"transcript_path": str(transcript)}
+    hook(world, "Stop", last_assistant_message="The parser works.", **given)
+    (state,) = (files.state / "sessions").glob("*.json")
+    assert "The parser works." not in hook(world, "SessionStart", source="startup", session_id="next")
+    assert not files.session_files()
+    ended = world.clock.now.timestamp() - 7 * 3600
+    os.utime(state, (ended, ended))
+    for name in ("later", "last"):
+        assert "The parser works." in hook(world, "SessionStart", source="startup", session_id=name)
+    (log,) = files.session_files()
+    assert len(log.read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_the_state_of_a_session_holds_no_secret(world: World, tmp_path: Path) -> None:
+    files, transcript = new_agent(world), claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
+    secret = "ghp_" + "a8Kx93mPq0ZvT2rYw7LdNc51sBfUeJhGi4Xo"  # made up
+    command = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": f"push --token {secret}"}}
+    transcript.write_text(claude_lines(("assistant", [command])), encoding="utf-8")
+    hook(world, "UserPromptSubmit", prompt=f"Push it with {secret} please.")
+    hook(world, "Stop", last_assistant_message=f"Pushed with {secret}.", transcript_path=str(transcript))
+    (state,) = (files.state / "sessions").glob("*.json")
+    held = state.read_text(encoding="utf-8")
+    assert "push --token" in held
+    assert secret not in held
+
+
 def test_a_session_that_did_something_leaves_one_line_and_one_that_did_not_leaves_none(
     world: World, tmp_path: Path
 ) -> None:

@@ -7,7 +7,7 @@ in it. What cannot be read is left out; a transcript is never needed.
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,10 @@ TEXT_CHARS = 200_000
 _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path")
 _COMMANDS = ("command", "cmd")
 _EDITS = re.compile(r"edit|write|patch|replace|create|notebook", re.IGNORECASE)
+_TASKS = ("todos", "plan", "tasks")
+_TASK_NAMES = ("content", "step", "title", "description")
+_DONE = frozenset(("completed", "complete", "done", "cancelled", "canceled"))
+TASK_CHARS = 300
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.{1,300})$", re.MULTILINE)
 
 
@@ -51,6 +55,7 @@ def read_part(path: Path | None, start: int) -> TranscriptPart:
     files: list[str] = []
     commands: list[str] = []
     said: list[str] = []
+    tasks: tuple[str, ...] | None = None
     for line in raw[:whole].split(b"\n"):
         value = _object(line)
         if value is None or value.get("isSidechain") or value.get("agentId"):
@@ -58,9 +63,11 @@ def read_part(path: Path | None, start: int) -> TranscriptPart:
         for call in _calls(value):
             files += _files(call)
             commands += _commands(call)
+            listed = _open_tasks(call)
+            tasks = tasks if listed is None else listed
         said += _said(value)
     text = without_injected("\n".join(said)[-TEXT_CHARS:])
-    work = SessionWork(files=tuple(files), commands=tuple(commands), last_message="")
+    work = SessionWork(files=tuple(files), commands=tuple(commands), open_threads=tasks)
     return TranscriptPart(work=work.then(SessionWork()), text=text, end=begin + whole)
 
 
@@ -117,6 +124,22 @@ def _commands(call: Mapping[str, Any]) -> list[str]:
         elif isinstance(one, list) and all(isinstance(word, str) for word in one):
             found.append(" ".join(one)[:300])
     return found
+
+
+def _open_tasks(call: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """What is not done of a list of tasks, such as TodoWrite of Claude Code and update_plan of Codex write;
+    None for another call."""
+    given = call["input"]
+    for listed in (given.get(name) for name in _TASKS) if isinstance(given, dict) else ():
+        if isinstance(listed, list) and any(isinstance(one, dict) and one.get("status") for one in listed):
+            left = [one for one in listed if isinstance(one, dict) and one.get("status") not in _DONE]
+            named = (_first_text(one, _TASK_NAMES) for one in left)
+            return tuple(" ".join(one.split())[:TASK_CHARS] for one in named if one)
+    return None
+
+
+def _first_text(values: Mapping[str, Any], names: Iterable[str]) -> str:
+    return next((one for one in map(values.get, names) if isinstance(one, str)), "")
 
 
 def _said(value: Mapping[str, Any]) -> list[str]:
