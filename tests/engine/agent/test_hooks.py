@@ -112,6 +112,28 @@ def test_decisions_and_open_tasks_survive_a_compaction_and_reach_the_log(
     assert entry["open_threads"] == ["Document it"]
 
 
+def test_what_a_session_stored_or_found_itself_is_not_recalled_for_it(world: World, tmp_path: Path) -> None:
+    memory_id, transcript = remembered(world), claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
+    result = {"type": "tool_result", "tool_use_id": "t", "content": json.dumps({"nodeId": memory_id})}
+    transcript.write_text(claude_lines(("user", [result])), encoding="utf-8")
+    hook(world, "Stop", last_assistant_message="Stored.", transcript_path=str(transcript))
+    assert not hook(world, "UserPromptSubmit", prompt=PROMPT)
+    assert hook(world, "UserPromptSubmit", prompt=PROMPT, session_id="another")
+
+
+def test_the_log_of_a_session_is_not_recalled_for_it(world: World, tmp_path: Path) -> None:
+    new_agent(world)
+    transcript = claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
+    transcript.write_text(claude_lines(*WORKED), encoding="utf-8")
+    given = {"transcript_path": str(transcript)}
+    said = "The staging database of the orders service listens on port 5439."
+    hook(world, "Stop", last_assistant_message=said, **given)
+    hook(world, "SessionEnd", reason="other", **given)
+    world.clock.advance(hours=2)
+    assert "5439" in hook(world, "UserPromptSubmit", prompt=PROMPT, session_id="another")
+    assert not hook(world, "UserPromptSubmit", prompt=PROMPT)
+
+
 def test_a_session_that_goes_on_after_its_end_leaves_a_second_line(world: World, tmp_path: Path) -> None:
     files, transcript = new_agent(world), claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
     given = {"transcript_path": str(transcript)}

@@ -174,7 +174,7 @@ def _follow(call: Call, files: AgentFiles, event: HookEvent) -> None:
         )
         left = tuple(one for one in pending if one.signs)
         session = replace(session, client=event.client, work=work, pending=left, read_to=part.end)
-        save(replace(session, logged=logged))
+        save(replace(session, logged=logged).with_shown(part.memories))
     if used:
         receipts.note_use(call, files.state, event.session, used)
 
@@ -227,7 +227,9 @@ def log_ended(call: Call, files: AgentFiles, name: str) -> None:
             return
         save(replace(session, logged=True))
     at = (session.changed or call.engine.now()).astimezone(call.zone)
-    log_session(call, files, _entry(session, f"{at:%Y-%m-%d}", f"{at:%H:%M}"), secrets="redact")
+    line = log_session(call, files, _entry(session, f"{at:%Y-%m-%d}", f"{at:%H:%M}"), secrets="redact")
+    with changing(files.state, name, session.changed or call.engine.now()) as save:
+        save(load_session(files.state, name).with_shown(line.memories))
 
 
 def _entry(session: AgentSession, date: str, time: str) -> SessionEntry:

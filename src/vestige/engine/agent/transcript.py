@@ -26,6 +26,8 @@ _TASKS = ("todos", "plan", "tasks")
 _TASK_NAMES = ("content", "step", "title", "description")
 _DONE = frozenset(("completed", "complete", "done", "cancelled", "canceled"))
 TASK_CHARS = 300
+_MEMORY_ID = re.compile(rb"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b")
+MOST_MEMORIES = 500
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.{1,300})$", re.MULTILINE)
 
 
@@ -36,6 +38,8 @@ class TranscriptPart:
     work: SessionWork = NO_WORK
     text: str = ""
     """What the agent said, without blocks that Vestige and other programs put in."""
+    memories: tuple[str, ...] = ()
+    """Ids like those of memories, in the lines: what the session stored or found itself."""
     end: int = 0
 
 
@@ -68,7 +72,9 @@ def read_part(path: Path | None, start: int) -> TranscriptPart:
         said += _said(value)
     text = without_injected("\n".join(said)[-TEXT_CHARS:])
     work = SessionWork(files=tuple(files), commands=tuple(commands), open_threads=tasks)
-    return TranscriptPart(work=work.then(SessionWork()), text=text, end=begin + whole)
+    named = dict.fromkeys(one.decode() for one in _MEMORY_ID.findall(raw, 0, whole))
+    ids = tuple(named)[-MOST_MEMORIES:]
+    return TranscriptPart(work=work.then(SessionWork()), text=text, memories=ids, end=begin + whole)
 
 
 def _object(line: bytes) -> Mapping[str, Any] | None:
