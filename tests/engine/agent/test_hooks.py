@@ -112,6 +112,30 @@ def test_decisions_and_open_tasks_survive_a_compaction_and_reach_the_log(
     assert entry["open_threads"] == ["Document it"]
 
 
+def test_a_plugin_states_the_work_and_the_words_of_a_session_without_a_transcript(world: World) -> None:
+    files, client = new_agent(world), "opencode"
+    said = {
+        "calls": [
+            {"name": "edit", "input": {"filePath": "parser.py"}},
+            {"name": "todowrite", "input": {"todos": [{"content": "Document it", "status": "pending"}]}},
+            "not a call",
+        ],
+        "turns": [{"role": "user", "text": "We use Pratt parsing because precedence is easy."}, {"role": 1}],
+    }
+    hook(world, "SessionStart", client, source="startup")
+    hook(world, "UserPromptSubmit", client, prompt="Write a parser.")
+    hook(world, "Stop", client, last_assistant_message="It parses.", **said)
+    shown = hook(world, "SessionStart", client, source="compact")
+    assert all(one in shown for one in ("open: Document it", "decided: We use Pratt", "file: parser.py"))
+    hook(world, "SessionEnd", client)
+    (log,) = files.session_files()
+    assert json.loads(log.read_text(encoding="utf-8"))["artifacts"] == ["parser.py"]
+    (waiting,) = world.call("review", action="list")["texts"]
+    assert (waiting["nodeType"], waiting["source"]) == ("decision", "opencode")
+    hook(world, "Stop", "codex", last_assistant_message="It parses.", **said)
+    assert world.call("review", action="list")["total"] == 1
+
+
 def test_what_a_session_stored_or_found_itself_is_not_recalled_for_it(world: World, tmp_path: Path) -> None:
     memory_id, transcript = remembered(world), claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
     result = {"type": "tool_result", "tool_use_id": "t", "content": json.dumps({"nodeId": memory_id})}

@@ -24,9 +24,9 @@ from vestige.engine.agent.session_state import (
     quiet_sessions,
 )
 from vestige.engine.agent.tail import recollect
-from vestige.engine.agent.transcript import read_part
+from vestige.engine.agent.transcript import read_part, work_of
 from vestige.engine.context import Call
-from vestige.engine.memory.capture import propose_from_file
+from vestige.engine.memory.capture import propose, propose_from_file
 from vestige.engine.recall.sessions.folders import client_folders
 from vestige.exchange.transcripts.clean import without_secrets
 from vestige.exchange.transcripts.folders import own_transcript
@@ -73,7 +73,7 @@ def run_hook(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
             _propose(call, files, event)
         case HookKind.END:
             _follow(call, files, event)
-            short = event.transcript is not None and event.transcript.stat().st_size <= STOP_BYTES
+            short = event.transcript is None or event.transcript.stat().st_size <= STOP_BYTES
             if short:  # its decisions belong into the log; a long transcript may take all the time there is
                 _propose(call, files, event)
             log_ended(call, files, event.session)
@@ -165,8 +165,9 @@ def _follow(call: Call, files: AgentFiles, event: HookEvent) -> None:
         session = load_session(files.state, event.session)
         part = read_part(event.transcript, session.read_to)
         said = SessionWork(last_message=without_secrets(event.message[:SUMMARY_CHARS]))
-        work = session.work.then(_clean(part.work)).then(said)
-        logged = session.logged and not (part.work.files or part.work.commands)  # it goes on after its end
+        done = part.work.then(work_of(event.calls))
+        work = session.work.then(_clean(done)).then(said)
+        logged = session.logged and not (done.files or done.commands)  # it goes on after its end
         used = receipts.used_memories(session.pending, f"{part.text}\n{event.message}")
         pending = tuple(
             replace(one, signs={name: signs for name, signs in one.signs.items() if name not in used})
@@ -192,13 +193,14 @@ def _propose(call: Call, files: AgentFiles, event: HookEvent) -> None:
     """Let what mattered in the session wait in the review inbox, by rules, and keep its decisions for its
     log and for the pack after a compaction. After each answer only while the transcript is short: the end or
     a compaction reads all of it."""
-    path = event.transcript
-    if path is None or not path.is_file():
-        return
-    if path.stat().st_size > (STOP_BYTES if event.kind is HookKind.STOP else CAPTURE_BYTES):
-        return
     client, dry_run = TRANSCRIPTS.get(event.client, event.client), not call.engine.settings.agent.capture
-    found = propose_from_file(call, path, client, event.session_id, dry_run=dry_run)
+    path, most = event.transcript, STOP_BYTES if event.kind is HookKind.STOP else CAPTURE_BYTES
+    if event.turns:
+        found = propose(call, event.turns, session_id=event.session_id, source=client, dry_run=dry_run)
+    elif path is not None and path.is_file() and path.stat().st_size <= most:
+        found = propose_from_file(call, path, client, event.session_id, dry_run=dry_run)
+    else:
+        return
     decided = [one.proposal.content for one in found if one.proposal.kind is ProposalKind.DECISION]
     if decided:
         made = SessionWork(decisions=tuple(without_secrets(one[:SUMMARY_CHARS]) for one in decided))

@@ -56,25 +56,28 @@ def read_part(path: Path | None, start: int) -> TranscriptPart:
     except OSError:
         return TranscriptPart(end=start)
     whole = raw.rfind(b"\n") + 1
-    files: list[str] = []
-    commands: list[str] = []
+    calls: list[Mapping[str, Any]] = []
     said: list[str] = []
-    tasks: tuple[str, ...] | None = None
     for line in raw[:whole].split(b"\n"):
         value = _object(line)
         if value is None or value.get("isSidechain") or value.get("agentId"):
             continue
-        for call in _calls(value):
-            files += _files(call)
-            commands += _commands(call)
-            listed = _open_tasks(call)
-            tasks = tasks if listed is None else listed
+        calls += _calls(value)
         said += _said(value)
     text = without_injected("\n".join(said)[-TEXT_CHARS:])
-    work = SessionWork(files=tuple(files), commands=tuple(commands), open_threads=tasks)
     named = dict.fromkeys(one.decode() for one in _MEMORY_ID.findall(raw, 0, whole))
     ids = tuple(named)[-MOST_MEMORIES:]
-    return TranscriptPart(work=work.then(SessionWork()), text=text, memories=ids, end=begin + whole)
+    return TranscriptPart(work=work_of(calls), text=text, memories=ids, end=begin + whole)
+
+
+def work_of(calls: Iterable[Mapping[str, Any]]) -> SessionWork:
+    """What calls of tools did: objects with a name and an input."""
+    work = SessionWork()
+    for call in calls:
+        given = {"name": call["name"], "input": _arguments(call.get("input"))}
+        files, commands = tuple(_files(given)), tuple(_commands(given))
+        work = work.then(SessionWork(files=files, commands=commands, open_threads=_open_tasks(given)))
+    return work
 
 
 def _object(line: bytes) -> Mapping[str, Any] | None:
@@ -93,7 +96,7 @@ def _calls(value: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
         name = value.get("name") or value.get("toolName")
         given = value.get("input") or value.get("arguments")
         if isinstance(name, str) and given:
-            yield {"name": name, "input": _arguments(given)}
+            yield {"name": name, "input": given}
             return
         for one in value.values():
             yield from _calls(one, depth + 1)
