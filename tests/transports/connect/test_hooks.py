@@ -143,6 +143,17 @@ def test_codex_is_told_about_trust_and_its_command_line_has_no_version(home: Pat
         assert entries[0]["hooks"][0]["timeout"] == (3 if event == "SessionEnd" else 10)
 
 
+def test_what_the_hooks_still_lack_is_named(home: Path) -> None:
+    notes = " ".join(answer(run(home, "claude-code", "--hooks", "--yes"))["notes"])
+    assert "`vestige connect claude-code`" in notes
+    assert "`vestige agent init`" in notes
+    answer(run(home, "claude-code", "--hooks", "--undo", "--yes"))
+    answer(run(home, "claude-code", "--yes"))
+    (home / ".claude" / "memory").mkdir(parents=True)
+    notes = " ".join(answer(run(home, "claude-code", "--hooks", "--yes"))["notes"])
+    assert "`vestige" not in notes
+
+
 def test_cursor_says_that_the_hooks_of_claude_code_are_enough(home: Path) -> None:
     answer(run(home, "claude-code", "--hooks", "--yes"))
     done = answer(run(home, "cursor", "--hooks", "--yes"))
