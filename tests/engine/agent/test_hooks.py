@@ -116,7 +116,7 @@ def test_a_plugin_states_the_work_and_the_words_of_a_session_without_a_transcrip
     files, client = new_agent(world), "opencode"
     said = {
         "calls": [
-            {"name": "edit", "input": {"filePath": "parser.py"}},
+            {"name": "edit", "input": {"path": "parser.py"}},
             {"name": "todowrite", "input": {"todos": [{"content": "Document it", "status": "pending"}]}},
             "not a call",
         ],

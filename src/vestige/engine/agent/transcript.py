@@ -19,7 +19,7 @@ from vestige.exchange.transcripts.folders import TRANSCRIPT_SUFFIX, open_regular
 TAIL_BYTES = 2_000_000
 MAX_DEPTH = 12
 TEXT_CHARS = 200_000
-_PATHS = ("file_path", "filePath", "notebook_path", "absolute_path")
+_PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path")
 _COMMANDS = ("command", "cmd")
 _EDITS = re.compile(r"edit|write|patch|replace|create|notebook", re.IGNORECASE)
 _TASKS = ("todos", "plan", "tasks")
