@@ -20,8 +20,8 @@ MOST_SHOWN = 2_000
 MOST_WORK = 12
 MOST_SESSIONS = 2_000
 QUIET_HOURS, LEFT_DAYS, MOST_LEFT = 6, 7, 50
-"""A session without a hook for so many hours counts as ended; it is looked for during so many days, among so
-many sessions."""
+"""After how many hours without a hook a session counts as ended, for how long it is looked for then, and
+among how many sessions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
