@@ -136,6 +136,32 @@ def test_a_plugin_states_the_work_and_the_words_of_a_session_without_a_transcrip
     assert world.call("review", action="list")["total"] == 1
 
 
+SUMMARY = """\
+6. All user messages:
+   - "Write a parser."
+7. Pending Tasks:
+   - Document the  grammar
+   - Release it
+
+8. Current Work:
+   - The tests of the parser
+"""
+
+
+def test_the_summary_of_a_compaction_names_what_is_pending(world: World, tmp_path: Path) -> None:
+    files, transcript = new_agent(world), claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
+    edit = {"type": "tool_use", "id": "t", "name": "Edit", "input": {"file_path": "parser.py"}}
+    transcript.write_text(claude_lines(("assistant", [edit])), encoding="utf-8")
+    given = {"transcript_path": str(transcript)}
+    hook(world, "PostCompact", trigger="auto", compact_summary="We wrote a parser.", **given)
+    hook(world, "PostCompact", trigger="auto", compact_summary=SUMMARY, **given)
+    hook(world, "Stop", last_assistant_message="It parses.", **given)
+    hook(world, "SessionEnd", reason="other", **given)
+    (log,) = files.session_files()
+    entry = json.loads(log.read_text(encoding="utf-8"))
+    assert entry["open_threads"] == ["Document the grammar", "Release it"]
+
+
 def test_what_a_session_stored_or_found_itself_is_not_recalled_for_it(world: World, tmp_path: Path) -> None:
     memory_id, transcript = remembered(world), claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
     result = {"type": "tool_result", "tool_use_id": "t", "content": json.dumps({"nodeId": memory_id})}

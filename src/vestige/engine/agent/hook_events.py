@@ -41,6 +41,8 @@ class HookEvent:
     session_id: str
     prompt: str = ""
     message: str = ""
+    summary: str = ""
+    """The summary that a compaction wrote."""
     cwd: str = ""
     transcript: Path | None = None
     renews: bool = False
@@ -115,6 +117,7 @@ def read_event(client: str, payload: Mapping[str, Any]) -> HookEvent | None:
         session_id=session,
         prompt=_text(payload, "prompt", "input"),
         message=_text(payload, *_MESSAGE),
+        summary=_text(payload, "compact_summary"),
         cwd=_text(payload, "cwd") or _first(payload.get("workspace_roots")),
         transcript=Path(transcript) if transcript else None,
         renews=kind is HookKind.START and source in ("clear", "compact"),

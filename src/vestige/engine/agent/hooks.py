@@ -24,7 +24,7 @@ from vestige.engine.agent.session_state import (
     quiet_sessions,
 )
 from vestige.engine.agent.tail import recollect
-from vestige.engine.agent.transcript import read_part, work_of
+from vestige.engine.agent.transcript import pending_tasks, read_part, work_of
 from vestige.engine.context import Call
 from vestige.engine.memory.capture import propose, propose_from_file
 from vestige.engine.recall.sessions.folders import client_folders
@@ -167,6 +167,8 @@ def _follow(call: Call, files: AgentFiles, event: HookEvent) -> None:
         said = SessionWork(last_message=without_secrets(event.message[:SUMMARY_CHARS]))
         done = part.work.then(work_of(event.calls))
         work = session.work.then(_clean(done)).then(said)
+        if work.open_threads is None:  # the agent keeps no list of tasks
+            work = work.then(_clean(SessionWork(open_threads=pending_tasks(event.summary))))
         logged = session.logged and not (done.files or done.commands)  # it goes on after its end
         used = receipts.used_memories(session.pending, f"{part.text}\n{event.message}")
         pending = tuple(

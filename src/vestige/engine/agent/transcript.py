@@ -28,6 +28,11 @@ _DONE = frozenset(("completed", "complete", "done", "cancelled", "canceled"))
 TASK_CHARS = 300
 _MEMORY_ID = re.compile(rb"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b")
 MOST_MEMORIES = 500
+_PENDING = re.compile(
+    r"\W{0,6}(?:\d{1,2}\.)?\W{0,6}(?:pending tasks|open (?:tasks|threads)|remaining tasks|next steps)\W{0,6}",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(r"\s{0,20}[-*•] {1,8}(\S.{0,1000})")
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.{1,300})$", re.MULTILINE)
 
 
@@ -145,6 +150,21 @@ def _open_tasks(call: Mapping[str, Any]) -> tuple[str, ...] | None:
             named = (_first_text(one, _TASK_NAMES) for one in left)
             return tuple(" ".join(one.split())[:TASK_CHARS] for one in named if one)
     return None
+
+
+def pending_tasks(summary: str) -> tuple[str, ...] | None:
+    """The tasks that the summary of a compaction lists as pending; None without such a list."""
+    found: list[str] = []
+    lines = iter(summary.splitlines())
+    if not any(_PENDING.fullmatch(line) for line in lines):
+        return None
+    for line in lines:
+        item = _ITEM.match(line)
+        if item is not None:
+            found.append(" ".join(item[1].split())[:TASK_CHARS])
+        elif line.strip():
+            break
+    return tuple(found) or None
 
 
 def _first_text(values: Mapping[str, Any], names: Iterable[str]) -> str:
