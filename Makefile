@@ -163,7 +163,7 @@ endef
 
 .venv/.dev: .venv/pyvenv.cfg pyproject.toml $(LOCK) $(KERNEL)
 	@echo "Installing Vestige with everything that tests need…"
-	$(call install,$(addprefix --extra ,local fastembed remote speed postgres server client code) --group dev --group site)
+	$(call install,$(addprefix --extra ,local fastembed remote speed postgres server client code zstd) --group dev --group site)
 	@touch .venv/.serve $@
 
 # Zig compiles the library of cognition/native for all platforms (ADR 0040). It is apart from the environment, where

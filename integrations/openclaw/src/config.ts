@@ -5,6 +5,7 @@ export interface Config {
   readonly authToken: string | undefined;
   readonly agentId: string | undefined;
   readonly hooksEnabled: boolean;
+  readonly hookCommand: string | undefined;
   readonly captureEnabled: boolean;
   readonly maxMemories: number;
   readonly maxMemoryTokens: number;
@@ -26,6 +27,7 @@ export function readConfig(given: Record<string, unknown> = {}): Config {
     authToken: token(text(given, "authToken")),
     agentId: agent(text(given, "agentId")),
     hooksEnabled: flag(given, "hooksEnabled"),
+    hookCommand: text(given, "hookCommand"),
     captureEnabled: flag(given, "captureEnabled"),
     maxMemories: number(given, "maxMemories", 5, 1, 50),
     maxMemoryTokens: number(given, "maxMemoryTokens", 1_000, 100, 20_000),

@@ -6,6 +6,7 @@ import { readConfig, sendsTokenInClear } from "./config";
 import { forget } from "./forget";
 import type { PluginApi } from "./openclaw";
 import { recall } from "./recall";
+import { HOOK_TIMEOUT_MS, SessionHooks } from "./session";
 import { registerTools } from "./tools";
 
 const RECALL_PRIORITY = 10;
@@ -23,7 +24,16 @@ const plugin = {
     }
     registerTools(api, config, send);
     if (config.hooksEnabled) {
-      api.on("before_prompt_build", recall(config, send, api.logger), { priority: RECALL_PRIORITY });
+      if (config.hookCommand === undefined) {
+        api.on("before_prompt_build", recall(config, send, api.logger), { priority: RECALL_PRIORITY });
+      } else {
+        const session = new SessionHooks(config.hookCommand);
+        const options = { priority: RECALL_PRIORITY, timeoutMs: 2 * HOOK_TIMEOUT_MS };
+        api.on("before_prompt_build", session.prompt, options);
+        api.on("agent_end", session.ended, options);
+        api.on("before_compaction", session.compacting, options);
+        api.on("session_end", session.closed, options);
+      }
       api.on("before_dispatch", forget(config, send), { priority: RECALL_PRIORITY });
     }
     if (config.captureEnabled) {

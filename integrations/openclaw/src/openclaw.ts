@@ -42,6 +42,12 @@ export interface PromptEvent {
 
 export interface PromptResult {
   prependContext?: string;
+  prependSystemContext?: string;
+}
+
+/** What an agent said and did, from the beginning of the session. */
+export interface AgentEndEvent {
+  messages?: unknown[];
 }
 
 export interface OutputEvent {
@@ -88,6 +94,11 @@ export interface PluginApi {
   on(
     hook: "before_dispatch",
     handler: (event: DispatchEvent, context: DispatchContext) => Maybe<DispatchResult>,
+    options?: HookOptions,
+  ): void;
+  on(
+    hook: "agent_end" | "before_compaction" | "session_end",
+    handler: (event: AgentEndEvent, context: AgentContext) => Promise<void>,
     options?: HookOptions,
   ): void;
 }

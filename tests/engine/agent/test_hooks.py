@@ -67,6 +67,168 @@ def test_the_work_before_a_compaction_is_in_the_new_pack(world: World, tmp_path:
     assert "- file: src/login.py" in hook(world, "SessionStart", source="compact")
 
 
+def claude_lines(*turns: tuple[str, Any]) -> str:
+    """Lines of Claude Code: a role and what it said or did."""
+    lines = []
+    for number, (role, content) in enumerate(turns):
+        line = {"type": role, "uuid": f"u{number}", "parentUuid": f"u{number - 1}" if number else None}
+        lines.append(
+            json.dumps({**line, "sessionId": SESSION, "message": {"role": role, "content": content}})
+        )
+    return "".join(f"{line}\n" for line in lines)
+
+
+WORKED = (
+    ("user", "Write a parser."),
+    ("assistant", [
+        {"type": "tool_use", "id": "t1", "name": "TodoWrite", "input": {"todos": [
+            {"content": "Write it", "status": "completed"},
+            {"content": "Document it", "status": "pending"}]}},
+        {"type": "tool_use", "id": "t2", "name": "Edit", "input": {"file_path": "parser.py"}},
+    ]),
+    ("user", "We use Pratt parsing because precedence is easy with it."),
+)  # fmt: skip
+
+
+def test_decisions_and_open_tasks_survive_a_compaction_and_reach_the_log(
+    world: World, tmp_path: Path
+) -> None:
+    files, transcript = new_agent(world), claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
+    transcript.write_text(claude_lines(*WORKED), encoding="utf-8")
+    given = {"transcript_path": str(transcript)}
+    hook(world, "SessionStart", source="startup")
+    hook(world, "UserPromptSubmit", prompt="Write a parser.")
+    hook(world, "UserPromptSubmit", prompt="And now its documentation.")
+    hook(world, "PreCompact", trigger="auto", **given)
+    shown = hook(world, "SessionStart", source="compact")
+    assert "- asked last: And now its documentation." in shown
+    assert "- open: Document it" in shown
+    assert "- decided: We use Pratt parsing because precedence is easy with it." in shown
+    hook(world, "Stop", last_assistant_message="The parser works.", **given)
+    hook(world, "SessionEnd", reason="other", **given)
+    (file,) = files.session_files()
+    entry = json.loads(file.read_text(encoding="utf-8"))
+    assert entry["decisions"] == ["We use Pratt parsing because precedence is easy with it."]
+    assert entry["open_threads"] == ["Document it"]
+
+
+def test_a_plugin_states_the_work_and_the_words_of_a_session_without_a_transcript(world: World) -> None:
+    files, client = new_agent(world), "opencode"
+    said = {
+        "calls": [
+            {"name": "edit", "input": {"path": "parser.py"}},
+            {"name": "todowrite", "input": {"todos": [{"content": "Document it", "status": "pending"}]}},
+            "not a call",
+        ],
+        "turns": [{"role": "user", "text": "We use Pratt parsing because precedence is easy."}, {"role": 1}],
+    }
+    hook(world, "SessionStart", client, source="startup")
+    hook(world, "UserPromptSubmit", client, prompt="Write a parser.")
+    hook(world, "Stop", client, last_assistant_message="It parses.", **said)
+    shown = hook(world, "SessionStart", client, source="compact")
+    assert all(one in shown for one in ("open: Document it", "decided: We use Pratt", "file: parser.py"))
+    hook(world, "SessionEnd", client)
+    (log,) = files.session_files()
+    assert json.loads(log.read_text(encoding="utf-8"))["artifacts"] == ["parser.py"]
+    (waiting,) = world.call("review", action="list")["texts"]
+    assert (waiting["nodeType"], waiting["source"]) == ("decision", "opencode")
+    hook(world, "Stop", "codex", last_assistant_message="It parses.", **said)
+    assert world.call("review", action="list")["total"] == 1
+
+
+SUMMARY = """\
+6. All user messages:
+   - "Write a parser."
+7. Pending Tasks:
+   - Document the  grammar
+   - Release it
+
+8. Current Work:
+   - The tests of the parser
+"""
+
+
+def test_the_summary_of_a_compaction_names_what_is_pending(world: World, tmp_path: Path) -> None:
+    files, transcript = new_agent(world), claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
+    edit = {"type": "tool_use", "id": "t", "name": "Edit", "input": {"file_path": "parser.py"}}
+    transcript.write_text(claude_lines(("assistant", [edit])), encoding="utf-8")
+    given = {"transcript_path": str(transcript)}
+    hook(world, "PostCompact", trigger="auto", compact_summary="We wrote a parser.", **given)
+    hook(world, "PostCompact", trigger="auto", compact_summary=SUMMARY, **given)
+    hook(world, "Stop", last_assistant_message="It parses.", **given)
+    hook(world, "SessionEnd", reason="other", **given)
+    (log,) = files.session_files()
+    entry = json.loads(log.read_text(encoding="utf-8"))
+    assert entry["open_threads"] == ["Document the grammar", "Release it"]
+
+
+def test_what_a_session_stored_or_found_itself_is_not_recalled_for_it(world: World, tmp_path: Path) -> None:
+    memory_id, transcript = remembered(world), claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
+    result = {"type": "tool_result", "tool_use_id": "t", "content": json.dumps({"nodeId": memory_id})}
+    transcript.write_text(claude_lines(("user", [result])), encoding="utf-8")
+    hook(world, "Stop", last_assistant_message="Stored.", transcript_path=str(transcript))
+    assert not hook(world, "UserPromptSubmit", prompt=PROMPT)
+    assert hook(world, "UserPromptSubmit", prompt=PROMPT, session_id="another")
+
+
+def test_the_log_of_a_session_is_not_recalled_for_it(world: World, tmp_path: Path) -> None:
+    new_agent(world)
+    transcript = claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
+    transcript.write_text(claude_lines(*WORKED), encoding="utf-8")
+    given = {"transcript_path": str(transcript)}
+    said = "The staging database of the orders service listens on port 5439."
+    hook(world, "Stop", last_assistant_message=said, **given)
+    hook(world, "SessionEnd", reason="other", **given)
+    world.clock.advance(hours=2)
+    assert "5439" in hook(world, "UserPromptSubmit", prompt=PROMPT, session_id="another")
+    assert not hook(world, "UserPromptSubmit", prompt=PROMPT)
+
+
+def test_a_session_that_goes_on_after_its_end_leaves_a_second_line(world: World, tmp_path: Path) -> None:
+    files, transcript = new_agent(world), claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
+    given = {"transcript_path": str(transcript)}
+    for number, said in enumerate(("The parser works.", "The printer works."), 1):
+        with transcript.open("a", encoding="utf-8") as file:
+            file.write(claude_lines(*WORKED))
+        hook(world, "Stop", last_assistant_message=said, **given)
+        for _ in range(2):
+            hook(world, "SessionEnd", reason="other", **given)
+        (log,) = files.session_files()
+        assert len(log.read_text(encoding="utf-8").splitlines()) == number
+    assert json.loads(log.read_text(encoding="utf-8").splitlines()[-1])["summary"] == "The printer works."
+
+
+def test_a_session_whose_client_never_said_that_it_ended_is_logged_later(
+    world: World, tmp_path: Path
+) -> None:
+    files, transcript = new_agent(world), claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
+    transcript.write_text(claude_lines(*WORKED), encoding="utf-8")
+    given = {"transcript_path": str(transcript)}
+    hook(world, "Stop", last_assistant_message="The parser works.", **given)
+    (state,) = (files.state / "sessions").glob("*.json")
+    assert "The parser works." not in hook(world, "SessionStart", source="startup", session_id="next")
+    assert not files.session_files()
+    ended = world.clock.now.timestamp() - 7 * 3600
+    os.utime(state, (ended, ended))
+    for name in ("later", "last"):
+        assert "The parser works." in hook(world, "SessionStart", source="startup", session_id=name)
+    (log,) = files.session_files()
+    assert len(log.read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_the_state_of_a_session_holds_no_secret(world: World, tmp_path: Path) -> None:
+    files, transcript = new_agent(world), claude_folder(tmp_path / "data") / f"{SESSION}.jsonl"
+    secret = "ghp_" + "a8Kx93mPq0ZvT2rYw7LdNc51sBfUeJhGi4Xo"  # made up
+    command = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": f"push --token {secret}"}}
+    transcript.write_text(claude_lines(("assistant", [command])), encoding="utf-8")
+    hook(world, "UserPromptSubmit", prompt=f"Push it with {secret} please.")
+    hook(world, "Stop", last_assistant_message=f"Pushed with {secret}.", transcript_path=str(transcript))
+    (state,) = (files.state / "sessions").glob("*.json")
+    held = state.read_text(encoding="utf-8")
+    assert "push --token" in held
+    assert secret not in held
+
+
 def test_a_session_that_did_something_leaves_one_line_and_one_that_did_not_leaves_none(
     world: World, tmp_path: Path
 ) -> None:

@@ -87,3 +87,30 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "pipe.jsonl"
     os.mkfifo(path)
     assert read_part(path, 7).end == 7
+
+
+def test_the_last_list_of_tasks_says_what_is_open(tmp_path: Path) -> None:
+    def todos(*states: str) -> dict[str, Any]:
+        names = ("Write the parser", "Test it", "Release it")
+        listed = [{"content": one, "status": two} for one, two in zip(names, states, strict=True)]
+        call = {"type": "tool_use", "name": "TodoWrite", "input": {"todos": listed}}
+        return {"type": "assistant", "message": {"role": "assistant", "content": [call]}}
+
+    path = transcript(
+        tmp_path, [todos("pending", "pending", "pending"), todos("completed", "in_progress", "pending")]
+    )
+    work = read_part(path, 0).work
+    assert work.open_threads == ("Test it", "Release it")
+    later = transcript(tmp_path, [todos("completed", "completed", "cancelled")])
+    assert work.then(read_part(later, 0).work).open_threads == ()
+    assert work.then(read_part(transcript(tmp_path, CLAUDE), 0).work).open_threads == (
+        "Test it",
+        "Release it",
+    )
+
+
+def test_a_plan_of_codex_says_what_is_open(tmp_path: Path) -> None:
+    plan = {"plan": [{"step": "Read", "status": "completed"}, {"step": "Fix", "status": "in_progress"}]}
+    call = {"type": "function_call", "name": "update_plan", "arguments": json.dumps(plan)}
+    path = transcript(tmp_path, [{"type": "response_item", "payload": call}])
+    assert read_part(path, 0).work.open_threads == ("Fix",)

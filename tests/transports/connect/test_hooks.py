@@ -1,8 +1,9 @@
 """`vestige connect CLIENT --hooks`: what it writes for each client, what it leaves alone, and its undo."""
 
 import json
-import shutil
+import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.world import open_world
+from tests.transports.conformance.node import NODE
 from tests.transports.connect.test_connect_command import answer, run, written
 from vestige.core.caller import Invocation
-from vestige.engine.agent.hook_events import NAMES
+from vestige.engine.agent.hook_events import NAMES, read_event
 from vestige.transports.connect import jsonc
 from vestige.transports.connect.hooks import HOOK_CLIENTS, HookCommand, installed_text, is_ours
 
@@ -141,6 +143,17 @@ def test_codex_is_told_about_trust_and_its_command_line_has_no_version(home: Pat
         assert entries[0]["hooks"][0]["timeout"] == (3 if event == "SessionEnd" else 10)
 
 
+def test_what_the_hooks_still_lack_is_named(home: Path) -> None:
+    notes = " ".join(answer(run(home, "claude-code", "--hooks", "--yes"))["notes"])
+    assert "`vestige connect claude-code`" in notes
+    assert "`vestige agent init`" in notes
+    answer(run(home, "claude-code", "--hooks", "--undo", "--yes"))
+    answer(run(home, "claude-code", "--yes"))
+    (home / ".claude" / "memory").mkdir(parents=True)
+    notes = " ".join(answer(run(home, "claude-code", "--hooks", "--yes"))["notes"])
+    assert "`vestige" not in notes
+
+
 def test_cursor_says_that_the_hooks_of_claude_code_are_enough(home: Path) -> None:
     answer(run(home, "claude-code", "--hooks", "--yes"))
     done = answer(run(home, "cursor", "--hooks", "--yes"))
@@ -161,30 +174,71 @@ def test_a_file_that_is_not_json_is_left_alone(home: Path) -> None:
     assert file.read_text(encoding="utf-8") == "{ not json"
 
 
-def test_the_plugin_for_opencode_is_a_module_with_its_command(home: Path) -> None:
+def test_the_plugin_for_opencode_tells_a_whole_session(home: Path) -> None:
     answer(run(home, "opencode", "--hooks", "--yes"))
     plugin = file_of(home, "opencode")
     text = plugin.read_text(encoding="utf-8")
     assert 'vestige-hook", "opencode"]' in text
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("node is not there")
-    script = (
-        f"import({json.dumps(plugin.as_uri())}).then(async (m) => {{"
-        "const hooks = await m.Vestige({directory: '/', client: {session: {get: async () => ({data: {}})}}});"
-        "const output = {system: []};"
-        "await hooks['chat.message']({sessionID: 's'}, {parts: [{type: 'text', text: 'hi'}]});"
-        "await hooks['experimental.chat.system.transform']({sessionID: 's'}, output);"
-        "console.log(JSON.stringify([Object.keys(hooks).length, output.system]))})"
+    # What it asks is written down by a program that stands in for `vestige-hook`.
+    asked, program = home / "asked.jsonl", home / "program.py"
+    program.write_text(
+        "import json, sys\n"
+        "given = json.load(sys.stdin)\n"
+        f"open({str(asked)!r}, 'a').write(json.dumps(given) + '\\n')\n"
+        "text = {'SessionStart': 'pack', 'UserPromptSubmit': 'tail'}.get(given['hook_event_name'])\n"
+        "print(json.dumps({'hookSpecificOutput': {'additionalContext': text}} if text else {}))\n",
+        encoding="utf-8",
     )
-    plugin.rename(plugin.with_suffix(".mjs"))
+    command = f"const COMMAND = {json.dumps([sys.executable, str(program)])}\n"
+    module = plugin.with_suffix(".mjs")
+    module.write_text(re.sub(r"const COMMAND = .*\n", lambda _: command, text), encoding="utf-8")
+    driver = home / "driver.mjs"
+    driver.write_text(OPENCODE_SESSION.replace("MODULE", json.dumps(module.as_uri())), encoding="utf-8")
     done = subprocess.run(
-        [node, "--input-type=module", "-e", script.replace("vestige.js", "vestige.mjs")],
-        capture_output=True, text=True, timeout=120,
-        env={"HOME": str(home), "PATH": "/usr/bin:/bin", "VESTIGE_EMBEDDINGS_PROVIDER": "hashing"},
-    )  # fmt: skip
+        [NODE, driver], capture_output=True, text=True, timeout=120, env={"HOME": str(home)}
+    )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [3, []]
+    assert json.loads(done.stdout) == ["pack", "tail"]
+    events = [json.loads(line) for line in asked.read_text(encoding="utf-8").splitlines()]
+    assert [one["hook_event_name"] for one in events] == [
+        "SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionStart", "SessionEnd",
+    ]  # fmt: skip
+    assert {one["session_id"] for one in events} == {"s"}  # the subagent is left alone
+    stopped = read_event("opencode", events[2])
+    assert stopped is not None
+    assert (stopped.message, [one.text for one in stopped.turns]) == ("Done.", ["Fix it.", "Done."])
+    assert stopped.calls == ({"name": "edit", "input": {"filePath": "a.py"}},)
+    assert "calls" in events[3]
+    assert events[4]["source"] == "compact"
+
+
+OPENCODE_SESSION = """
+const { Vestige } = await import(MODULE)
+const said = [
+  { info: { role: "user" }, parts: [{ type: "text", text: "Fix it." }] },
+  { info: { role: "assistant" }, parts: [{ type: "tool" }, { type: "text", text: "Done." }] },
+]
+const client = { session: {
+  get: async ({ path }) => ({ data: path.id === "child" ? { parentID: "s" } : {} }),
+  messages: async () => ({ data: said }),
+} }
+const hooks = await Vestige({ directory: "/w", client })
+const happens = (type, sessionID) => hooks.event({ event: { type, properties: { sessionID } } })
+const output = { system: [] }
+await hooks["chat.message"]({ sessionID: "s" }, { parts: said[0].parts })
+await hooks["chat.message"]({ sessionID: "child" }, { parts: said[0].parts })
+await hooks["experimental.chat.system.transform"]({ sessionID: "s" }, output)
+const args = { filePath: "a.py", newString: "x" }
+await hooks["tool.execute.before"]({ tool: "edit", sessionID: "s" }, { args })
+await happens("session.idle", "s")
+await happens("session.idle", "child")
+await hooks["experimental.session.compacting"]({ sessionID: "s" }, {})
+await happens("session.compacted", "s")
+await happens("session.deleted", "s")
+await happens("session.deleted", "child")
+console.log(JSON.stringify(output.system))
+"""
+"""A session of OpenCode, as its server calls a plugin."""
 
 
 @given(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import sqlite3
 import subprocess
@@ -222,7 +223,7 @@ def test_a_locked_store_is_left_alone(data: Path, tmp_path: Path) -> None:
     finally:
         database.close()
     assert (ran.code, ran.out, ran.err) == (0, "", "")
-    assert "claude-code" in ran.log
+    assert re.search(r"^\d{4}-\d\d-\d\dT[\d:]{8}\+00:00 claude-code: ", ran.log, re.MULTILINE)
 
 
 @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "SessionEnd"])
@@ -241,6 +242,28 @@ def test_a_read_only_home_is_silent(data: Path, tmp_path: Path) -> None:
     ran = hook("claude-code", payload_of("claude-code", "SessionStart", str(tmp_path)), home / "data", home)
     home.chmod(0o700)
     assert (ran.code, ran.out, ran.err) == (0, "", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no limits of files")
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"])
+def test_a_full_disk_is_silent(event: str, data: Path, tmp_path: Path) -> None:
+    program = (
+        "import resource, signal; from vestige.transports.hooks.command import main; "
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); main()"
+    )
+    before = (data / "agent" / "hooks.log").exists()
+    done = subprocess.run(
+        [sys.executable, "-c", program, "claude-code"],
+        input=json.dumps(payload_of("claude-code", event, str(tmp_path))).encode(),
+        capture_output=True,
+        env={
+            "HOME": str(data), "PATH": os.environ["PATH"], "VESTIGE_DATA_DIR": str(data),
+            "VESTIGE_EMBEDDINGS_PROVIDER": "hashing", "VESTIGE_AGENT_HOOK_SECONDS": "100",
+        },
+        timeout=150,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr, before) == (0, b"", b"", False)
 
 
 def test_a_damaged_store_is_silent_and_noted(data: Path, tmp_path: Path) -> None:

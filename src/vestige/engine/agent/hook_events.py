@@ -9,9 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from vestige.cognition.evidence.capture.propose import Speaker, Turn
 from vestige.core.lazy_dataclass import dataclass
 
 MAX_CHARS = 200_000
+MOST_TURNS = 400
+PLUGINS = ("opencode", "openclaw")
+"""Clients whose hooks are a plugin of ours."""
 
 
 class HookKind(enum.StrEnum):
@@ -37,10 +41,16 @@ class HookEvent:
     session_id: str
     prompt: str = ""
     message: str = ""
+    summary: str = ""
+    """The summary that a compaction wrote."""
     cwd: str = ""
     transcript: Path | None = None
     renews: bool = False
     compacted: bool = False
+    turns: tuple[Turn, ...] = ()
+    calls: tuple[Mapping[str, Any], ...] = ()
+    """What was said, and the tools called since the last hook: only our own plugins send them, for clients
+    without a transcript that can be read."""
 
     @property
     def session(self) -> str:
@@ -107,11 +117,29 @@ def read_event(client: str, payload: Mapping[str, Any]) -> HookEvent | None:
         session_id=session,
         prompt=_text(payload, "prompt", "input"),
         message=_text(payload, *_MESSAGE),
+        summary=_text(payload, "compact_summary"),
         cwd=_text(payload, "cwd") or _first(payload.get("workspace_roots")),
         transcript=Path(transcript) if transcript else None,
         renews=kind is HookKind.START and source in ("clear", "compact"),
         compacted=kind is HookKind.START and source == "compact",
+        turns=_turns(payload.get("turns")) if client in PLUGINS else (),
+        calls=_calls(payload.get("calls")) if client in PLUGINS else (),
     )
+
+
+def _turns(value: object) -> tuple[Turn, ...]:
+    roles = {one.value: one for one in (Speaker.USER, Speaker.ASSISTANT)}
+    given = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return tuple(
+        Turn(role=roles[one["role"]], text=_text(one, "text"))
+        for one in given[-MOST_TURNS:]
+        if one.get("role") in roles and _text(one, "text")
+    )
+
+
+def _calls(value: object) -> tuple[Mapping[str, Any], ...]:
+    given = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return tuple(one for one in given[-MOST_TURNS:] if isinstance(one.get("name"), str))
 
 
 def is_of_subagent(payload: Mapping[str, Any]) -> bool:

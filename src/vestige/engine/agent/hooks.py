@@ -5,6 +5,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
+from vestige.cognition.evidence.capture.propose import ProposalKind
 from vestige.core.errors import VestigeError
 from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.agent import receipts
@@ -20,17 +21,21 @@ from vestige.engine.agent.session_state import (
     changing,
     forget_old_sessions,
     load_session,
+    quiet_sessions,
 )
 from vestige.engine.agent.tail import recollect
-from vestige.engine.agent.transcript import read_part
+from vestige.engine.agent.transcript import pending_tasks, read_part, work_of
 from vestige.engine.context import Call
-from vestige.engine.memory.capture import propose_from_file
+from vestige.engine.memory.capture import propose, propose_from_file
 from vestige.engine.recall.sessions.folders import client_folders
+from vestige.exchange.transcripts.clean import without_secrets
 from vestige.exchange.transcripts.folders import own_transcript
 
 TITLE_CHARS, SUMMARY_CHARS = 80, 400
 STOP_BYTES, CAPTURE_BYTES = 500_000, 20_000_000
 """The longest transcript from which rules propose memories after an answer, and at the end."""
+MOST_LOGGED = 3
+"""The most earlier sessions that the start of one logs."""
 TRANSCRIPTS = {
     "claude-code": "claude", "gemini-cli": "gemini", "copilot-cli": "copilot", "cursor": "cursor-cli",
 }  # fmt: skip
@@ -65,11 +70,15 @@ def run_hook(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
             return prompt_tail(call, files, event)
         case HookKind.COMPACT | HookKind.STOP:
             _follow(call, files, event)
-            _propose(call, event)
+            _propose(call, files, event)
         case HookKind.END:
             _follow(call, files, event)
-            _log(call, files, event)
-            _propose(call, event)
+            short = event.transcript is None or event.transcript.stat().st_size <= STOP_BYTES
+            if short:  # its decisions belong into the log; a long transcript may take all the time there is
+                _propose(call, files, event)
+            log_ended(call, files, event.session)
+            if not short:
+                _propose(call, files, event)
     return HookContext()
 
 
@@ -90,6 +99,8 @@ def _with_own_transcript(call: Call, files: AgentFiles, event: HookEvent) -> Hoo
 def session_pack(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
     """The pack of a session: the one it has, unless a clear or a compaction renews it."""
     now = call.engine.now()
+    if load_session(files.state, event.session).pack is None:
+        _log_left(call, files)
     with changing(files.state, event.session, now) as save:
         session = load_session(files.state, event.session)
         if session.pack is not None and not event.renews:
@@ -112,7 +123,8 @@ def prompt_tail(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
     now = call.engine.now()
     with changing(files.state, event.session, now) as save:
         session = load_session(files.state, event.session)
-        work = session.work.then(SessionWork(first_prompt=event.prompt[:SUMMARY_CHARS]))
+        asked = without_secrets(event.prompt[:SUMMARY_CHARS])
+        work = session.work.then(SessionWork(first_prompt=asked, last_prompt=asked))
         session = replace(session, client=event.client, prompts=session.prompts + 1, work=work)
         session = _corrected(call, files, session, event)
         if not call.engine.settings.agent.recall:
@@ -152,37 +164,76 @@ def _follow(call: Call, files: AgentFiles, event: HookEvent) -> None:
     with changing(files.state, event.session, call.engine.now()) as save:
         session = load_session(files.state, event.session)
         part = read_part(event.transcript, session.read_to)
-        work = session.work.then(part.work).then(SessionWork(last_message=event.message[:SUMMARY_CHARS]))
+        said = SessionWork(last_message=without_secrets(event.message[:SUMMARY_CHARS]))
+        done = part.work.then(work_of(event.calls))
+        work = session.work.then(_clean(done)).then(said)
+        if work.open_threads is None:  # the agent keeps no list of tasks
+            work = work.then(_clean(SessionWork(open_threads=pending_tasks(event.summary))))
+        logged = session.logged and not (done.files or done.commands)  # it goes on after its end
         used = receipts.used_memories(session.pending, f"{part.text}\n{event.message}")
         pending = tuple(
             replace(one, signs={name: signs for name, signs in one.signs.items() if name not in used})
             for one in session.pending
         )
         left = tuple(one for one in pending if one.signs)
-        save(replace(session, client=event.client, work=work, pending=left, read_to=part.end))
+        session = replace(session, client=event.client, work=work, pending=left, read_to=part.end)
+        save(replace(session, logged=logged).with_shown(part.memories))
     if used:
         receipts.note_use(call, files.state, event.session, used)
 
 
-def _propose(call: Call, event: HookEvent) -> None:
-    """Let what mattered in the session wait in the review inbox, by rules. After each answer only while the
-    transcript is short: the end or a compaction reads all of it."""
-    path = event.transcript
-    if not call.engine.settings.agent.capture or path is None or not path.is_file():
+def _clean(work: SessionWork) -> SessionWork:
+    """The work without secrets: it is kept in a file, and shown."""
+    return replace(
+        work,
+        commands=tuple(map(without_secrets, work.commands)),
+        open_threads=None if work.open_threads is None else tuple(map(without_secrets, work.open_threads)),
+    )
+
+
+def _propose(call: Call, files: AgentFiles, event: HookEvent) -> None:
+    """Let what mattered in the session wait in the review inbox, by rules, and keep its decisions for its
+    log and for the pack after a compaction. After each answer only while the transcript is short: the end or
+    a compaction reads all of it."""
+    client, dry_run = TRANSCRIPTS.get(event.client, event.client), not call.engine.settings.agent.capture
+    path, most = event.transcript, STOP_BYTES if event.kind is HookKind.STOP else CAPTURE_BYTES
+    if event.turns:
+        found = propose(call, event.turns, session_id=event.session_id, source=client, dry_run=dry_run)
+    elif path is not None and path.is_file() and path.stat().st_size <= most:
+        found = propose_from_file(call, path, client, event.session_id, dry_run=dry_run)
+    else:
         return
-    if path.stat().st_size <= (STOP_BYTES if event.kind is HookKind.STOP else CAPTURE_BYTES):
-        propose_from_file(call, path, TRANSCRIPTS.get(event.client, event.client), event.session_id)
+    decided = [one.proposal.content for one in found if one.proposal.kind is ProposalKind.DECISION]
+    if decided:
+        made = SessionWork(decisions=tuple(without_secrets(one[:SUMMARY_CHARS]) for one in decided))
+        with changing(files.state, event.session, call.engine.now()) as save:
+            session = load_session(files.state, event.session)
+            save(replace(session, work=session.work.then(made)))
 
 
-def _log(call: Call, files: AgentFiles, event: HookEvent) -> None:
-    """Write the line of a session that did something, once."""
-    now = call.local_now()
-    with changing(files.state, event.session, call.engine.now()) as save:
-        session = load_session(files.state, event.session)
+def _log_left(call: Call, files: AgentFiles) -> None:
+    """Log the sessions whose client never said that they ended: it was killed, or it has no such hook."""
+    now = call.engine.now()
+    try:
+        for name in quiet_sessions(files.state, now)[:MOST_LOGGED]:
+            log_ended(call, files, name)
+    except VestigeError as exc:  # the new session begins anyway
+        note_failure(
+            files.state, f"{now.isoformat(timespec='seconds')} session log: {exc.code}: {exc.message}"
+        )
+
+
+def log_ended(call: Call, files: AgentFiles, name: str) -> None:
+    """Write the line of a session that did something, once; another one if it did more since."""
+    with changing(files.state, name, call.engine.now()) as save:
+        session = load_session(files.state, name)
         if session.logged or not session.work.is_meaningful or not files.folder.is_dir():
             return
         save(replace(session, logged=True))
-    log_session(call, files, _entry(session, f"{now:%Y-%m-%d}", f"{now:%H:%M}"), secrets="redact")
+    at = (session.changed or call.engine.now()).astimezone(call.zone)
+    line = log_session(call, files, _entry(session, f"{at:%Y-%m-%d}", f"{at:%H:%M}"), secrets="redact")
+    with changing(files.state, name, session.changed or call.engine.now()) as save:
+        save(load_session(files.state, name).with_shown(line.memories))
 
 
 def _entry(session: AgentSession, date: str, time: str) -> SessionEntry:
@@ -193,7 +244,9 @@ def _entry(session: AgentSession, date: str, time: str) -> SessionEntry:
         time=time,
         session=title,
         summary=" ".join(work.last_message.split())[:SUMMARY_CHARS],
+        decisions=work.decisions,
         artifacts=work.files,
+        open_threads=work.open_threads or (),
     )
 
 

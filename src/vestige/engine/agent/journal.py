@@ -38,7 +38,7 @@ from vestige.engine.context import Call
 from vestige.engine.exchange.import_foreign import import_target
 from vestige.engine.ingest.inbox import refuse_orders
 from vestige.engine.ingest.secrets import screen_fields
-from vestige.exchange.importers.records import Brought
+from vestige.exchange.importers.records import Brought, BroughtMemory
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +61,8 @@ class FileLine:
     path: Path
     stored: bool
     why_not: str | None = None
+    memories: tuple[str, ...] = ()
+    """What became of it in the store."""
 
 
 def create_files(files: AgentFiles, *, on_demand: bool) -> list[Path]:
@@ -174,4 +176,5 @@ def _stored(call: Call, path: Path, brought: Sequence[Brought]) -> FileLine:
     except StoreError as exc:
         logger.warning("A line of %s is not in the store yet: %s", path.name, exc.code)
         return FileLine(path=path, stored=False, why_not=exc.message)
-    return FileLine(path=path, stored=True)
+    ids = tuple(one.memory.id for one in brought if isinstance(one, BroughtMemory))
+    return FileLine(path=path, stored=True, memories=ids)

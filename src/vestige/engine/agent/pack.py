@@ -27,7 +27,7 @@ from vestige.engine.memory.codebase import notes
 DAYS, REFLECTIONS, INTENTIONS, PROJECT = 3, 30, 5, 12
 """The most days with sessions, reflections, due intentions and memories of the project."""
 LINE_CHARS = 400
-SHARES = {"identity": 0.35, "work": 0.1, "due": 0.07, "sessions": 0.2, "reflections": 0.16, "project": 0.12}
+SHARES = {"identity": 0.3, "work": 0.2, "due": 0.07, "sessions": 0.17, "reflections": 0.15, "project": 0.11}
 """The part of the limit that a section may take while others need theirs; what one leaves, the next has."""
 
 
@@ -129,11 +129,20 @@ def _is_empty(line: str, after: str) -> bool:
 
 
 def _work(work: SessionWork | None) -> Iterator[PackSection]:
-    if work is None or not (work.files or work.commands):
+    if work is None:
         return
-    lines = [f"- file: {as_line(one, 200)}" for one in reversed(work.files)]
+    asked = (work.last_prompt,) if work.last_prompt else ()
+    named = {"asked last": asked, "open": work.open_threads or (), "decided": work.decisions[::-1]}
+    lines = [
+        f"- {name}: {as_line(one, LINE_CHARS if name == 'asked last' else 200)}"
+        for name, texts in named.items()
+        for one in texts
+        if not flags_in({"content": one}, Origin.ASSISTANT)
+    ]
+    lines += [f"- file: {as_line(one, 200)}" for one in reversed(work.files)]
     lines += [f"- command: {as_line(one, 200)}" for one in reversed(work.commands)]
-    yield PackSection(name="work", heading="## Worked on before the compaction", lines=tuple(lines))
+    if lines:
+        yield PackSection(name="work", heading="## This session before the compaction", lines=tuple(lines))
 
 
 def _due(call: Call) -> Iterator[PackSection]:

@@ -19,15 +19,22 @@ KEPT_DAYS = 45
 MOST_SHOWN = 2_000
 MOST_WORK = 12
 MOST_SESSIONS = 2_000
+QUIET_HOURS, LEFT_DAYS, MOST_LEFT = 6, 7, 50
+"""After how many hours without a hook a session counts as ended, for how long it is looked for then, and
+among how many sessions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionWork:
-    """What a session did, by the tools it called: files, commands, and how it began and ended."""
+    """What a session did: files and commands of its tools, decisions that rules found, the tasks left open in
+    its last list of tasks (None: it has none), and how it began and ended."""
 
     files: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+    open_threads: tuple[str, ...] | None = None
     first_prompt: str = ""
+    last_prompt: str = ""
     last_message: str = ""
 
     @property
@@ -40,7 +47,10 @@ class SessionWork:
         return SessionWork(
             files=_latest((*self.files, *later.files)),
             commands=_latest((*self.commands, *later.commands)),
+            decisions=_latest((*self.decisions, *later.decisions)),
+            open_threads=self.open_threads if later.open_threads is None else later.open_threads[:MOST_WORK],
             first_prompt=self.first_prompt or later.first_prompt,
+            last_prompt=later.last_prompt or self.last_prompt,
             last_message=later.last_message or self.last_message,
         )
 
@@ -72,6 +82,8 @@ class AgentSession:
     pending: tuple[OpenReceipt, ...] = ()
     read_to: int = 0
     """How far the transcript was read, in bytes."""
+    changed: datetime | None = None
+    """When a hook of the session last changed it."""
 
     def with_shown(self, ids: tuple[str, ...]) -> "AgentSession":
         return replace(self, shown=tuple(dict.fromkeys((*self.shown, *ids)))[-MOST_SHOWN:])
@@ -107,6 +119,27 @@ def forget_old_sessions(state: Path, now: datetime) -> int:
     return removed
 
 
+def quiet_sessions(state: Path, now: datetime) -> list[str]:
+    """The names of sessions without a hook for hours, whose work is not in the log yet; the oldest first."""
+    newest = (now - timedelta(hours=QUIET_HOURS)).timestamp()
+    oldest = (now - timedelta(days=LEFT_DAYS)).timestamp()
+    found: list[tuple[float, str]] = []
+    with suppress(OSError):
+        found = sorted(one for one in _entries(state / FOLDER) if oldest < one[0] < newest)[-MOST_LEFT:]
+    held = [_read(Path(path)) for _, path in found]
+    return [
+        one.id for one in held if one is not None and one.id and one.work.is_meaningful and not one.logged
+    ]
+
+
+def _read(path: Path) -> AgentSession | None:
+    try:
+        found = json.loads(path.read_bytes())
+        return _session(str(found["id"]), found)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
 def _entries(folder: Path) -> Iterator[tuple[float, str]]:
     with os.scandir(folder) as found:
         for one in found:
@@ -122,6 +155,7 @@ def _file(state: Path, session_id: str) -> Path:
 def _body(session: AgentSession, now: datetime) -> dict[str, Any]:
     work = session.work
     return {
+        "id": session.id,
         "client": session.client,
         "pack": session.pack,
         "packId": session.pack_id,
@@ -133,7 +167,10 @@ def _body(session: AgentSession, now: datetime) -> dict[str, Any]:
         "work": {
             "files": list(work.files),
             "commands": list(work.commands),
+            "decisions": list(work.decisions),
+            "openThreads": None if work.open_threads is None else list(work.open_threads),
             "firstPrompt": work.first_prompt,
+            "lastPrompt": work.last_prompt,
             "lastMessage": work.last_message,
         },
         "pending": [
@@ -145,6 +182,7 @@ def _body(session: AgentSession, now: datetime) -> dict[str, Any]:
 
 def _session(session_id: str, found: Mapping[str, Any]) -> AgentSession:
     work, pack = found.get("work") or {}, found.get("pack")
+    opened = work.get("openThreads")
     return AgentSession(
         id=session_id,
         client=str(found.get("client", "")),
@@ -154,10 +192,14 @@ def _session(session_id: str, found: Mapping[str, Any]) -> AgentSession:
         prompts=int(found.get("prompts", 0)),
         logged=bool(found.get("logged")),
         read_to=int(found.get("readTo", 0)),
+        changed=datetime.fromisoformat(found["at"]) if found.get("at") else None,
         work=SessionWork(
             files=tuple(map(str, work.get("files", ()))),
             commands=tuple(map(str, work.get("commands", ()))),
+            decisions=tuple(map(str, work.get("decisions", ()))),
+            open_threads=None if opened is None else tuple(map(str, opened)),
             first_prompt=str(work.get("firstPrompt", "")),
+            last_prompt=str(work.get("lastPrompt", "")),
             last_message=str(work.get("lastMessage", "")),
         ),
         pending=tuple(

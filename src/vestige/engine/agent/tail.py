@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from vestige.cognition.query.analyse import analyse
+from vestige.cognition.text.analyser import terms
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter, Memory
 from vestige.engine.agent.fence import RECALL, Fence
@@ -16,7 +17,7 @@ from vestige.engine.context import Call
 from vestige.engine.ingest.orders import order_flags
 from vestige.engine.recall.candidates import Mode, RequiredConfidence
 from vestige.engine.recall.hits import Hit
-from vestige.engine.recall.recall import RecallQuery, recall
+from vestige.engine.recall.recall import Recalled, RecallQuery, recall
 
 MOST = 3
 """The most memories for one prompt."""
@@ -25,8 +26,12 @@ QUERY_CHARS = 1_000
 """A longer prompt is asked by its beginning and its end: what a person wants stands there."""
 LEAST_TERMS = 2
 """A prompt with fewer words that mean something ("yes, go on") asks for nothing."""
-SURE = RequiredConfidence(matched=0.6, read=0.43)
+SURE = RequiredConfidence(matched=0.6, read=0.36)
 """The confidence that a prompt needs; `benchmarks/silence` measures what it lets through."""
+UNSHARED = 0.5
+"""The confidence that a prompt needs if the pair model has read the best memory and it shares fewer than
+`LEAST_TERMS` words with the prompt: what answers "who" or "when" for another subject is taken for an answer
+more often then."""
 NEAR = 0.8
 """The part of the best score that another memory beside it needs."""
 
@@ -42,17 +47,12 @@ class Recollection:
 
 
 def recollect(
-    call: Call,
-    prompt: str,
-    *,
-    receipt: str,
-    session_id: str,
-    shown: Collection[str] = (),
-    sure: RequiredConfidence = SURE,
+    call: Call, prompt: str, *, receipt: str, session_id: str, shown: Collection[str] = ()
 ) -> Recollection:
     """The memories that a prompt needs and the session has not seen, in their fence; usually none."""
     query = asked_of(prompt)
-    if len(analyse(query).terms) < LEAST_TERMS:
+    asked = set(analyse(query).terms)
+    if len(asked) < LEAST_TERMS:
         return Recollection(why="nothing was asked")
     now = call.engine.now()
     found = recall(
@@ -63,10 +63,10 @@ def recollect(
             limit=CANDIDATES,
             mode=Mode.BALANCED,
             asks_time=True,
-            min_confidence=sure,
+            min_confidence=SURE,
         ),
     )
-    if not found.hits:
+    if not _is_sure(found, asked):
         return Recollection(confidence=found.confidence, why="not sure")
     newest = now - timedelta(minutes=call.engine.settings.agent.quiet_minutes)
     best = found.hits[0].score
@@ -83,6 +83,14 @@ def recollect(
     if not new:
         return Recollection(confidence=found.confidence, why="known in this session, too new, or withheld")
     return _fenced(new, receipt, call.engine.settings.agent.tail_chars, found.confidence)
+
+
+def _is_sure(found: Recalled, asked: set[str]) -> bool:
+    """Whether the hits of a search answer what was asked."""
+    if not found.hits:
+        return False
+    shared = asked & set(terms(found.hits[0].record.memory.content))
+    return found.required != SURE.read or len(shared) >= LEAST_TERMS or found.confidence >= UNSHARED
 
 
 def asked_of(prompt: str) -> str:

@@ -7,7 +7,7 @@ in it. What cannot be read is left out; a transcript is never needed.
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,20 @@ from vestige.exchange.transcripts.folders import TRANSCRIPT_SUFFIX, open_regular
 TAIL_BYTES = 2_000_000
 MAX_DEPTH = 12
 TEXT_CHARS = 200_000
-_PATHS = ("file_path", "filePath", "notebook_path", "absolute_path")
+_PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path")
 _COMMANDS = ("command", "cmd")
 _EDITS = re.compile(r"edit|write|patch|replace|create|notebook", re.IGNORECASE)
+_TASKS = ("todos", "plan", "tasks")
+_TASK_NAMES = ("content", "step", "title", "description")
+_DONE = frozenset(("completed", "complete", "done", "cancelled", "canceled"))
+TASK_CHARS = 300
+_MEMORY_ID = re.compile(rb"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b")
+MOST_MEMORIES = 500
+_PENDING = re.compile(
+    r"\W{0,6}(?:\d{1,2}\.)?\W{0,6}(?:pending tasks|open (?:tasks|threads)|remaining tasks|next steps)\W{0,6}",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(r"\s{0,20}[-*•] {1,8}(\S.{0,1000})")
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.{1,300})$", re.MULTILINE)
 
 
@@ -32,6 +43,8 @@ class TranscriptPart:
     work: SessionWork = NO_WORK
     text: str = ""
     """What the agent said, without blocks that Vestige and other programs put in."""
+    memories: tuple[str, ...] = ()
+    """Ids like those of memories, in the lines: what the session stored or found itself."""
     end: int = 0
 
 
@@ -48,20 +61,28 @@ def read_part(path: Path | None, start: int) -> TranscriptPart:
     except OSError:
         return TranscriptPart(end=start)
     whole = raw.rfind(b"\n") + 1
-    files: list[str] = []
-    commands: list[str] = []
+    calls: list[Mapping[str, Any]] = []
     said: list[str] = []
     for line in raw[:whole].split(b"\n"):
         value = _object(line)
         if value is None or value.get("isSidechain") or value.get("agentId"):
             continue
-        for call in _calls(value):
-            files += _files(call)
-            commands += _commands(call)
+        calls += _calls(value)
         said += _said(value)
     text = without_injected("\n".join(said)[-TEXT_CHARS:])
-    work = SessionWork(files=tuple(files), commands=tuple(commands), last_message="")
-    return TranscriptPart(work=work.then(SessionWork()), text=text, end=begin + whole)
+    named = dict.fromkeys(one.decode() for one in _MEMORY_ID.findall(raw, 0, whole))
+    ids = tuple(named)[-MOST_MEMORIES:]
+    return TranscriptPart(work=work_of(calls), text=text, memories=ids, end=begin + whole)
+
+
+def work_of(calls: Iterable[Mapping[str, Any]]) -> SessionWork:
+    """What calls of tools did: objects with a name and an input."""
+    work = SessionWork()
+    for call in calls:
+        given = {"name": call["name"], "input": _arguments(call.get("input"))}
+        files, commands = tuple(_files(given)), tuple(_commands(given))
+        work = work.then(SessionWork(files=files, commands=commands, open_threads=_open_tasks(given)))
+    return work
 
 
 def _object(line: bytes) -> Mapping[str, Any] | None:
@@ -80,7 +101,7 @@ def _calls(value: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
         name = value.get("name") or value.get("toolName")
         given = value.get("input") or value.get("arguments")
         if isinstance(name, str) and given:
-            yield {"name": name, "input": _arguments(given)}
+            yield {"name": name, "input": given}
             return
         for one in value.values():
             yield from _calls(one, depth + 1)
@@ -117,6 +138,37 @@ def _commands(call: Mapping[str, Any]) -> list[str]:
         elif isinstance(one, list) and all(isinstance(word, str) for word in one):
             found.append(" ".join(one)[:300])
     return found
+
+
+def _open_tasks(call: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """What is not done of a list of tasks, such as TodoWrite of Claude Code and update_plan of Codex write;
+    None for another call."""
+    given = call["input"]
+    for listed in (given.get(name) for name in _TASKS) if isinstance(given, dict) else ():
+        if isinstance(listed, list) and any(isinstance(one, dict) and one.get("status") for one in listed):
+            left = [one for one in listed if isinstance(one, dict) and one.get("status") not in _DONE]
+            named = (_first_text(one, _TASK_NAMES) for one in left)
+            return tuple(" ".join(one.split())[:TASK_CHARS] for one in named if one)
+    return None
+
+
+def pending_tasks(summary: str) -> tuple[str, ...] | None:
+    """The tasks that the summary of a compaction lists as pending; None without such a list."""
+    found: list[str] = []
+    lines = iter(summary.splitlines())
+    if not any(_PENDING.fullmatch(line) for line in lines):
+        return None
+    for line in lines:
+        item = _ITEM.match(line)
+        if item is not None:
+            found.append(" ".join(item[1].split())[:TASK_CHARS])
+        elif line.strip():
+            break
+    return tuple(found) or None
+
+
+def _first_text(values: Mapping[str, Any], names: Iterable[str]) -> str:
+    return next((one for one in map(values.get, names) if isinstance(one, str)), "")
 
 
 def _said(value: Mapping[str, Any]) -> list[str]:

@@ -71,7 +71,9 @@ def propose(
     ]
 
 
-def propose_from_file(call: Call, path: Path, client: str, session_id: str) -> list[Captured]:
+def propose_from_file(
+    call: Call, path: Path, client: str, session_id: str, *, dry_run: bool = False
+) -> list[Captured]:
     """Let what rules find in the transcript of a client wait for a review. Nothing of a client whose
     transcripts are not files of lines, and nothing of subagents."""
     if client not in READERS or not path.is_file():
@@ -81,7 +83,8 @@ def propose_from_file(call: Call, path: Path, client: str, session_id: str) -> l
     found = conversations(steps).get(session_id)
     if found is None or found.facts.subagent:
         return []
-    return propose(call, list(turns_of(found.turns())), session_id=session_id, source=client)
+    turns = list(turns_of(found.turns()))
+    return propose(call, turns, session_id=session_id, source=client, dry_run=dry_run)
 
 
 def turns_of(entries: Sequence[Entry]) -> Iterator[Turn]:

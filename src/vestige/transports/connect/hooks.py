@@ -22,7 +22,7 @@ GATEWAY = "vestige"
 """The tool that every profile of the server lists, and that can run every other one."""
 _PROGRAM = re.compile(r"\bvestige-hook\b|vestige\.transports\.hooks\.command")
 _SLOT = "/* the program and its arguments */ []"
-OWN_HOOKS = {"openclaw": "Its plugin has hooks of its own: see docs/howto/openclaw.md."}
+OWN_HOOKS = {"openclaw": "Its plugin runs the hooks: see `hookCommand` in docs/howto/openclaw.md."}
 """Clients whose plugin does what hooks do elsewhere."""
 
 

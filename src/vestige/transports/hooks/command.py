@@ -65,7 +65,7 @@ def _run(words: "list[str]") -> int:
             sys.stdout.buffer.write(text.encode("utf-8"))
             sys.stdout.buffer.flush()
     except Exception as exc:  # the outermost handler: whatever happens, the session goes on
-        note_failure(state, f"{named}: {type(exc).__name__}: {exc}")
+        _note(state, f"{named}: {type(exc).__name__}: {exc}")
     return 0
 
 
@@ -87,8 +87,13 @@ def _read_payload(named: str, state: str) -> bytes:
 
 def _give_up(state: str, why: str) -> None:
     """End without an output, from any thread."""
-    note_failure(state, why)
+    _note(state, why)
     os._exit(0)
+
+
+def _note(state: str, why: str) -> None:
+    at = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+    note_failure(state, f"{at} {why}")
 
 
 def _answer(data_dir: str, state: str, client: str, payload: "dict[str, Any]") -> "dict[str, Any]":

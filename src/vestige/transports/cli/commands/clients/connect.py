@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import click
 
 from vestige.core.errors import InvalidInput
+from vestige.engine.agent.files import agent_files
 from vestige.operations.shared.text import table
 from vestige.settings.settings import DATABASE_URL, is_set, load_settings
 from vestige.transports.arguments import invalid_argument
@@ -291,6 +292,11 @@ def _hooks(session: CliSession, machine: Machine, client: str, given: Mapping[st
     notes = [] if change.client.installed(machine) else [f"{chosen.title} was not found on this machine."]
     if client == "cursor" and hooks.has_hooks(hooks.HOOK_CLIENTS[CLAUDE_CODE], machine, "user"):
         notes.append("The hooks of Claude Code are installed, and Cursor runs them too: you need only one.")
+    if client in CLIENTS and command.server is None:
+        notes.append(f"`vestige connect {client}` gives it the tools of Vestige; hooks are faster then, too.")
+    settings = load_settings(locations_of(session))
+    if not agent_files(settings).folder.is_dir():
+        notes.append("`vestige agent init` creates the files of the session log, which hooks write then.")
     _apply(session, change, [], given, notes)
 
 
