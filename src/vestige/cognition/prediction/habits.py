@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -144,8 +145,10 @@ def _tied(habit: Habit, others: Mapping[str, float], at: datetime) -> Habit:
             ties[other] = replace(tie, credit=max(tie.credit, credit))
         else:
             ties[other] = Tie(base=tie.weight_at(at), credit=credit, at=at)
-    kept = sorted(ties, key=lambda other: (-ties[other].weight_at(at), other))[:MOST_TIES]
-    return replace(habit, ties={other: ties[other] for other in kept})
+    if len(ties) > MOST_TIES:
+        kept = sorted(ties, key=lambda other: (-ties[other].weight_at(at), other))[:MOST_TIES]
+        ties = {other: ties[other] for other in kept}
+    return replace(habit, ties=ties)
 
 
 def _shown(habit: Habit, credit: float, at: datetime, terms: Iterable[str]) -> Habit:
@@ -181,10 +184,14 @@ def interests(searches: Iterable[Search], now: datetime) -> dict[str, float]:
 # -- Habits as documents
 
 
+# Ties of one session have one time.
+_moment_text = lru_cache(maxsize=1_024)(datetime.isoformat)
+
+
 def habit_body(habit: Habit) -> dict[str, Any]:
     return {
         "together": {
-            other: [round(tie.base, 4), round(tie.credit, 4), tie.at.isoformat()]
+            other: [round(tie.base, 4), round(tie.credit, 4), _moment_text(tie.at)]
             for other, tie in habit.ties.items()
         },
         "hours": {str(hour): round(number, 4) for hour, number in habit.hours.items()},

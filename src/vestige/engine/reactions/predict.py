@@ -86,9 +86,16 @@ class Predicted:
 
 
 def predict(
-    call: Call, work: CurrentWork, limit: int, *, within: Filter | None = None, record: bool = True
+    call: Call,
+    work: CurrentWork,
+    limit: int,
+    *,
+    within: Filter | None = None,
+    record: bool = True,
+    fall_back: bool = True,
 ) -> Predicted:
-    """What is likely to be needed next. With `record`, the prediction is kept and later checked."""
+    """What is likely to be needed next. With `record`, the prediction is kept and later checked; with
+    `fall_back`, the newest strong memories take the place of predictions when there are none."""
     now = call.engine.now()
     where = within or Filter(scope=call.scope, inherited=True)
     where = replace(where, valid_at=now, include_suppressed=False)
@@ -112,7 +119,7 @@ def predict(
     made, _ = forecast(call, scope)
     words = {term: word for one in reversed(asked) for term, word in one.terms.items()}
     return Predicted(
-        predictions=predictions or _fallback(call, where, limit, now),
+        predictions=predictions or (_fallback(call, where, limit, now) if fall_back else ()),
         speculative=_likely(predictions, habits, words),
         interests=_by_word(interests(asked, now), words),
         accuracy=made.accuracy,

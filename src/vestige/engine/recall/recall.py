@@ -67,7 +67,8 @@ class RecallQuery:
     """A search: its text, the filter, and the most hits. `context` is the caller's present context.
 
     With `asks_time`, a past time that the text asks about replaces `where.valid_at`. With `show_all`, hits
-    that have nothing to do with the query are kept.
+    that have nothing to do with the query are kept. Without `reinstate`, the context of the best hit is not
+    looked up.
     """
 
     text: str
@@ -80,6 +81,7 @@ class RecallQuery:
     explain: bool = False
     asks_time: bool = False
     show_all: bool = False
+    reinstate: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,7 +312,7 @@ def _belongs(hit: Hit, kept: Collection[str]) -> bool:
 def _reinstated(call: Call, query: RecallQuery, hits: Sequence[Hit]) -> Reinstated | None:
     """The context of the best hit, if the query states a context or asks for explanations."""
     wanted = query.explain or query.context.is_known
-    if not (hits and wanted and call.engine.settings.mechanisms.context):
+    if not (hits and wanted and query.reinstate and call.engine.settings.mechanisms.context):
         return None
     return reinstate(call, hits[0].record.memory, query.where)
 
