@@ -205,7 +205,7 @@ def habit_body(habit: Habit) -> dict[str, Any]:
 def habit_from(body: Mapping[str, Any], to: Collection[str] | None = None) -> Habit:
     """A habit from JSON; with `to`, only its ties to these memories."""
     together = body["together"]
-    kept = together if to is None else {name: together[name] for name in to if name in together}
+    kept = together if to is None else {name: tie for name, tie in together.items() if name in to}
     return Habit(
         ties={
             name: Tie(base=base, credit=credit, at=datetime.fromisoformat(at))
