@@ -4,7 +4,7 @@ Pure functions: a habit and a search in, the next habit out. Predictions are mad
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -202,14 +202,11 @@ def habit_body(habit: Habit) -> dict[str, Any]:
     }
 
 
-def habit_from(body: Mapping[str, Any], to: Collection[str] | None = None) -> Habit:
-    """A habit from JSON; with `to`, only its ties to these memories."""
-    together = body["together"]
-    kept = together if to is None else {name: tie for name, tie in together.items() if name in to}
+def habit_from(body: Mapping[str, Any]) -> Habit:
     return Habit(
         ties={
             name: Tie(base=base, credit=credit, at=datetime.fromisoformat(at))
-            for name, (base, credit, at) in kept.items()
+            for name, (base, credit, at) in body["together"].items()
         },
         hours={int(hour): number for hour, number in body["hours"].items()},
         terms=dict(body["terms"]),
