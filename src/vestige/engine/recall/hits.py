@@ -100,6 +100,8 @@ def _groups(
     folded = fold_duplicates([_mark(hit.record.memory) for hit in hits])
     return [
         replace(hits[first], duplicates=tuple(hits[at].record.memory.id for at in others))
+        if others
+        else hits[first]
         for first, *others in folded
     ]
 
@@ -190,6 +192,8 @@ def _mark_contradictions(call: Call, hits: Sequence[Hit], where: Filter) -> tupl
     shown = spread_out(
         [_compared_text(one, said) for one, said in zip(memories, words[: len(hits)], strict=False)], rivals
     )
+    if not opposed:
+        return tuple(hits[at] for at in shown)
     return tuple(replace(hits[at], contradicts=_opposed(memories[at].id, opposed)) for at in shown)
 
 

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from math import isnan
 
 import numpy as np
 
@@ -270,14 +271,15 @@ def _evidence(
     evidence = {}
     for at, memory in zip(places, memories, strict=True):
         cosine, match = float(pool.cosine[at]), np.nan if own is None else float(own[at])
+        around = 0.0 if context is None else float(context[at])
         evidence[memory.id] = HitEvidence(
             form=int(pool.traits.form[at]),
             odds=ranked.odds.get(at),
             share=float(scores[at]) / top,
-            cosine=float(np.nan_to_num(cosine)),
-            context=0.0 if context is None else float(np.nan_to_num(context[at])),
-            near=None if np.isnan(match) or np.isnan(cosine) else nearness(cosine, match),
-            has_vector=not np.isnan(cosine),
+            cosine=0.0 if isnan(cosine) else cosine,
+            context=0.0 if isnan(around) else around,
+            near=None if isnan(match) or isnan(cosine) else nearness(cosine, match),
+            has_vector=not isnan(cosine),
             covered=float(pool.covered[at]),
             kin=float(np.einsum("i,i->", pool.vectors[at], pool.vectors[places[0]])),
             holds_literal=bool(pool.literals[at]) or inside_compound(asked.text.strip(), memory.content),
