@@ -95,7 +95,7 @@ def predict(
     fall_back: bool = True,
 ) -> Predicted:
     """What is likely to be needed next. With `record`, the prediction is kept and later checked; with
-    `fall_back`, the newest strong memories take the place of predictions when there are none."""
+    `fall_back`, without any prediction, the newest strong memories take its place."""
     now = call.engine.now()
     where = within or Filter(scope=call.scope, inherited=True)
     where = replace(where, valid_at=now, include_suppressed=False)
