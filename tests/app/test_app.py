@@ -222,3 +222,26 @@ def test_an_empty_or_constant_machine_id_is_no_identity(tmp_path: Path, text: st
 def test_a_machine_without_an_id_is_named_by_its_card_but_not_by_a_number_that_python_made_up() -> None:
     assert machine_without_id("host", 0x00_0000_000002) == "host-2"
     assert machine_without_id("host", 0x01_0000_0000 << 8) == machine_without_id("host", 0x0100_0000_0003)
+
+
+FRESH = """
+import sys
+from vestige.app.app import FIRST_TOOLS, open_app
+from vestige.core.caller import Invocation
+app = open_app({"data_dir": sys.argv[1], "embeddings.provider": "off"})
+app.call_tool(Invocation(name="smart_ingest", arguments={"content": "The vault opens at nine."}))
+app.call_tool(Invocation(name="session_context", arguments={"queries": ["vault"]}))
+app.call_tool(Invocation(name="search", arguments={"query": "vault"}))
+print("vestige.operations.registry.groups" in sys.modules)
+app.call_tool(Invocation(name="memory", arguments={"action": "list"}))
+from vestige.operations.registry.groups import registry
+print({registry.operations[name].module == module for name, module in FIRST_TOOLS.items()})
+app.close()
+"""
+
+
+def test_the_tools_that_agents_call_first_import_no_others(tmp_path: Path) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", FRESH, str(tmp_path)], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert answer.stdout.split("\n")[:2] == ["False", "{True}"]

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -92,7 +93,7 @@ class App:
 
     def call_tool(self, invocation: Invocation) -> dict[str, Any]:
         """Run an MCP tool; returns JSON-able data."""
-        operation, arguments = _registry().resolve(invocation.name, invocation.arguments)
+        operation, arguments = _registry_of(invocation.name).resolve(invocation.name, invocation.arguments)
         return self._answer(operation, arguments, invocation, in_context=True)
 
     def read_resource(self, invocation: Invocation) -> dict[str, Any]:
@@ -296,6 +297,25 @@ def _is_here(invocation: Invocation) -> bool:
     """Whether the user of this machine calls: at the command line, or by an agent over stdio or a socket of
     the data directory. A client of the network always has another caller, on this machine too."""
     return invocation.local or invocation.caller is LOCAL_USER
+
+
+FIRST_TOOLS = {
+    "search": "vestige.operations.memory.search",
+    "session_context": "vestige.operations.reasoning.session",
+    "smart_ingest": "vestige.operations.memory.ingest",
+}
+"""The tools that agents call first, with their modules: they do not wait for all others to be imported."""
+
+
+def _registry_of(tool: str) -> "Registry":
+    """The registry with this tool, and maybe no other."""
+    module = FIRST_TOOLS.get(tool)
+    if module is None:
+        return _registry()
+    from vestige.operations.registry.registry import registry
+
+    import_module(module)
+    return registry
 
 
 def _registry() -> "Registry":

@@ -31,6 +31,9 @@ WAITING = "waiting"
 
 # -- The schema of bodies: every field with its type and its range
 
+_NUMBERS, _LISTS = (int, float), (list, tuple)
+"""Not made for each value: a habit has hundreds of them, and is checked whenever it is read."""
+
 Check = Callable[[Any], bool]
 """Whether a value that was read from JSON is valid."""
 MOST = 2**53
@@ -41,7 +44,7 @@ _HOUR = re.compile(r"1?[0-9]|2[0-3]")
 
 def number(low: float, high: float) -> Check:
     """A number within a range; not NaN, true or false."""
-    return lambda value: type(value) in (int, float) and low <= value <= high
+    return lambda value: type(value) in _NUMBERS and low <= value <= high
 
 
 def whole(low: int, high: int) -> Check:
@@ -61,18 +64,18 @@ def null_or(check: Check) -> Check:
 
 
 def list_of(check: Check, least: int = 0, most: int = MOST) -> Check:
-    return lambda value: (
-        isinstance(value, list | tuple) and least <= len(value) <= most and all(map(check, value))
-    )
+    return lambda value: isinstance(value, _LISTS) and least <= len(value) <= most and all(map(check, value))
 
 
 def row_of(*checks: Check) -> Check:
     """A list with exactly these values."""
     return lambda value: (
-        isinstance(value, list | tuple)
-        and len(value) == len(checks)
-        and all(check(one) for check, one in zip(checks, value, strict=True))
+        isinstance(value, _LISTS) and len(value) == len(checks) and all(map(_passes, checks, value))
     )
+
+
+def _passes(check: Check, value: Any) -> bool:
+    return check(value)
 
 
 def table_of(check: Check, names: Check = lambda name: True) -> Check:
@@ -99,7 +102,7 @@ def moment(value: Any) -> bool:
     """A time in ISO 8601 with its offset, which UTC can express."""
     try:
         read = datetime.fromisoformat(value)
-        return read.tzinfo is not None and read.astimezone(UTC) == read
+        return read.tzinfo is UTC or (read.tzinfo is not None and read.astimezone(UTC) == read)
     except (TypeError, ValueError, OverflowError):
         return False
 

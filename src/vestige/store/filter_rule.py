@@ -32,7 +32,8 @@ def stands(memory: Memory, where: Filter) -> bool:
 def _in_place(memory: Memory, where: Filter) -> bool:
     if where.scope is not None and not _in_scope(memory.scope, where.scope, where):
         return False
-    return all(getattr(where, name) in (None, getattr(memory, name)) for name in EQUAL_FIELDS)
+    wanted = ((name, getattr(where, name)) for name in EQUAL_FIELDS)
+    return all(value is None or value == getattr(memory, name) for name, value in wanted)
 
 
 def inherits(scope: str, other: str) -> bool:

@@ -10,7 +10,6 @@ from vestige.cognition.prediction.habits import (
     FIRST_WEIGHT,
     MOST_TERMS,
     MOST_TIES,
-    NO_HABIT,
     SESSION,
     STEP,
     Habit,
@@ -149,9 +148,3 @@ def test_whatever_is_searched_for_habits_survive_being_written_down(
 def test_a_search_survives_being_written_down() -> None:
     one = Search(number=7, at=NOON, terms={"cup": "cups"}, shown=("a", "b"))
     assert search_from(search_body(one), one.shown) == one
-
-
-def test_only_the_ties_that_matter_are_read() -> None:
-    body = habit_body(after({}, search("a", "b", "c"))["a"])
-    assert set(habit_from(body, ["c", "z"]).ties) == {"c"}
-    assert NO_HABIT.ties == {}

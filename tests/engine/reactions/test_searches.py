@@ -11,6 +11,7 @@ import pytest
 from testbed.meanwhile import meanwhile
 from testbed.world import World, open_world
 from tests.operations.reasoning.test_prediction import look_up, pair
+from vestige.core.documents import Document
 from vestige.core.events import SearchPerformed
 from vestige.core.models import LogEvent
 from vestige.engine.context import Call
@@ -153,17 +154,58 @@ def test_the_log_is_read_only_as_far_as_it_has_grown(world: World, monkeypatch: 
     world.app.settle()
     learner = searches.SearchLearner()
     call = Call(engine=world.app.engine)
+    store = world.app.engine.store
     read: list[int] = []
-    latest = world.app.engine.store.latest
 
-    def counted(*given: Any, **rest: Any) -> list[LogEvent]:  # Any: passed on as it is
-        found = latest(*given, **rest)
-        read.append(len(found))
-        return found
+    def counted(page: Callable[..., list[LogEvent]]) -> Callable[..., list[LogEvent]]:
+        def reading(*given: Any, **rest: Any) -> list[LogEvent]:  # Any: passed on as it is
+            found = page(*given, **rest)
+            read.append(len(found))
+            return found
 
-    monkeypatch.setattr(world.app.engine.store, "latest", counted)
+        return reading
+
+    monkeypatch.setattr(store, "latest", counted(store.latest))
+    monkeypatch.setattr(store, "log", counted(store.log))
     learner.on_searches(call, [performed(world, "locker")])
     first, read[:] = sum(read), []
     learner.on_searches(call, [performed(world, "free locker")])
     assert first >= 300
-    assert sum(read) <= 2 * searches.EVENTS
+    assert sum(read) <= 5
+
+
+def test_only_the_slot_of_the_last_search_and_the_next_one_are_read(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner, call, store = searches.SearchLearner(), Call(engine=world.app.engine), world.app.engine.store
+    documents, read = store.documents, list[int]()
+
+    def counted(kind: str, **rest: Any) -> list[Document]:  # Any: passed on as it is
+        found = documents(kind, **rest)
+        read.append(len(found) if kind == searches.ATTENTION else 0)
+        return found
+
+    monkeypatch.setattr(store, "documents", counted)
+    for number in range(searches.SEARCHES + 5):
+        read.clear()
+        learner.on_searches(call, [performed(world, f"umbrella{number}")])
+    assert sum(read) == 2
+    assert asked(world) == {f"umbrella{number}" for number in range(5, searches.SEARCHES + 5)}
+
+
+def test_the_last_search_is_found_after_another_process_has_learned_and_after_it_is_gone(
+    world: World,
+) -> None:
+    learner, call = searches.SearchLearner(), Call(engine=world.app.engine)
+    learner.on_searches(call, [performed(world, "first")])
+    elsewhere(world)()
+    learner.on_searches(call, [performed(world, "second"), performed(world, "third")])
+    assert [one.number for one in searches.searches(call, "/")] == [3, 2, 1, 0]
+
+    gone = world.remember("The vault opens at nine.")
+    world.find("vault")
+    world.app.settle()
+    world.call("memory", action="delete", id=gone)
+    world.clock.advance(hours=1)
+    learner.on_searches(call, [performed(world, "fourth")])
+    assert asked(world) == {"first", "umbrella0", "second", "third", "fourth"}

@@ -86,10 +86,10 @@ def conflict_between(newer: Memory, older: Memory, *, close: bool = False) -> St
     A question states nothing, statements of two people about themselves are about two people, and in a
     conversation nearly everything reports a later state. Two projects are two things.
     """
-    if not nested(newer.scope, older.scope):
+    if not may_contradict(newer, older):
         return None
     conflict = find_conflict(newer.content, older.content, close=close)
-    if conflict is None or not _comparable(newer, older):
+    if conflict is None:
         return None
     if conflict.kind == "state" and Form.TURN in (features(newer).form, features(older).form):
         return None

@@ -8,6 +8,7 @@ confidence = 1 - Π (1 - reliability · value)
 The idea is predictive processing (Friston 2010).
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -162,7 +163,7 @@ def _co_access(habit: Habit, situation: ForecastSituation) -> Sign | None:
     }
     if not weights:
         return None
-    value = float(joined(list(weights.values()), 1.0))
+    value = 1.0 - math.prod(1.0 - weight for weight in weights.values())
     nearest = min(weights, key=lambda other: (-weights[other], other))
     return Sign(
         channel=CO_ACCESS,

@@ -4,9 +4,10 @@ Pure functions: a habit and a search in, the next habit out. Predictions are mad
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -144,8 +145,10 @@ def _tied(habit: Habit, others: Mapping[str, float], at: datetime) -> Habit:
             ties[other] = replace(tie, credit=max(tie.credit, credit))
         else:
             ties[other] = Tie(base=tie.weight_at(at), credit=credit, at=at)
-    kept = sorted(ties, key=lambda other: (-ties[other].weight_at(at), other))[:MOST_TIES]
-    return replace(habit, ties={other: ties[other] for other in kept})
+    if len(ties) > MOST_TIES:
+        kept = sorted(ties, key=lambda other: (-ties[other].weight_at(at), other))[:MOST_TIES]
+        ties = {other: ties[other] for other in kept}
+    return replace(habit, ties=ties)
 
 
 def _shown(habit: Habit, credit: float, at: datetime, terms: Iterable[str]) -> Habit:
@@ -181,10 +184,14 @@ def interests(searches: Iterable[Search], now: datetime) -> dict[str, float]:
 # -- Habits as documents
 
 
+# Ties of one session have one time.
+_moment_text = lru_cache(maxsize=1_024)(datetime.isoformat)
+
+
 def habit_body(habit: Habit) -> dict[str, Any]:
     return {
         "together": {
-            other: [round(tie.base, 4), round(tie.credit, 4), tie.at.isoformat()]
+            other: [round(tie.base, 4), round(tie.credit, 4), _moment_text(tie.at)]
             for other, tie in habit.ties.items()
         },
         "hours": {str(hour): round(number, 4) for hour, number in habit.hours.items()},
@@ -195,14 +202,11 @@ def habit_body(habit: Habit) -> dict[str, Any]:
     }
 
 
-def habit_from(body: Mapping[str, Any], to: Collection[str] | None = None) -> Habit:
-    """A habit from JSON; with `to`, only its ties to these memories."""
-    together = body["together"]
-    kept = together if to is None else {name: together[name] for name in to if name in together}
+def habit_from(body: Mapping[str, Any]) -> Habit:
     return Habit(
         ties={
             name: Tie(base=base, credit=credit, at=datetime.fromisoformat(at))
-            for name, (base, credit, at) in kept.items()
+            for name, (base, credit, at) in body["together"].items()
         },
         hours={int(hour): number for hour, number in body["hours"].items()},
         terms=dict(body["terms"]),

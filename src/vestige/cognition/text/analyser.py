@@ -84,6 +84,10 @@ class QueryWord:
     stop: bool
 
 
+KEPT_CHARS = 600
+"""The terms of texts that are not longer are kept, of those that were asked for last."""
+
+
 def normal(text: str) -> str:
     """The text without marks, widths and signs that carry no word, but with case."""
     if text.isascii():
@@ -93,7 +97,15 @@ def normal(text: str) -> str:
 
 def terms(text: str) -> list[str]:
     """The index terms of a text, in order and with repeats."""
-    return [term for chunk in _CHUNK.findall(normal(text)) for term in _terms_of(chunk)]
+    return list(_short_terms(text)) if len(text) <= KEPT_CHARS else [*_text_terms(text)]
+
+
+def _text_terms(text: str) -> tuple[str, ...]:
+    return tuple(term for chunk in _CHUNK.findall(normal(text)) for term in _terms_of(chunk))
+
+
+# A search looks at the terms of its hits several times, the gate at those of a new text and its rivals.
+_short_terms = lru_cache(maxsize=1_024)(_text_terms)
 
 
 def query_words(text: str) -> list[QueryWord]:

@@ -10,6 +10,7 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
@@ -110,6 +111,7 @@ def speaker_and_words(memory: Memory) -> tuple[str | None, str]:
     return memory.author, memory.content
 
 
+@lru_cache(maxsize=4_096)
 def name_hash(name: str) -> int:
     """A positive number for a name; its first word counts, letter case and diacritics do not."""
     first = next(iter(normal(name).casefold().split()), "").strip(".,:;-")

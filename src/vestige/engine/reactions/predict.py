@@ -17,7 +17,7 @@ from vestige.cognition.prediction.forecast import (
     session_of,
     waiting,
 )
-from vestige.cognition.prediction.habits import SESSION, Habit, asked_terms, habit_from, interests
+from vestige.cognition.prediction.habits import NO_HABIT, SESSION, Habit, asked_terms, habit_from, interests
 from vestige.cognition.ranking.stages import AT_HOME, nearness
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, StoreError
@@ -86,9 +86,16 @@ class Predicted:
 
 
 def predict(
-    call: Call, work: CurrentWork, limit: int, *, within: Filter | None = None, record: bool = True
+    call: Call,
+    work: CurrentWork,
+    limit: int,
+    *,
+    within: Filter | None = None,
+    record: bool = True,
+    fall_back: bool = True,
 ) -> Predicted:
-    """What is likely to be needed next. With `record`, the prediction is kept and later checked."""
+    """What is likely to be needed next. With `record`, the prediction is kept and later checked; with
+    `fall_back`, without any prediction, the newest strong memories take its place."""
     now = call.engine.now()
     where = within or Filter(scope=call.scope, inherited=True)
     where = replace(where, valid_at=now, include_suppressed=False)
@@ -101,7 +108,7 @@ def predict(
         about=work.named(),
     )
     patterns = _patterns(call, where) if call.engine.settings.mechanisms.prediction else []
-    habits = {one.id: habit_from(one.body, situation.session) for one in patterns}
+    habits = {one.id: _HABITS.of(one) for one in patterns}
     foretold = foretell(habits, situation)
     if where.scope is None:
         foretold = _home_first(foretold, patterns, call.scope)
@@ -112,13 +119,32 @@ def predict(
     made, _ = forecast(call, scope)
     words = {term: word for one in reversed(asked) for term, word in one.terms.items()}
     return Predicted(
-        predictions=predictions or _fallback(call, where, limit, now),
+        predictions=predictions or (_fallback(call, where, limit, now) if fall_back else ()),
         speculative=_likely(predictions, habits, words),
         interests=_by_word(interests(asked, now), words),
         accuracy=made.accuracy,
         measured=len(made.outcomes),
         degraded=degraded,
     )
+
+
+class _ReadHabits:
+    """The habits of documents that were read before: a store returns the same object for an unchanged row."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[Document, Habit]] = {}
+
+    def of(self, document: Document) -> Habit:
+        document_before, habit = self._held.get(document.id, (None, NO_HABIT))
+        if document_before is not document:
+            habit = habit_from(document.body)
+            if len(self._held) >= 2 * MOST_PATTERNS:
+                self._held.clear()
+            self._held[document.id] = document, habit
+        return habit
+
+
+_HABITS = _ReadHabits()
 
 
 def _patterns(call: Call, where: Filter) -> Sequence[Document]:

@@ -12,7 +12,8 @@ linked (`co_access`), so that a search that finds one activates the other.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
 
@@ -34,7 +35,7 @@ from vestige.core.documents import Document
 from vestige.core.errors import Conflict
 from vestige.core.events import ConnectionDiscovered, MemoryPromoted, SearchPerformed
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.models import EVERYTHING, Access, Edge, Filter, Memory
+from vestige.core.models import EVERYTHING, Access, Edge, Filter, LogEvent, Memory
 from vestige.engine.context import Call, access_of_cause
 from vestige.engine.revise import (
     connected_event,
@@ -70,13 +71,17 @@ EVENTS = 100
 """Events of the log that are read at once."""
 MOST_ACCESSES = 100
 """The most accesses for which it is kept how far the log was read."""
+MOST_NUMBERS = 1_000
+"""The most scopes whose latest number is kept."""
 
 
 class SearchLearner:
-    """Learns from the searches of a process. It keeps how far it has read the log, for each access."""
+    """Learns from the searches of a process. It keeps how far it has read the log, for each access, and the
+    number of the latest search of a scope, so that the other slots are not read."""
 
     def __init__(self) -> None:
         self._deletions = _Deletions()
+        self._numbers: dict[tuple[Access, str], int] = {}
 
     def on_searches(self, call: Call, events: Sequence[SearchPerformed]) -> None:
         """Learn from searches of one access, in one transaction: what was shown together, after what, at
@@ -104,11 +109,14 @@ class SearchLearner:
             kept = [event for event in kept if deleted < event.timestamp - DELETING]
         if not kept:
             return []
-        lesson = _Lesson(call, kept)
+        lesson = _Lesson(call, kept, self._numbers)
         changes = lesson.changes()
         if self._deletions.latest(store, cause, oldest - DELETING) != deleted:
             raise Conflict()
         save(call, changes)
+        if len(self._numbers) >= MOST_NUMBERS:
+            self._numbers.clear()
+        self._numbers |= lesson.numbers()
         return lesson.discovered()
 
 
@@ -132,20 +140,42 @@ class _Deletions:
         """The time of the latest deletion, if it is not before `since`."""
         known = self._read.get(access)
         if known is None or since < known.since:  # what is older than that was not read
-            known = _LogRead(position=-1, since=since, latest=None)
-        newest, latest, before = known.position, known.latest, None
-        while page := store.latest(LogQuery(before=before), access=access, limit=EVENTS):
-            newest = max(newest, page[0].position)
-            fresh = [event for event in page if event.position > known.position]
-            times = [event.at for event in fresh if event.kind == DELETED]
-            latest = max([*times, *([latest] if latest else [])], default=None)
-            if len(fresh) < len(page) or (known.position < 0 and all(event.at < since for event in fresh)):
-                break
-            before = page[-1].position
+            read = _read_back(store, access, since)
+        else:
+            read = _read_on(store, access, known)
         if len(self._read) >= MOST_ACCESSES:
             self._read.clear()
-        self._read[access] = _LogRead(position=newest, since=known.since, latest=latest)
-        return latest if latest is not None and latest >= since else None
+        self._read[access] = read
+        return read.latest if read.latest is not None and read.latest >= since else None
+
+
+def _read_back(store: MemoryStore, access: Access, since: datetime) -> _LogRead:
+    """Read the log from its end back to a time."""
+    read, before = _LogRead(position=-1, since=since, latest=None), None
+    while page := store.latest(LogQuery(before=before), access=access, limit=EVENTS):
+        read = _with_page(read, page)
+        if all(event.at < since for event in page):
+            break
+        before = page[-1].position
+    return read
+
+
+def _read_on(store: MemoryStore, access: Access, read: _LogRead) -> _LogRead:
+    """Read what was added to the log."""
+    while page := store.log(access=access, after=read.position, limit=EVENTS):
+        read = _with_page(read, page)
+        if len(page) < EVENTS:
+            break
+    return read
+
+
+def _with_page(read: _LogRead, page: Sequence[LogEvent]) -> _LogRead:
+    times = [event.at for event in page if event.kind == DELETED]
+    return replace(
+        read,
+        position=max(read.position, *(event.position for event in page)),
+        latest=max([*times, *([read.latest] if read.latest else [])], default=None),
+    )
 
 
 def _lost_a_result(store: MemoryStore, search: SearchPerformed) -> bool:
@@ -190,7 +220,9 @@ def put_forecast(scope: str, kept: Forecast, present: Document | None, now: date
 class _Lesson:
     """What some searches teach, read and decided together, so that it is one commit."""
 
-    def __init__(self, call: Call, events: Sequence[SearchPerformed]) -> None:
+    def __init__(
+        self, call: Call, events: Sequence[SearchPerformed], numbers: Mapping[tuple[Access, str], int]
+    ) -> None:
         self._call = call
         self._at = max(event.timestamp for event in events)
         domains = access_of_cause().domains
@@ -199,7 +231,7 @@ class _Lesson:
         self._documents: dict[str, Document] = {}
         self._latest: dict[str, Search | None] = {}
         for scope, name in self._names.items():
-            slots = _slots(call, name)
+            slots = _open_slots(call, name, numbers.get((call.access, name)), len(events))
             self._documents |= {document.id: document for _, document in slots}
             self._latest[scope] = slots[0][0] if slots else None
         shown = [name for event in events for name in event.result_ids[:LEARNED_HITS]]
@@ -236,6 +268,11 @@ class _Lesson:
         puts += _changed_habits(self._learned, self._patterns, self._memories, self._at)
         return [*puts, *(Link(edge=edge) for edge, _ in self._links)]
 
+    def numbers(self) -> dict[tuple[Access, str], int]:
+        """The number of the latest search of each scope, for those who have the same access."""
+        latest = {self._names[scope]: search for scope, search in self._latest.items()}
+        return {(self._call.access, name): search.number for name, search in latest.items() if search}
+
     def discovered(self) -> list[ConnectionDiscovered]:
         return [connected_event(edge, self._memories) for edge, is_new in self._links if is_new]
 
@@ -257,7 +294,7 @@ class _Lesson:
         self._habits |= learned
         self._learned |= learned
         self._latest[scope] = search
-        self._slots[f"{self._names[scope]}-{search.number % SEARCHES:02d}"] = (scope, search)
+        self._slots[_slot(self._names[scope], search.number)] = (scope, search)
         self._needed.setdefault(scope, []).append((event.result_ids, at))
 
 
@@ -308,12 +345,29 @@ def _links(call: Call, weights: Mapping[tuple[str, str], float], at: datetime) -
     return [(edge, (edge.source_id, edge.target_id) not in known) for edge in edges]
 
 
-def _slots(call: Call, name: str) -> list[tuple[Search, Document]]:
+def _open_slots(call: Call, name: str, number: int | None, more: int) -> list[tuple[Search, Document]]:
+    """The latest search and those whose slots the next ones take, latest first, with their documents.
+
+    `number` is that of the search which was the latest. Only its slot and the next ones are read, unless they
+    show that another process has learned since or that it was deleted.
+    """
+    if number is not None:
+        found = _slots(call, name, range(number, number + min(more + 1, SEARCHES)))
+        if found and found[0][0].number == number:
+            return found
+    return _slots(call, name)
+
+
+def _slots(call: Call, name: str, numbers: Iterable[int] = range(SEARCHES)) -> list[tuple[Search, Document]]:
     """The last searches, latest first, with the documents that hold them."""
-    ids = [f"{name}-{slot:02d}" for slot in range(SEARCHES)]
+    ids = [_slot(name, number) for number in numbers]
     found = call.engine.store.documents(ATTENTION, access=call.access, ids=ids, limit=SEARCHES)
     held = [(search_from(document.body, document.cites), document) for document in found]
     return sorted(held, key=lambda one: -one[0].number)
+
+
+def _slot(name: str, number: int) -> str:
+    return f"{name}-{number % SEARCHES:02d}"
 
 
 def _name(scope: str, domains: Sequence[str] | None = None) -> str:

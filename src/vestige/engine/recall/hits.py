@@ -100,6 +100,8 @@ def _groups(
     folded = fold_duplicates([_mark(hit.record.memory) for hit in hits])
     return [
         replace(hits[first], duplicates=tuple(hits[at].record.memory.id for at in others))
+        if others
+        else hits[first]
         for first, *others in folded
     ]
 
@@ -187,7 +189,11 @@ def _mark_contradictions(call: Call, hits: Sequence[Hit], where: Filter) -> tupl
     places = {memory.id: at for at, memory in enumerate(memories[: len(hits)])}
     followed = {frozenset((edge.source_id, edge.target_id)) for edge in edges if edge.kind == SUPERSEDES}
     rivals = {frozenset(places[one] for one in pair) for pair in opposed | followed if pair <= places.keys()}
-    shown = spread_out([_compared_text(hit.record.memory) for hit in hits], rivals)
+    shown = spread_out(
+        [_compared_text(one, said) for one, said in zip(memories, words[: len(hits)], strict=False)], rivals
+    )
+    if not opposed:
+        return tuple(hits[at] for at in shown)
     return tuple(replace(hits[at], contradicts=_opposed(memories[at].id, opposed)) for at in shown)
 
 
@@ -195,7 +201,8 @@ def _opposed(memory_id: str, pairs: Collection[frozenset[str]]) -> tuple[str, ..
     return tuple(sorted(other for pair in pairs if memory_id in pair for other in pair - {memory_id}))
 
 
-def _compared_text(memory: Memory) -> ComparedText:
-    is_turn = is_threaded(memory)
-    compared = not is_turn and len(memory.content) <= LONG_CHARS
-    return ComparedText(terms=frozenset(terms(memory.content)) if compared else frozenset(), is_turn=is_turn)
+def _compared_text(memory: Memory, words: frozenset[str]) -> ComparedText:
+    """A text for comparison; `words` are its terms, or none if it is too long for a statement."""
+    if is_threaded(memory) or len(memory.content) > LONG_CHARS:
+        return ComparedText(terms=frozenset(), is_turn=is_threaded(memory))
+    return ComparedText(terms=words or frozenset(terms(memory.content)), is_turn=False)

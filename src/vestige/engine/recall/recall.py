@@ -4,6 +4,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from math import isnan
 
 import numpy as np
 
@@ -67,7 +68,8 @@ class RecallQuery:
     """A search: its text, the filter, and the most hits. `context` is the caller's present context.
 
     With `asks_time`, a past time that the text asks about replaces `where.valid_at`. With `show_all`, hits
-    that have nothing to do with the query are kept.
+    that have nothing to do with the query are kept. Without `reinstate`, the context of the best hit is not
+    looked up.
     """
 
     text: str
@@ -80,6 +82,7 @@ class RecallQuery:
     explain: bool = False
     asks_time: bool = False
     show_all: bool = False
+    reinstate: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,14 +271,15 @@ def _evidence(
     evidence = {}
     for at, memory in zip(places, memories, strict=True):
         cosine, match = float(pool.cosine[at]), np.nan if own is None else float(own[at])
+        around = 0.0 if context is None else float(context[at])
         evidence[memory.id] = HitEvidence(
             form=int(pool.traits.form[at]),
             odds=ranked.odds.get(at),
             share=float(scores[at]) / top,
-            cosine=float(np.nan_to_num(cosine)),
-            context=0.0 if context is None else float(np.nan_to_num(context[at])),
-            near=None if np.isnan(match) or np.isnan(cosine) else nearness(cosine, match),
-            has_vector=not np.isnan(cosine),
+            cosine=0.0 if isnan(cosine) else cosine,
+            context=0.0 if isnan(around) else around,
+            near=None if isnan(match) or isnan(cosine) else nearness(cosine, match),
+            has_vector=not isnan(cosine),
             covered=float(pool.covered[at]),
             kin=float(np.einsum("i,i->", pool.vectors[at], pool.vectors[places[0]])),
             holds_literal=bool(pool.literals[at]) or inside_compound(asked.text.strip(), memory.content),
@@ -310,7 +314,7 @@ def _belongs(hit: Hit, kept: Collection[str]) -> bool:
 def _reinstated(call: Call, query: RecallQuery, hits: Sequence[Hit]) -> Reinstated | None:
     """The context of the best hit, if the query states a context or asks for explanations."""
     wanted = query.explain or query.context.is_known
-    if not (hits and wanted and call.engine.settings.mechanisms.context):
+    if not (hits and wanted and query.reinstate and call.engine.settings.mechanisms.context):
         return None
     return reinstate(call, hits[0].record.memory, query.where)
 

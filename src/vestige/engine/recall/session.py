@@ -127,7 +127,12 @@ def needs(call: Call, *, memories: int, due: int) -> Needs:
 
 def _search(call: Call, text: str, where: Filter, place: Context) -> tuple[RecallQuery, Recalled]:
     query = RecallQuery(
-        text=text, where=where, limit=PER_QUERY, context=place, min_confidence=Mode.BALANCED.depth.confidence
+        text=text,
+        where=where,
+        limit=PER_QUERY,
+        context=place,
+        min_confidence=Mode.BALANCED.depth.confidence,
+        reinstate=False,
     )
     return query, recall(call, query)
 
@@ -164,6 +169,5 @@ def _predicted(call: Call, asked: SessionQuery) -> tuple[Record, ...]:
         return ()
     busy = CurrentWork(file=asked.file, topics=asked.topics, codebase=asked.codebase)
     record = call.engine.settings.memory.record
-    found = predict(call, busy, PREDICTIONS, within=asked.within, record=record)
-    likely = () if found.degraded else found.predictions
-    return tuple(one.record for one in likely if one.confidence >= SUGGESTED)
+    found = predict(call, busy, PREDICTIONS, within=asked.within, record=record, fall_back=False)
+    return tuple(one.record for one in found.predictions if one.confidence >= SUGGESTED)

@@ -162,7 +162,9 @@ class RowCodec:
         named = [one.partition(":")[::2] for one in spec.split()]
         self.columns = tuple(name for name, _ in named)
         self.readers = {name: KINDS[kind.removesuffix("?")][1] for name, kind in named if kind}
-        self._optional = {name for name, kind in named if kind.endswith("?")}
+        self._reads = [
+            (at, self.readers[name], kind.endswith("?")) for at, (name, kind) in enumerate(named) if kind
+        ]
         self._values = attrgetter(*self.columns)
         self._writers = [(at, KINDS[kind.removesuffix("?")][0]) for at, (_, kind) in enumerate(named) if kind]
 
@@ -174,11 +176,11 @@ class RowCodec:
         return tuple(row)
 
     def fields(self, row: Sequence[Any]) -> dict[str, Any]:
-        found = dict(zip(self.columns, row, strict=True))
-        for name, read in self.readers.items():
-            if found[name] is not None or name not in self._optional:
-                found[name] = read(found[name])
-        return found
+        found = list(row)
+        for at, read, optional in self._reads:
+            if not optional or found[at] is not None:
+                found[at] = read(found[at])
+        return dict(zip(self.columns, found, strict=True))
 
 
 # -- A `Filter` and an `Access` as SQL conditions over `memories m`, applied inside every search

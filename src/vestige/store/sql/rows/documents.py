@@ -7,6 +7,7 @@ it.
 
 import logging
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from vestige.core.documents import Document
@@ -27,6 +28,9 @@ PUT = (
     f" {', '.join(f'{column} = excluded.{column}' for column in COLUMNS[2:])} RETURNING key"
 )
 CITED = "SELECT c.document FROM document_cites c WHERE c.memory IN (SELECT value FROM json_each(?))"
+
+KEPT, KEPT_CHARS = 1_024, 8_192
+"""The documents that are kept as they were read, and the most characters of their bodies."""
 
 Name = tuple[str, str]
 """Kind and id."""
@@ -138,7 +142,7 @@ def reached_by(access: Access) -> Iterator[Condition]:
 def readable(row: Sequence[Any]) -> Document | None:
     """The document of a row; None for one that does not fit its kind."""
     try:
-        return from_row(row)
+        return _read_before(tuple(row)) if len(row[-1]) <= KEPT_CHARS else from_row(row)
     except (InvalidInput, ValueError, TypeError) as exc:
         logger.warning("A document is passed over; `vestige doctor --repair` removes it: %s", exc)
         return None
@@ -146,3 +150,8 @@ def readable(row: Sequence[Any]) -> Document | None:
 
 def from_row(row: Sequence[Any]) -> Document:
     return Document(**CODEC.fields(row))
+
+
+# Hundreds of habits are read for a prediction, few of which have changed since the last one. The row is the
+# key, so a document is only found by its whole text.
+_read_before = lru_cache(maxsize=KEPT)(from_row)
