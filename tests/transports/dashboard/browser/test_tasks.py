@@ -359,8 +359,11 @@ def test_a_leaked_phrase_is_traced_through_revisions_and_purged(watched: Watched
     page = watched.open("/trace?q=heliotrope")
     row = page.locator(".trace-row")
     expect(row).to_contain_text("revision 1")
+    expect(row).not_to_contain_text("revision 2")
     row.get_by_role("button", name="Purge").click()
     expect(page.get_by_text("No memory holds it.")).to_be_visible()
+    receipt = page.get_by_role("heading", name="Receipt of the purge").locator("xpath=ancestor::section")
+    expect(receipt).to_contain_text(leaked)
     assert garden.call("memory", action="get_batch", ids=[leaked])["missing"] == [leaked]
 
 
