@@ -72,6 +72,7 @@ class View {
     this.drawIslands(pen, paint);
     if (this.chosen) this.drawLinks(pen, paint);
     if (this.zoom >= FIRST_DOTS) this.drawDots(pen, paint);
+    this.drawNames(pen, paint);
     if (this.zoom >= FIRST_LABELS) this.drawLabels(pen, paint);
     if (this.chosen) this.drawChosen(pen, paint);
   }
@@ -89,6 +90,10 @@ class View {
       pen.stroke();
       pen.globalAlpha = 1;
     }
+  }
+
+  // Over the dots, the largest first; a name that would cover another one is left out.
+  drawNames(pen, paint) {
     pen.textAlign = "center";
     pen.font = `600 ${this.width < NARROW ? 11 : 13}px system-ui, sans-serif`;
     pen.lineWidth = 4;

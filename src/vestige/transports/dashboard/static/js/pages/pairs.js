@@ -14,10 +14,12 @@ export function endOlder(pair, reload) {
   return act("The older one is marked as no longer true.", () => api("PUT", at, { valid_until: newer.date }), { after: reload, undo: () => api("PUT", at, { valid_until: null }) });
 }
 
+const CONFLICTS = { polarity: "One says it, the other denies it", value: "Different values", slot: "Different values", correction: "Correction", state: "Different states" };
+
 export function Pair({ pair, reload, buttons = true }) {
   const Side = ({ side, name }) => html`<div class="side"><p class="side-head"><${Badge} tone=${side.id === pair.newer ? "good" : ""}>${side.id === pair.newer ? "newer" : "older"}<//> <span title="From its sources, its age and how often it was confirmed">trust ${percent(side.trust)}</span> <${Time} at=${side.date} /></p>
     <${MemoryText} text=${side.preview} /><p><${MemoryLink} id=${side.id} text="Open" /></p></div>`;
-  return html`<article class="panel pair"><header class="panel-head"><h2>${capital(words(pair.kind))}</h2><span class="muted">“${pair.detail}” · ${percent(pair.topic_overlap)} of the words in common</span></header>
+  return html`<article class="panel pair"><header class="panel-head"><h2>${CONFLICTS[pair.kind] ?? capital(words(pair.kind))}</h2><span class="muted">“${pair.detail}” · ${percent(pair.topic_overlap)} of the words in common</span></header>
     <div class="sides"><${Side} side=${pair.stronger} /><${Side} side=${pair.weaker} /></div>
     ${buttons && may("write") && html`<div class="actions"><button class="primary" onClick=${() => endOlder(pair, reload)}>The newer one holds</button>
       <button onClick=${() => act("Demoted.", () => post(`/memories/${pair.newer}/demote`, { reason: "contradiction" }), { after: reload, undo: () => post(`/memories/${pair.newer}/promote`, {}) })}>The newer one is wrong</button></div>`}</article>`;
@@ -27,7 +29,7 @@ export function Contradictions({ query }) {
   const from = useData((signal) => get("/contradictions", { limit: 50, as_of: query.as_of }, { signal }), [query.as_of]);
   useLive(["MemoryUpdated", "MemoryDeleted"], from.reload, 5000);
   return html`<${Page} title="Contradictions" lead="Pairs of memories that cannot both be true." twin="/api/v1/contradictions?limit=50">
-    <${Loaded} from=${from} note="Comparing all memories. The first time after a start of the server takes longest.">${({ contradictions, total, memoriesAnalyzed }) => contradictions.length ? html`<p class="note">${many(total, "pair")} among ${number(memoriesAnalyzed)} memories.</p>
+    <${Loaded} from=${from} note="Comparing all memories. The first time after a start of the server takes longest.">${({ contradictions, total, memoriesAnalyzed }) => contradictions.length ? html`<p class="note">${many(total, "pair")} among ${number(memoriesAnalyzed)} memories${contradictions.length < total ? `; the latest ${number(contradictions.length)} are listed` : ""}.</p>
       ${contradictions.map((pair) => html`<${Pair} key=${pair.stronger.id + pair.weaker.id} pair=${pair} reload=${from.reload} />`)}` : html`<${Empty} title="No memory contradicts another.">${number(memoriesAnalyzed)} memories were compared.<//>`}<//>
   <//>`;
 }
@@ -52,7 +54,7 @@ export function Duplicates() {
   const from = useData((signal) => get("/duplicates", { limit: 50 }, { signal }), []);
   useLive(["MemoryUpdated", "MemoryDeleted"], from.reload, 5000);
   return html`<${Page} title="Duplicates" lead="Memories that say the same. A merge keeps every wording and can be undone." twin="/api/v1/duplicates?limit=50">
-    <${Loaded} from=${from} note="Comparing all memories.">${({ clusters, totalClusters, memoriesAnalyzed }) => clusters.length ? html`<p class="note">${many(totalClusters, "group")} among ${number(memoriesAnalyzed)} memories.</p>
+    <${Loaded} from=${from} note="Comparing all memories.">${({ clusters, totalClusters, memoriesAnalyzed }) => clusters.length ? html`<p class="note">${many(totalClusters, "group")} among ${number(memoriesAnalyzed)} memories${clusters.length < totalClusters ? `; the best ${number(clusters.length)} are listed` : ""}.</p>
       ${clusters.map((one) => html`<${Cluster} key=${one.clusterId} cluster=${one} reload=${from.reload} />`)}` : html`<${Empty} title="No two memories say the same.">${number(memoriesAnalyzed)} memories were compared.<//>`}<//>
   <//>`;
 }
