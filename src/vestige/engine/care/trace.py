@@ -1,4 +1,4 @@
-"""Finding every record that holds a phrase: letter by letter, not by words or meaning, and in the past too."""
+"""Finding every record that holds a phrase, letter by letter, in earlier revisions too."""
 
 from collections import defaultdict
 from dataclasses import field

@@ -53,10 +53,11 @@ def test_every_page_is_accessible_and_quiet(
             expect(watched.page.locator(".state.failed")).to_have_count(0)
             name = path.strip("/").split("?")[0].replace("/", "-") or "home"
             watched.page.screenshot(path=PICTURES / f"{name}-{theme}.png", full_page=True)
-        for (path, wanted), name in DOCUMENTED.items():
-            if wanted == theme and os.environ.get("VESTIGE_TEST_SNAPSHOTS") == "write":
-                watched.open(path).screenshot(path=PROJECT / "docs" / "pictures" / f"dashboard-{name}.png")
         wrong += watched.wrong
+    for (path, wanted), name in DOCUMENTED.items():
+        if wanted == theme and os.environ.get("VESTIGE_TEST_SNAPSHOTS") == "write":
+            with window(browser, site, cookie, color_scheme=theme, reduced_motion="reduce") as fresh:
+                fresh.open(path).screenshot(path=PROJECT / "docs" / "pictures" / f"dashboard-{name}.png")
     assert wrong == []
 
 
