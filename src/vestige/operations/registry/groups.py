@@ -72,9 +72,9 @@ registry.group(
     title="One memory",
     description=(
         "Work with memories by id: get, get_batch, list, state, history; trace (all that hold a phrase); "
-        "edit, tag, rename_tag, pin, unpin, set_validity; link, unlink; promote (it was right), demote (it was wrong), useful; delete; "
-        "purge (erase from every file; needs confirm); bulk (change all that a filter selects; a dry run by "
-        "default), bulk_runs, bulk_undo."
+        "edit, tag, rename_tag, pin, unpin, set_validity; link, unlink; promote (it was right), demote (it "
+        "was wrong), useful; delete; purge (erase from every file; needs confirm); bulk (change all that a "
+        "filter selects; a dry run by default), bulk_runs, bulk_undo."
     ),
     actions={
         action: f"memory.{action}"

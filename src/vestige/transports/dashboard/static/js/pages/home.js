@@ -9,7 +9,7 @@ const VISIT = "vestige-visit";
 const CHANGES = ["MemoryCreated", "MemoryUpdated", "MemoryDeleted", "MemorySuppressed", "MemoryUnsuppressed", "DreamCompleted", "ConsolidationCompleted", "MemoriesArchived", "MemoriesRestored"];
 
 // What the log calls a change, as a person says it.
-const KINDS = { remarked: "strength changed", kept: "saved", revised: "changed" };
+const KINDS = { remarked: "strength", kept: "saved", revised: "changed" };
 
 function nameOf(one) {
   if (one.toState) return `now ${words(one.toState)}`;
@@ -18,7 +18,7 @@ function nameOf(one) {
 }
 
 // A run changes many memories alike: those follow each other as one row with a count.
-function grouped(changes) {
+function grouped(changes, more) {
   const rows = [];
   for (const one of changes) {
     const name = nameOf(one);
@@ -26,6 +26,7 @@ function grouped(changes) {
     if (last?.name === name && last.one.document === one.document) last.count += 1;
     else rows.push({ one, name, count: 1 });
   }
+  if (more && rows.length > 1) rows.pop(); // the last one may go on beyond this answer
   return rows.slice(0, MOST_ROWS);
 }
 
@@ -71,8 +72,8 @@ function Changes() {
   useLive(CHANGES, from.reload);
   return html`<${Panel} title=${since ? "Since you were here" : "Latest changes"} extra=${html`<${Link} to="/timeline">Timeline<//>`}>
     <${Loaded} from=${from}>${({ changes, more }) => changes.length
-      ? html`<ul class="plain rows">${grouped(changes).map(({ one, name, count }) => html`<li class="change"><span class="change-kind">${name}</span>
-        <span class="change-what">${count > 1 ? html`${one.memoryId ? many(count, "memory", "memories") : `${number(count)} × ${words(one.document ?? "")}`}` : one.memoryId ? html`<${MemoryLink} id=${one.memoryId} text=${one.preview || "a hidden memory"} />` : html`<span class="muted">${words(one.document ?? "")}</span>`}</span><${Time} at=${one.timestamp} /></li>`)}</ul>${more && html`<p class="note">There were earlier changes too.</p>`}`
+      ? html`<ul class="plain rows">${grouped(changes, more).map(({ one, name, count }) => html`<li class="change"><span class="change-kind">${name}</span>
+        <span class="change-what">${count > 1 ? html`${one.link ? many(count, "link") : one.memoryId ? many(count, "memory", "memories") : `${number(count)} × ${words(one.document ?? "")}`}` : one.memoryId ? html`<${MemoryLink} id=${one.memoryId} text=${one.preview || "a hidden memory"} />` : html`<span class="muted">${words(one.document ?? "")}</span>`}</span><${Time} at=${one.timestamp} /></li>`)}</ul>${more && html`<p class="note">There were earlier changes too.</p>`}`
       : html`<${Empty} title=${since ? "Nothing has changed since your last visit." : "Nothing has happened yet."} />`}<//><//>`;
 }
 
