@@ -140,6 +140,15 @@ class MemoryOperations(Part):
         end."""
         return self._channel.ask("memory.set_validity", locals())
 
+    def trace(self, phrase: str, *, limit: int | None = None) -> values.TracedPhrase:
+        """Find every record that holds a phrase, letter by letter: memories with their wordings, tags, origin
+        and earlier revisions, suppressed and archived ones too, and insights, intentions and other records.
+
+        Use it for a leaked secret or a wrong statement, and `purge` for what must go.
+
+        `phrase`: The exact phrase; case does not matter. `limit`: Maximum number of records."""
+        return self._channel.ask("memory.trace", locals())
+
     def bulk(self, change: values.BulkChange, *, timezone: str | None = None, scope: str | None = None,
              tags: Sequence[str] | None = None, tags_all: Sequence[str] | None = None,
              include_types: Sequence[str] | None = None, exclude_types: Sequence[str] | None = None,

@@ -31,6 +31,7 @@ ROUTES = {
     "memory.pin": RestRoute("PUT", "/memories/{id}/pin"),
     "memory.unpin": RestRoute("DELETE", "/memories/{id}/pin"),
     "memory.set_validity": RestRoute("PUT", "/memories/{id}/validity"),
+    "memory.trace": RestRoute("POST", "/memories/trace", repeatable=True),
     "memory.bulk": RestRoute("POST", "/memories/bulk", long=True),
     "memory.bulk_runs": RestRoute("GET", "/memories/bulk", repeatable=True),
     "memory.bulk_undo": RestRoute("POST", "/memories/bulk/{id}/undo"),

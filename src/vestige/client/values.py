@@ -1114,6 +1114,19 @@ class ToolsListed(TypedDict):
     """All tools."""
     tools: list[ToolLine]; hint: str
 
+class TracedView(TypedDict):
+    """A record that holds the phrase. `fields` of the memory hold it now, `revisions` are earlier ones that
+    hold it; a `document` is the kind of a record that is not a memory, such as an insight."""
+    id: str; document: NotRequired[str]; fields: list[str]; revisions: list[int]; suppressed: bool
+    archived: bool; pinned: bool; source: NotRequired[str]; createdAt: NotRequired[str]
+    preview: NotRequired[str]
+
+class TracedPhrase(TypedDict):
+    """What was read letter by letter, and the records that hold the phrase. `copies` are backups and exports,
+    which may hold it and are not read."""
+    memories: int; documents: int; total: int; shown: int; found: list[TracedView]
+    copies: NotRequired[list[str]]
+
 class TriggerArguments(TypedDict):
     """A trigger. The type may be omitted: it follows from the fields."""
     type: NotRequired[

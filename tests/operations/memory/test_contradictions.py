@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from testbed.world import HandClock, World, open_world
+from vestige.engine.context import Call
+from vestige.engine.memory.contradictions import COMPARED
 from vestige.operations.memory.contradictions import Contradictions, render_contradictions
+from vestige.operations.registry.groups import registry
 from vestige.operations.shared.text import unmarked
 
 FILLING = (
@@ -113,6 +116,26 @@ def test_things_that_can_both_be_true_are_not_listed(world: World) -> None:
         world.remember(text, force_create=True)
 
     assert world.call("contradictions")["contradictions"] == []
+
+
+def test_asked_again_only_what_changed_makes_it_compare_again(world: World) -> None:
+    plant(world, "The build server is in Oslo.", "The build server is not in Oslo but in Bergen.")
+    COMPARED.clear()  # other tests of this process compared the same texts
+    steps: list[str | None] = []
+    call = Call(engine=world.app.engine, progress=lambda at, of, what: steps.append(what))
+    ask = registry.operations["contradictions"].call
+    first = ask(call, {})
+    assert steps
+    steps.clear()
+    world.clock.advance(days=30)
+    again = ask(call, {})
+    assert steps == []
+    assert pairs(again) == pairs(first) != set()
+    newer, _ = plant(world, "The gate code has four digits.", "The gate code does not have four digits.")
+    third = ask(call, {})
+    assert steps
+    assert third["total"] == 2
+    assert any(newer in pair for pair in pairs(third))
 
 
 def test_the_limit_bounds_what_is_shown_and_not_what_is_counted(world: World) -> None:

@@ -6,7 +6,7 @@ is judged as in a search and in `deep_reference` (`cognition.gate.relation`).
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import field
 from datetime import datetime
 from hashlib import blake2b
@@ -27,11 +27,15 @@ from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Edge, Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.recall import RecallQuery, recall
-from vestige.engine.recall.stage_inputs import marked_pairs
+from vestige.engine.recall.stage_inputs import MarkedPairs, marked_pairs
 
 MOST_MEMORIES = 20_000
 """In a larger scope, only the latest memories are compared."""
 TOPIC_HITS = 100
+MOST_KEPT = 8
+COMPARED: dict[bytes, "_Compared"] = {}
+"""The last comparisons of this process, by a digest of all that was compared. Pages of the dashboard and
+agents ask again while nothing has changed, and comparing 10,000 memories takes seconds."""
 MOST_HARMLESS = 100_000
 HARMLESS: set[frozenset[bytes]] = set()
 """Digests of pairs that this process judged and that do not contradict each other: judging one takes a
@@ -61,35 +65,28 @@ class ContradictionSearch:
     left_out: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compared:
+    """A finished comparison: the clashes, and from how many other origins each memory in one is confirmed."""
+
+    memories: int
+    pairs: int
+    clashes: tuple[Clash, ...]
+    confirmed: Mapping[int, int]
+
+
 @dataclass(slots=True, kw_only=True)
 class _ContradictionSurvey:
     """The comparison so far: the contradictions by pair, and from which other origins each memory is
     confirmed."""
 
-    records: Sequence[Record]
     memories: Sequence[Memory]
+    digests: Sequence[bytes]
     words: Sequence[Words]
     pairs: int = 0
     alike: list[tuple[int, int]] = field(default_factory=list)
-    digests: dict[int, bytes] = field(default_factory=dict)
     clashes: dict[frozenset[int], Clash] = field(default_factory=dict)
     confirmed: defaultdict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
-
-    def digest(self, at: int) -> bytes:
-        """What a judgement about a memory depends on, in a few bytes."""
-        if at not in self.digests:
-            memory = self.memories[at]
-            said = (
-                memory.content,
-                memory.author,
-                memory.thread,
-                memory.source,
-                memory.position,
-                memory.scope,
-            )
-            dated = (stated_at(memory).timestamp(), memory.created_at.timestamp(), memory.id)
-            self.digests[at] = blake2b(repr((said, dated)).encode(), digest_size=12).digest()
-        return self.digests[at]
 
 
 def contradictions(call: Call, where: Filter, topic: str | None, moment: datetime) -> ContradictionSearch:
@@ -97,32 +94,65 @@ def contradictions(call: Call, where: Filter, topic: str | None, moment: datetim
     found = _about(call, where, topic) if topic is not None else _everything(call, where)
     marked = marked_pairs(call, found, list(_marks(call, found)), where)
     records = [*found, *marked.beyond]
-    memories = [record.memory for record in records]
-    survey = _ContradictionSurvey(
-        records=records, memories=memories, words=[statement_words(memory) for memory in memories]
+    compared = _compared(call, [record.memory for record in records], len(found), marked)
+    accessible = len(found) if topic is not None else call.engine.store.count(where, access=call.access)
+    clashes = [_contradiction(records, compared, clash, moment) for clash in compared.clashes]
+    clashes.sort(key=lambda one: (stated_at(one.newer.memory), one.newer.memory.id), reverse=True)
+    return ContradictionSearch(
+        contradictions=tuple(clashes),
+        memories=compared.memories,
+        pairs=compared.pairs,
+        left_out=max(0, accessible - compared.memories),
     )
-    for pair in marked.places(memories):
+
+
+def _compared(call: Call, memories: Sequence[Memory], found: int, marked: MarkedPairs) -> _Compared:
+    """The comparison of these memories, of which the first `found` are compared by their words."""
+    places = marked.places(memories)
+    digests = [_digest(memory) for memory in memories]
+    whole = blake2b(b"".join(digests), digest_size=32)
+    whole.update(repr((found, sorted(map(sorted, places)))).encode())
+    key = whole.digest()
+    known = COMPARED.get(key)
+    if known is None:
+        known = _compare(call, memories, digests, found, places)
+        if len(COMPARED) >= MOST_KEPT:
+            COMPARED.pop(next(iter(COMPARED)), None)
+        COMPARED[key] = known
+    return known
+
+
+def _compare(
+    call: Call, memories: Sequence[Memory], digests: Sequence[bytes], found: int, places: Set[frozenset[int]]
+) -> _Compared:
+    words = [statement_words(memory) for memory in memories]
+    survey = _ContradictionSurvey(memories=memories, digests=digests, words=words)
+    for pair in places:
         survey.pairs += 1
-        clash = clash_between(memories, survey.words, *sorted(pair), marked=True)
+        clash = clash_between(memories, words, *sorted(pair), marked=True)
         if clash is not None:
             survey.clashes[pair] = clash
-    for at, some in enumerate(alike_pairs(survey.words[: len(found)])):
+    for at, some in enumerate(alike_pairs(words[:found])):
         if at % BATCH == 0:
             call.check()
-            call.progress(at, len(found), "comparing")
+            call.progress(at, found, "comparing")
         for one, other in some:
             _judge(survey, one, other)
     _confirm_clashing(survey)
-    accessible = len(found) if topic is not None else call.engine.store.count(where, access=call.access)
-    clashes = [_contradiction(survey, clash, moment) for clash in survey.clashes.values()]
-    clashes.sort(key=lambda one: (stated_at(one.newer.memory), one.newer.memory.id), reverse=True)
-    compared = sum(bool(words) for words in survey.words[: len(found)])
-    return ContradictionSearch(
-        contradictions=tuple(clashes),
-        memories=compared,
+    return _Compared(
+        memories=sum(bool(some) for some in words[:found]),
         pairs=survey.pairs,
-        left_out=max(0, accessible - compared),
+        clashes=tuple(survey.clashes.values()),
+        confirmed={at: len(names) for at, names in survey.confirmed.items()},
     )
+
+
+def _digest(memory: Memory) -> bytes:
+    """All that a judgement about a memory depends on, in a few bytes."""
+    said = (memory.content, memory.author, memory.thread, memory.source, memory.position, memory.scope)
+    written = (memory.session_id, memory.agent_id, memory.id)
+    dated = (stated_at(memory).timestamp(), memory.created_at.timestamp())
+    return blake2b(repr((said, written, dated)).encode(), digest_size=12).digest()
 
 
 def _about(call: Call, where: Filter, topic: str) -> Sequence[Record]:
@@ -149,7 +179,7 @@ def _judge(survey: _ContradictionSurvey, one: int, other: int) -> None:
     survey.alike.append((one, other))
     if not could_contradict(survey.words[one], survey.words[other]):
         return
-    key = frozenset((survey.digest(one), survey.digest(other)))
+    key = frozenset((survey.digests[one], survey.digests[other]))
     if key in HARMLESS:
         return
     possible = may_contradict(survey.memories[one], survey.memories[other])
@@ -186,12 +216,14 @@ def _marks(call: Call, records: Sequence[Record]) -> Iterator[Edge]:
         yield from (edge for edge in edges if edge.kind == CONTRADICTS)
 
 
-def _contradiction(survey: _ContradictionSurvey, clash: Clash, moment: datetime) -> Contradiction:
-    newer, older = survey.records[clash.newer], survey.records[clash.older]
+def _contradiction(
+    records: Sequence[Record], compared: _Compared, clash: Clash, moment: datetime
+) -> Contradiction:
+    newer, older = records[clash.newer], records[clash.older]
     return Contradiction(
         newer=newer,
         older=older,
-        newer_trust=trust(newer, moment, corroborations=len(survey.confirmed[clash.newer])),
-        older_trust=trust(older, moment, corroborations=len(survey.confirmed[clash.older])),
+        newer_trust=trust(newer, moment, corroborations=compared.confirmed.get(clash.newer, 0)),
+        older_trust=trust(older, moment, corroborations=compared.confirmed.get(clash.older, 0)),
         clash=clash,
     )

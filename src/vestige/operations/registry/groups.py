@@ -15,6 +15,7 @@ from vestige.operations.care import (
     settings,
     status,
     sync,
+    trace,
 )
 from vestige.operations.domains import domains
 from vestige.operations.domains import map as domain_map
@@ -51,7 +52,8 @@ __all__ = [
     "graph", "health", "import_", "importance", "index", "ingest", "insights", "intentions", "keys",
     "prediction", "project_durable", "project_exchange", "project_index", "project_recall",
     "project_search", "project_share", "read", "reference", "registry", "review", "routes", "scan",
-    "search", "session", "sessions", "settings", "sleep", "status", "sync", "timeline", "vendors",
+    "search", "session", "sessions", "settings", "sleep", "status", "sync", "timeline", "trace",
+    "vendors",
 ]  # fmt: skip
 
 TOOLS = (
@@ -69,17 +71,17 @@ registry.group(
     "memory",
     title="One memory",
     description=(
-        "Work with memories by id: get, get_batch, list, state, history; edit, tag, rename_tag, pin, "
-        "unpin, set_validity; link, unlink; promote (it was right), demote (it was wrong), useful; delete; "
-        "purge (erase from every file; needs confirm); bulk (change all that a filter selects; a dry run by "
-        "default), bulk_runs, bulk_undo."
+        "Work with memories by id: get, get_batch, list, state, history; trace (all that hold a phrase); "
+        "edit, tag, rename_tag, pin, unpin, set_validity; link, unlink; promote (it was right), demote (it "
+        "was wrong), useful; delete; purge (erase from every file; needs confirm); bulk (change all that a "
+        "filter selects; a dry run by default), bulk_runs, bulk_undo."
     ),
     actions={
         action: f"memory.{action}"
         for action in (
             "get", "get_batch", "list", "state", "history", "edit", "tag", "rename_tag", "pin", "unpin",
             "set_validity", "link", "unlink", "promote", "demote", "useful", "delete", "bulk",
-            "bulk_runs", "bulk_undo",
+            "bulk_runs", "bulk_undo", "trace",
         )
     } | {"purge": "purge"},
 )  # fmt: skip

@@ -36,6 +36,7 @@ ROUTES: dict[str, dict[str, tuple[Method, str]]] = {
         "memory.pin": ("PUT", "/memories/{id}/pin"),
         "memory.unpin": ("DELETE", "/memories/{id}/pin"),
         "memory.set_validity": ("PUT", "/memories/{id}/validity"),
+        "memory.trace": ("POST", "/memories/trace"),
         "memory.bulk": ("POST", "/memories/bulk"),
         "memory.bulk_runs": ("GET", "/memories/bulk"),
         "memory.bulk_undo": ("POST", "/memories/bulk/{id}/undo"),

@@ -77,7 +77,8 @@ class StoreReads(Protocol):
         """The number of matching records."""
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
-        """Counts of memories that are not archived; of edges, all. `due` are valid and due at `now`."""
+        """Counts of memories that are not archived; of edges, all. `due` are valid and due at `now`, and not
+        suppressed, as in a list of them."""
 
     def levels(self, *, access: Access, now: datetime) -> Levels:
         """The strength at `now` of every memory that is not archived."""

@@ -148,7 +148,12 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
             archived=len(every) - len(visible),
             superseded=sum(memory.superseded_by is not None for memory in memories),
             edges=len(state.edges_within(access)),
-            due=sum(held.strength.due_at <= now and held.memory.valid_at(now) for held in visible),
+            due=sum(
+                held.strength.due_at <= now
+                and held.memory.valid_at(now)
+                and not held.memory.suppression_count
+                for held in visible
+            ),
             oldest=min(created, default=None),
             newest=max(created, default=None),
             by_type=dict(sorted(Counter(memory.node_type for memory in memories).items())),

@@ -193,7 +193,9 @@ def test_stats_count_what_is_there(store: MemoryStore) -> None:
     strengths = [held(store, name).strength for name in "abc"]
     assert (stats.memories, stats.embedded, stats.pinned) == (3, 1, 1)
     assert (stats.suppressed, stats.superseded, stats.edges) == (1, 1, 2)
-    assert stats.due == sum(strength.due_at <= now for strength in strengths) == 2
+    assert sum(strength.due_at <= now for strength in strengths) == 2
+    where = Filter(due_by=now, valid_at=now, include_suppressed=False)
+    assert stats.due == store.count(where, access=EVERYTHING) == 1  # the suppressed one is not due
     levels = store.levels(access=EVERYTHING, now=now)
     kept, recalled = sorted(levels.retentions), sorted(levels.retrievals)
     assert kept == pytest.approx(sorted(retention_of(one, now) for one in strengths), abs=1e-9)

@@ -1,19 +1,17 @@
 """Every page, in both themes: it shows something true, breaks no rule of accessibility and writes nothing to
-the console; also on an empty store and on a large one."""
+the console; also on an empty store. `test_large` opens them on a large one."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
 
-from testbed.effort import effort
 from testbed.project import PROJECT
 from tests.transports.conformance.node import packages
 from tests.transports.dashboard.browser.support.browser import PAGES, Site, Watched, serving, window
-from tests.transports.dashboard.browser.support.garden import Garden, add_many, open_garden
+from tests.transports.dashboard.browser.support.garden import Garden, open_garden
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -23,22 +21,6 @@ PICTURES = PROJECT / "build" / "dashboard"
 """Where pictures of all pages are left to be looked at."""
 DOCUMENTED = {("/", "dark"): "home", ("/search?q=nodes", "light"): "search", ("/inbox", "dark"): "inbox"}
 """Pictures of the documentation; `VESTIGE_TEST_SNAPSHOTS=write` writes them again."""
-
-NEXT_FRAME = "await new Promise(done => requestAnimationFrame(done));"
-SCROLL = f"""async box => {{
-    for (let at = 0; at < 40; at += 1) {{
-        box.scrollTop += 400;
-        {NEXT_FRAME}
-    }}
-    return 40;
-}}"""
-ZOOM = f"""async canvas => {{
-    for (let at = 0; at < 20; at += 1) {{
-        canvas.dispatchEvent(new WheelEvent("wheel", {{ deltaY: at % 2 ? 90 : -80, cancelable: true }}));
-        {NEXT_FRAME}
-    }}
-    return 20;
-}}"""
 
 
 @pytest.fixture(scope="session")
@@ -71,10 +53,11 @@ def test_every_page_is_accessible_and_quiet(
             expect(watched.page.locator(".state.failed")).to_have_count(0)
             name = path.strip("/").split("?")[0].replace("/", "-") or "home"
             watched.page.screenshot(path=PICTURES / f"{name}-{theme}.png", full_page=True)
-        for (path, wanted), name in DOCUMENTED.items():
-            if wanted == theme and os.environ.get("VESTIGE_TEST_SNAPSHOTS") == "write":
-                watched.open(path).screenshot(path=PROJECT / "docs" / "pictures" / f"dashboard-{name}.png")
         wrong += watched.wrong
+    for (path, wanted), name in DOCUMENTED.items():
+        if wanted == theme and os.environ.get("VESTIGE_TEST_SNAPSHOTS") == "write":
+            with window(browser, site, cookie, color_scheme=theme, reduced_motion="reduce") as fresh:
+                fresh.open(path).screenshot(path=PROJECT / "docs" / "pictures" / f"dashboard-{name}.png")
     assert wrong == []
 
 
@@ -122,48 +105,3 @@ def test_no_page_is_wider_than_its_window_when_letters_are_twice_as_large(
             if watched.page.evaluate(WIDER) > 0:
                 wide.append(path)
     assert wide == []
-
-
-@pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with open_garden(tmp_path_factory.mktemp("many"), planted=False) as store:
-        add_many(store.world, effort(1_000, nightly=10_000))
-        with serving(store.world) as running:
-            yield running
-
-
-def test_every_page_of_a_large_store_opens(browser: "Browser", many: Site) -> None:
-    with window(browser, many, many.login()) as watched:
-        for path in PAGES:
-            watched.open(path)
-            expect(watched.page.locator(".state.failed")).to_have_count(0)
-        assert watched.wrong == []
-
-
-def test_a_long_list_draws_only_the_rows_in_view(browser: "Browser", many: Site) -> None:
-    total = many.world.call("memory", action="list", limit=1)["total"]
-    with window(browser, many, many.login()) as watched:
-        page = watched.open("/memories?order=oldest")
-        box = page.get_by_role("table", name="Memories")
-        expect(box).to_have_attribute("aria-rowcount", str(total))
-        assert box.get_by_role("row").count() < 60
-        spent = watched.scripting()
-        frames = box.evaluate(SCROLL)
-        assert spent() / frames < 8
-        box.evaluate("box => { box.scrollTop = box.scrollHeight }")
-        expect(box.get_by_text(f"Entry {total - 1}:")).to_be_visible()
-        assert box.get_by_role("row").count() < 60
-        assert watched.wrong == []
-
-
-def test_the_map_draws_a_frame_in_time(browser: "Browser", many: Site) -> None:
-    with window(browser, many, many.login()) as watched:
-        page = watched.open("/map")
-        canvas = page.get_by_role("application")
-        canvas.focus()
-        page.keyboard.press("ArrowRight")
-        expect(page.get_by_role("heading", name="Nearby")).to_be_visible()
-        spent = watched.scripting()
-        frames = canvas.evaluate(ZOOM)
-        assert spent() / frames < 16
-        assert watched.wrong == []

@@ -65,11 +65,33 @@ def test_a_hostile_memory_is_shown_as_text(watched: Watched, hostile: str) -> No
 
 
 def test_a_memory_of_a_megabyte_is_shown_in_part(watched: Watched, garden: Garden) -> None:
-    large = garden.world.remember("lorem ipsum " * 8_000, force_create=True)
+    large = garden.world.remember("lorem ipsum " * 83_000, force_create=True)
     page = watched.open(f"/memories/{large}")
     assert len(page.locator(".memory-text").first.inner_text()) < 10_000
     page.get_by_role("button", name="Show all").first.click()
     expect(page.locator(".memory-text").first).to_contain_text("lorem ipsum " * 800)
+
+
+def test_a_breach_of_the_content_policy_would_fail_a_test(site: Site, cookie: str, windows: Open) -> None:
+    watched = windows(cookie)
+    page = watched.open("/settings")
+    page.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: '1'}))")
+    page.evaluate("new Image().src = 'https://elsewhere.example/pixel.png'")
+    expect(page.locator("main h1")).to_be_visible()
+    assert any("script-src" in line for line in watched.wrong)
+    assert any("img-src" in line or "elsewhere" in line for line in watched.wrong)
+    watched.wrong.clear()
+
+
+def test_a_login_that_the_server_ended_leads_back_to_the_login(site: Site, windows: Open) -> None:
+    """The cookie is still there, but its key is revoked."""
+    watched = windows(site.login())
+    page = watched.open("/memories")
+    keys = site.world.call("keys", action="list")["keys"]
+    site.world.call("keys", action="revoke", id=keys[-1]["id"])
+    page.keyboard.press("t")
+    expect(page.get_by_label("API key")).to_be_visible()
+    assert "next=" in page.url
 
 
 def test_a_new_memory_appears_in_two_windows_at_once(

@@ -59,7 +59,8 @@ def test_every_rank_is_explained_by_the_numbers_of_the_search(watched: Watched, 
     hit = page.locator(".hit").first
     expect(hit).to_contain_text(first["content"])
     for stage in first["explain"]["stages"]:
-        expect(hit.get_by_role("row", name=stage["stage"])).to_contain_text(f"{stage['score']:.3f}")
+        row = hit.locator("tr", has=page.locator(f"td[title='{stage['stage']}']"))
+        expect(row).to_contain_text(f"{stage['score']:.3f}")
 
 
 def test_something_outdated_is_ended_and_its_history_shown(watched: Watched, garden: Garden) -> None:
@@ -295,6 +296,57 @@ def test_a_dream_shows_what_it_changed(watched: Watched, garden: Garden) -> None
     assert len(garden.call("insights", action="runs")["runs"]) == len(runs) + 1
 
 
+def test_a_run_shows_which_memories_it_changed(watched: Watched, garden: Garden) -> None:
+    page = watched.open("/dreams?kind=dream")
+    run = garden.call("insights", action="runs", kind="dream")["runs"][-1]
+    row = page.locator(".run").last
+    expect(row).to_contain_text(f"{run['counts']['linked']} new link")
+    row.get_by_text("What changed").click()
+    expect(row.locator(".run-changes li").first).to_be_visible()
+    linked = row.locator(".run-changes li").filter(has_text="linked")
+    expect(linked).to_have_count(run["counts"]["linked"])
+    linked.first.get_by_role("link").first.click()
+    expect(page.locator(".memory-text").first).to_be_visible()
+
+
+def test_numbers_of_the_home_page_lead_to_lists_of_that_many(watched: Watched, garden: Garden) -> None:
+    page = watched.open("/")
+    links = [
+        *page.locator(".figures a").filter(has_text="memories").all(),
+        *page.locator(".figures a").filter(has_text="pinned").all(),
+        *page.locator(".figures a").filter(has_text="in 30 days").all(),
+        *page.locator(".bar-row").filter(has=page.locator("a")).all(),
+    ]
+    expect(page.locator(".figure-value").filter(has_text="…")).to_have_count(0)
+    pairs = []
+    for link in links:
+        text = link.locator(".figure-value, .bar-count").inner_text()
+        anchor = link if link.get_attribute("href") else link.locator("a")
+        pairs.append((int(text), anchor.get_attribute("href") or ""))
+    assert len(pairs) > 10
+    for count, address in pairs:
+        watched.open(address)
+        expect(page.locator(".lead")).to_contain_text(f"{count} memor" if count else "0 memories")
+
+
+def test_the_map_shows_the_links_of_the_chosen_memory_and_lists_every_one(
+    watched: Watched, garden: Garden
+) -> None:
+    page = watched.open("/map")
+    page.get_by_role("application").focus()
+    page.keyboard.press("ArrowRight")
+    shown = garden.call("domains", action="map", limit=2000)
+    first = shown["nodes"][0]
+    linked = garden.call("explore_connections", action="associations", **{"from": first["id"]}, limit=50)
+    drawn = {one["id"] for one in shown["nodes"]}
+    weights = [rounded(one["weight"]) for one in linked["associations"] if one["memory"]["id"] in drawn]
+    expect(page.get_by_role("heading", name="Nearby")).to_be_visible()
+    expect(page.locator(".map-side .num")).to_have_text(weights[:8])
+    page.get_by_text("The map as a list").click()
+    listed = page.locator("details h3 .muted").all_inner_texts()
+    assert sum(map(int, listed)) == shown["total"]
+
+
 def test_agents_are_watched_live_and_an_event_leads_to_its_memory(watched: Watched, garden: Garden) -> None:
     page = watched.open("/feed")
     expect(page.locator(".live.live")).to_be_visible()
@@ -358,8 +410,11 @@ def test_a_leaked_phrase_is_traced_through_revisions_and_purged(watched: Watched
     page = watched.open("/trace?q=heliotrope")
     row = page.locator(".trace-row")
     expect(row).to_contain_text("revision 1")
+    expect(row).not_to_contain_text("revision 2")
     row.get_by_role("button", name="Purge").click()
     expect(page.get_by_text("No memory holds it.")).to_be_visible()
+    receipt = page.get_by_role("heading", name="Receipt of the purge").locator("xpath=ancestor::section")
+    expect(receipt).to_contain_text(leaked)
     assert garden.call("memory", action="get_batch", ids=[leaked])["missing"] == [leaked]
 
 
@@ -421,5 +476,15 @@ def test_every_number_of_a_memory_is_that_of_the_operation(
         rounded(memory["storageStrength"]),
         f"{memory['reps']} · {memory['lapses']} lapses",
         f"revision {memory['revision']}",
+        f"{100 * memory['accessibility']:.1f}%",
+        f"{memory['timesRetrieved']} times, useful {memory['timesUseful']}",
     ):
         assert text in shown, text
+    held = garden.call("domains", action="explain", id=memory["id"])["scores"]
+    assert page.locator(".domain-row .num").all_inner_texts() == [f"{one['score']:.3f}" for one in held]
+    linked = garden.call("explore_connections", action="associations", **{"from": memory["id"]}, limit=50)
+    weights = page.locator(".memory-row .num[title=weight]").all_inner_texts()
+    assert weights == [rounded(one["weight"]) for one in linked["associations"]]
+    state = garden.call("memory", action="state", id=memory["id"])["components"]
+    faded = f"now {100 * state['retrieval']:.1f}%, retention {100 * state['retention']:.1f}%"
+    expect(page.get_by_text(faded)).to_be_visible()

@@ -111,6 +111,31 @@ def test_a_toast_waits_while_it_is_looked_at(page: Page) -> None:
     expect(toast).to_have_count(0)
 
 
+def test_a_focused_toast_waits_and_then_has_a_last_moment(page: Page) -> None:
+    hear(page, "MemoryDeleted", {"id": "focused"})
+    toast = page.locator(".toast")
+    page.clock.run_for(4000 - SOON_MS - 20)
+    toast.focus()
+    page.clock.run_for(60_000)
+    expect(toast).to_have_count(1)
+    page.evaluate("document.activeElement.blur()")
+    page.clock.run_for(100)
+    expect(toast).to_have_count(1)
+    page.clock.run_for(200)
+    expect(toast).to_have_count(0)
+
+
+def test_four_examples_follow_each_other_after_eight_tenths_of_a_second(page: Page) -> None:
+    page.get_by_role("button", name="Preview Pulse").click()
+    page.clock.run_for(SOON_MS)
+    for shown in (1, 2, 3):
+        expect(page.locator(".toast")).to_have_count(shown)
+        page.clock.run_for(600)
+        expect(page.locator(".toast")).to_have_count(shown)
+        page.clock.run_for(200)
+    expect(page.locator(".toast")).to_have_count(4)
+
+
 @pytest.mark.parametrize("how", ["click", "Enter", "Space"])
 def test_a_toast_is_dismissed_by_click_and_by_key(page: Page, how: str) -> None:
     hear(page, "MemoryDeleted", {"id": "dismissed"})

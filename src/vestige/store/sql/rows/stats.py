@@ -14,7 +14,7 @@ TOTALS = (
     f"SELECT count(*), count(*) FILTER (WHERE {store_facts.HAS_VECTORS}),"
     " count(*) FILTER (WHERE m.pinned = 1), count(*) FILTER (WHERE m.suppression_count > 0),"
     " count(*) FILTER (WHERE m.superseded_by IS NOT NULL),"
-    " count(*) FILTER (WHERE s.due_at <= ?"
+    " count(*) FILTER (WHERE s.due_at <= ? AND m.suppression_count = 0"
     " AND (m.valid_from IS NULL OR m.valid_from <= ?) AND (m.valid_until IS NULL OR m.valid_until > ?)),"
     " min(m.created_at), max(m.created_at)"
     " FROM memories m JOIN strengths s ON s.key = m.key WHERE {where}"

@@ -128,7 +128,7 @@ class MemoryColumns:
         flags = self.column("flags")
         there = _within(flags & PRESENT > 0, readable)
         shown = there & (flags & ARCHIVED == 0)
-        due = _within(shown & (self.column("due") <= microseconds(now)), valid)
+        due = _within(shown & (flags & SUPPRESSED == 0) & (self.column("due") <= microseconds(now)), valid)
         memories = int(np.count_nonzero(shown))
         created, ends = self.column("created"), np.iinfo(np.int64)
         return StoreStats(

@@ -112,15 +112,24 @@ class Watched:
 
     def scripting(self) -> Callable[[], float]:
         """A function that returns how many milliseconds of CPU the scripts of the page took since."""
+        spent = self._metric("ScriptDuration")
+        before = spent()
+        return lambda: 1000 * (spent() - before)
+
+    def busy(self) -> Callable[[], float]:
+        """A function that returns how many seconds of CPU the page took since its address was opened, with
+        style and layout. The browser counts from zero for each address."""
+        return self._metric("TaskDuration")
+
+    def _metric(self, name: str) -> Callable[[], float]:
         client = self.context.new_cdp_session(self.page)
         client.send("Performance.enable", {"timeDomain": "threadTicks"})
 
-        def spent() -> float:
+        def value() -> float:
             metrics = client.send("Performance.getMetrics")["metrics"]
-            return 1000 * next(float(one["value"]) for one in metrics if one["name"] == "ScriptDuration")
+            return next(float(one["value"]) for one in metrics if one["name"] == name)
 
-        before = spent()
-        return lambda: spent() - before
+        return value
 
     def settle(self) -> None:
         self.page.locator("main h1").first.wait_for()

@@ -178,16 +178,21 @@ WORDS = (
 )
 
 
+SYLLABLES = "ba ce di fo gu ha ke li mo nu pa re si to vu wa ze ji ko lu".split()
+
+
 def add_many(world: World, count: int) -> None:
     """Many short memories, in batches, spread over the last year."""
     start, (subjects, verbs, objects) = world.clock.now, WORDS
     kinds = ("fact", "concept", "event", "person", "place", "note", "pattern", "decision")
 
+    def name(number: int) -> str:
+        return "".join(SYLLABLES[number // len(SYLLABLES) ** place % len(SYLLABLES)] for place in range(3))
+
     def text(number: int) -> str:
         subject, verb = subjects[number % len(subjects)], verbs[number % len(verbs)]
-        return (
-            f"Entry {number}: the {subject} {verb} the {objects[number % len(objects)]} of lot {number % 97}."
-        )
+        way = f"{name(number * 7)} to {name(number * 13 + 5)}"
+        return f"Entry {number}: the {subject} {verb} the {objects[number % len(objects)]} from {way}."
 
     for first in range(0, count, 100):
         world.clock.now = start - timedelta(days=365 * (count - first) / count)

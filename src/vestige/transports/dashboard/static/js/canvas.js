@@ -1,12 +1,14 @@
 // Draws the map on a canvas: islands from afar, memories from nearer, labels from close by.
 
-import { clip, go, html, useEffect, useRef } from "./lib.js";
+import { clip, go, html, number, useEffect, useRef } from "./lib.js";
 import { TYPES } from "./ui.js";
 
 const FIRST_DOTS = 0.6;
 const FIRST_LABELS = 2.2;
 const MOST_LABELS = 60;
 const HIT_PIXELS = 14;
+const NARROW = 480;
+const LINE = 17;
 
 function colours(element) {
   const style = getComputedStyle(element);
@@ -18,6 +20,8 @@ class View {
   constructor(canvas, { islands, nodes }) {
     this.canvas = canvas;
     this.islands = islands;
+    this.bySize = [...islands].sort((a, b) => b.memories - a.memories);
+    this.links = [];
     this.nodes = nodes;
     this.chosen = null;
     this.frame = null;
@@ -66,7 +70,9 @@ class View {
     pen.clearRect(0, 0, this.width, this.height);
     const paint = (this.paint ??= colours(canvas));
     this.drawIslands(pen, paint);
+    if (this.chosen) this.drawLinks(pen, paint);
     if (this.zoom >= FIRST_DOTS) this.drawDots(pen, paint);
+    this.drawNames(pen, paint);
     if (this.zoom >= FIRST_LABELS) this.drawLabels(pen, paint);
     if (this.chosen) this.drawChosen(pen, paint);
   }
@@ -84,16 +90,27 @@ class View {
       pen.stroke();
       pen.globalAlpha = 1;
     }
+  }
+
+  // Over the dots, the largest first; a name that would cover another one is left out.
+  drawNames(pen, paint) {
     pen.textAlign = "center";
-    pen.font = "600 13px system-ui, sans-serif";
-    for (const island of this.islands) {
-      const [x, y] = this.toScreen(island.x, island.y - island.radius);
-      pen.lineWidth = 4;
-      pen.strokeStyle = paint.surface;
-      const text = `${clip(island.label, 40)} · ${island.memories}`;
-      pen.strokeText(text, x, Math.max(16, y - 6));
-      pen.fillStyle = paint.text;
-      pen.fillText(text, x, Math.max(16, y - 6));
+    pen.font = `600 ${this.width < NARROW ? 11 : 13}px system-ui, sans-serif`;
+    pen.lineWidth = 4;
+    pen.strokeStyle = paint.surface;
+    pen.fillStyle = paint.text;
+    const taken = [];
+    for (const island of this.bySize) {
+      const [x, top] = this.toScreen(island.x, island.y - island.radius);
+      const text = `${clip(island.label, 40)} · ${number(island.memories)}`;
+      const half = pen.measureText(text).width / 2;
+      const y = Math.max(16, top - 6);
+      const at = Math.max(half + 4, Math.min(this.width - half - 4, x));
+      if (x < -half || x > this.width + half || y > this.height || top < -2 * island.radius * this.scale) continue;
+      if (taken.some((one) => Math.abs(one.at - at) < one.half + half + 6 && Math.abs(one.y - y) < LINE)) continue;
+      taken.push({ at, y, half });
+      pen.strokeText(text, at, y);
+      pen.fillText(text, at, y);
     }
     pen.lineWidth = 1;
   }
@@ -139,6 +156,22 @@ class View {
     pen.lineWidth = 1;
   }
 
+  // The links of the chosen memory to others on the map, the stronger the thicker.
+  drawLinks(pen, paint) {
+    const [x, y] = this.toScreen(this.chosen.x, this.chosen.y);
+    pen.strokeStyle = paint.accent;
+    pen.globalAlpha = 0.7;
+    for (const { node, weight } of this.links) {
+      pen.beginPath();
+      pen.lineWidth = 0.8 + 2 * weight;
+      pen.moveTo(x, y);
+      pen.lineTo(...this.toScreen(node.x, node.y));
+      pen.stroke();
+    }
+    pen.globalAlpha = 1;
+    pen.lineWidth = 1;
+  }
+
   drawChosen(pen, paint) {
     const [x, y] = this.toScreen(this.chosen.x, this.chosen.y);
     pen.beginPath();
@@ -178,7 +211,7 @@ class View {
   }
 }
 
-export function Canvas({ islands, nodes, chosen, onChoose }) {
+export function Canvas({ islands, nodes, chosen, links, onChoose }) {
   const canvas = useRef(null);
   const view = useRef(null);
   const choose = useRef(onChoose);
@@ -231,8 +264,9 @@ export function Canvas({ islands, nodes, chosen, onChoose }) {
   }, [islands, nodes]);
   useEffect(() => {
     view.current.chosen = chosen;
+    view.current.links = links;
     view.current.request();
-  }, [chosen, nodes]);
+  }, [chosen, links, nodes]);
   const keys = (event) => {
     if (event.key.startsWith("Arrow")) {
       event.preventDefault();

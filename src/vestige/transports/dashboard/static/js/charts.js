@@ -47,6 +47,7 @@ export function Columns({ rows, label, toOf }) {
 }
 
 const STEPS = 4;
+const monthOf = new Intl.DateTimeFormat("en-GB", { month: "short" });
 
 // Days as squares, a column for each week from Monday: what was reviewed, then what falls due or fades.
 export function Calendar({ days }) {
@@ -57,8 +58,17 @@ export function Calendar({ days }) {
   const next = most(days, (one) => (one.due ?? 0) + (one.fading ?? 0));
   const level = (count, top) => (count ? Math.max(1, Math.ceil((STEPS * count) / top)) : 0);
   const text = (one) => [`${day(one.date)}:`, one.reviews !== undefined && `${number(one.reviews)} reviewed`, one.due !== undefined && `${number(one.due)} fall due, ${number(one.fading)} fade below 30%`].filter(Boolean).join(" ");
-  return html`<figure class="calendar"><div class="calendar-days" role="list" aria-label="Reviews by day">
+  const at = (one) => new Date(`${one.date}T12:00:00`);
+  const weeks = Math.ceil((blank + days.length) / 7);
+  // The name of a month stands over the week in which it begins.
+  const months = Array.from({ length: weeks }, (_, week) => {
+    const first = days.slice(Math.max(0, 7 * week - blank), 7 * (week + 1) - blank).find((one) => at(one).getDate() === 1);
+    return first ? monthOf.format(at(first)) : "";
+  });
+  return html`<figure class="calendar"><div class="calendar-grid"><div class="calendar-months" aria-hidden="true"><span></span>${months.map((name) => html`<span>${name}</span>`)}</div>
+      <div class="calendar-rows"><div class="calendar-weekdays" aria-hidden="true">${["Mon", "", "Wed", "", "Fri", "", ""].map((name) => html`<span>${name}</span>`)}</div>
+      <div class="calendar-days" role="list" aria-label="Reviews by day">
       ${Array.from({ length: blank }, () => html`<span aria-hidden="true"></span>`)}
-      ${days.map((one, index) => html`<span role="listitem" title=${text(one)} aria-label=${text(one)} class=${`day-cell ${one.due === undefined ? `made-${level(one.reviews, made)}` : `next-${level(one.due + one.fading, next)}`} ${index === past.length ? "today" : ""}`}></span>`)}</div>
-    <figcaption><span>${day(days[0].date)}</span><span class="legend"><i class="day-cell made-3"></i> reviewed <i class="day-cell next-3"></i> falls due or fades</span><span>${day(days.at(-1).date)}</span></figcaption></figure>`;
+      ${days.map((one, index) => html`<span role="listitem" title=${text(one)} aria-label=${text(one)} class=${`day-cell ${one.due === undefined ? `made-${level(one.reviews, made)}` : `next-${level(one.due + one.fading, next)}`} ${index === past.length ? "today" : ""}`}></span>`)}</div></div></div>
+    <figcaption><span>${day(days[0].date)}</span><span class="legend">outlined: today <i class="day-cell made-3"></i> reviewed <i class="day-cell next-3"></i> falls due or fades</span><span>${day(days.at(-1).date)}</span></figcaption></figure>`;
 }

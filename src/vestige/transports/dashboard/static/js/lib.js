@@ -210,8 +210,8 @@ export function failure(error) {
 
 // -- Text
 
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
-const whole = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const whole = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
 const dayOnly = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 const weekday = new Intl.DateTimeFormat("en-GB", { weekday: "short", day: "numeric", month: "short", year: "numeric" });
 const UNITS = [["year", 31_536_000], ["month", 2_592_000], ["week", 604_800], ["day", 86_400], ["hour", 3600], ["minute", 60]];
@@ -231,6 +231,7 @@ export const number = (value) => new Intl.NumberFormat("en-GB").format(value);
 export const percent = (value, digits = 0) => `${(100 * value).toFixed(digits)}%`;
 export const score = (value) => (value === null || value === undefined ? "–" : Number(value).toFixed(3));
 export const many = (count, one, more = `${one}s`) => `${number(count)} ${count === 1 ? one : more}`;
+export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 export const words = (name) => name.replace(/[_-]+/g, " ").replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
 
 export function bytes(count) {

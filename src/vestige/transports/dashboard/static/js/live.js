@@ -41,10 +41,14 @@ export function hear(event) {
   feed.set((all) => [{ ...event, id: (eventId += 1) }, ...all].slice(0, MOST_EVENTS));
 }
 
-// Calls `react` soon after events of these types; several at once call it once.
-export function useLive(types, react) {
+const SOON_MS = 400;
+
+// Calls `react` soon after events of these types; several at once call it once. What takes the server long is
+// asked for again after `rest` milliseconds at the earliest.
+export function useLive(types, react, rest = 0) {
   const last = useRef(eventId);
   const pending = useRef(null);
+  const ran = useRef(-Infinity);
   const latest = useRef(react);
   latest.current = react;
   useEffect(() => {
@@ -54,7 +58,10 @@ export function useLive(types, react) {
       last.current = eventId;
       if (!fresh.some((one) => types.includes(one.type))) return;
       clearTimeout(pending.current);
-      pending.current = setTimeout(() => latest.current(), 400);
+      pending.current = setTimeout(() => {
+        ran.current = performance.now();
+        latest.current();
+      }, Math.max(SOON_MS, ran.current + rest - performance.now()));
     });
     return () => {
       clearTimeout(pending.current);

@@ -37,15 +37,18 @@ export function Panel({ title, extra, children, className = "", id }) {
   </section>`;
 }
 
-export function Loading({ rows = 3 }) {
-  return html`<div class="skeleton" role="status"><span class="hidden">Loading</span>${Array.from({ length: rows }, () => html`<div></div>`)}</div>`;
+export function Loading({ rows = 3, note }) {
+  return html`<div class="skeleton" role="status">${note ? html`<p class="note">${note}</p>` : html`<span class="hidden">Loading</span>`}${Array.from({ length: rows }, () => html`<div></div>`)}</div>`;
 }
 
 export function Failed({ error, retry }) {
   const away = error.status === 0;
+  if (error.status === 404) {
+    return html`<div class="state empty" role="alert"><p><strong>${error.message}</strong></p><p>It may have been deleted, or the address is wrong. <a href="/memories">All memories</a></p></div>`;
+  }
   return html`<div class="state failed" role="alert">
     <p><strong>${away ? "The server does not answer." : error.status === 403 ? "Your key may not see this." : "This did not work."}</strong></p>
-    ${!away && html`<p>${failure(error)}</p>`}
+    ${!away && html`<p><${Prose} text=${failure(error)} /></p>`}
     ${retry && html`<button onClick=${retry}>Try again</button>`}
   </div>`;
 }
@@ -55,9 +58,9 @@ export function Empty({ title, children }) {
 }
 
 // Shows the answer of `useData`: loading, failed, or what `children(data)` makes of it.
-export function Loaded({ from, children, rows }) {
+export function Loaded({ from, children, rows, note }) {
   if (from.error) return html`<${Failed} error=${from.error} retry=${from.reload} />`;
-  if (from.data === null) return html`<${Loading} rows=${rows} />`;
+  if (from.data === null) return html`<${Loading} rows=${rows} note=${note} />`;
   return children(from.data);
 }
 

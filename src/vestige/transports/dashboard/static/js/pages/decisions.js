@@ -17,9 +17,11 @@ function save(item) {
   URL.revokeObjectURL(url);
 }
 
-function Chain({ id }) {
+// Revisions that changed the text; others changed tags or domains only.
+function Chain({ id, text }) {
   const from = useData((signal) => get(`/memories/${id}/history`, {}, { signal, quiet: true }), [id]);
-  const older = from.data?.revisions ?? [];
+  const all = from.data ? [...from.data.revisions, { content: text }] : [];
+  const older = all.filter((one, index) => index + 1 < all.length && one.content !== all[index + 1].content);
   return older.length ? html`<details><summary>${many(older.length, "earlier version")}</summary><ol class="plain rows">${older.map((one) => html`<li><p class="note">#${one.revision} until <${Time} at=${one.endedAt} />: ${one.endedBy}</p><${Markdown} text=${one.content} /></li>`)}</ol></details>` : null;
 }
 
@@ -28,7 +30,7 @@ function Item({ item }) {
   return html`<article class="panel pair"><header class="panel-head"><h2><${Link} to=${`/memories/${item.id}`}>${item.title}<//></h2><span class="panel-extra">${item.codebase && html`<${Badge}>${item.codebase}<//>`} <${Meter} value=${item.retentionStrength} /> <${Time} at=${item.createdAt} /></span></header>
     <${Markdown} text=${text} />${item.files.length && !item.files.every((one) => text.includes(one)) ? html`<p class="note">${item.files.join(" · ")}</p>` : null}
     ${item.supersededBy && html`<p class="note">Replaced by <${MemoryLink} id=${item.supersededBy} /></p>`}
-    <${Chain} id=${item.id} /><div class="actions"><button onClick=${() => save(item)}>Save as Markdown</button></div></article>`;
+    <${Chain} id=${item.id} text=${item.content} /><div class="actions"><button onClick=${() => save(item)}>Save as Markdown</button></div></article>`;
 }
 
 export function Decisions({ query }) {

@@ -33,9 +33,9 @@ export function Domains() {
       actions=${may("admin") || may("write") ? html`<button onClick=${discover}>Discover</button>` : null}>
     <${Loaded} from=${proposals}>${({ proposals: all, unconfirmed }) => all.length ? html`<h2 class="section">Proposals</h2>${all.map((one) => html`<${Proposal} proposal=${one}>${may("write") && html`<div class="actions"><button class="primary" onClick=${() => acceptProposal(one, reload)}>Accept</button><button onClick=${() => rejectProposal(one, reload)}>Reject</button></div>`}<//>`)}`
       : html`<p class="note">No proposal waits for you${unconfirmed ? `; ${unconfirmed} must be confirmed by another discovery first` : ""}.</p>`}<//>
-    <${Loaded} from=${from}>${({ domains, unclassified, memories }) => domains.length ? html`<p class="note">${many(domains.length, "domain")}; ${number(unclassified)} of ${number(memories)} memories are in none.</p>
+    <${Loaded} from=${from}>${({ domains, unclassified, memories }) => domains.length ? html`<p class="note">${many(domains.length, "domain")}; ${unclassified ? `${number(unclassified)} of ${number(memories)} memories are in none` : `each of the ${number(memories)} memories is in one or more`}.</p>
       <div class="grid cards">${domains.map((one) => html`<${Panel} title=${html`<${Link} to=${`/domains/${encodeURIComponent(one.id)}`}>${one.label}<//>`} extra=${html`<${Link} to="/memories" query=${{ domain: one.id }}>${number(one.memories)}<//>`}>
-        ${one.terms.length > 0 && html`<p class="terms">${one.terms.map((term) => html`<span class="tag">${term}</span>`)}</p>`}<p class="note">${one.origin === "found" ? "found by itself" : words(one.origin)}</p><//>`)}</div>` : html`<${Empty} title="There are no domains yet.">They are discovered from 150 memories on.<//>`}<//>
+        ${one.terms.length > 0 && html`<p class="terms">${one.terms.map((term) => html`<span class="tag">${term}</span>`)}</p>`}<p class="note">${one.origin === "found" ? "found automatically" : words(one.origin)}</p><//>`)}</div>` : html`<${Empty} title="There are no domains yet.">They are discovered from 150 memories on.<//>`}<//>
   <//>`;
 }
 

@@ -1,6 +1,6 @@
 // Home: how the memory is, how it grows, what changed since the last visit, and what waits for a person.
 
-import { get, html, number, percent, store, useData, useStore, words } from "../lib.js";
+import { get, html, many, number, percent, store, useData, useStore, words } from "../lib.js";
 import { Empty, Figure, Link, Loaded, MemoryLink, Meter, Page, Panel, Prose, Time, TypeMark } from "../ui.js";
 import { Bars } from "../charts.js";
 import { useLive } from "../live.js";
@@ -9,7 +9,29 @@ const VISIT = "vestige-visit";
 const CHANGES = ["MemoryCreated", "MemoryUpdated", "MemoryDeleted", "MemorySuppressed", "MemoryUnsuppressed", "DreamCompleted", "ConsolidationCompleted", "MemoriesArchived", "MemoriesRestored"];
 
 // What the log calls a change, as a person says it.
-const KINDS = { remarked: "strength", state: "state", kept: "saved", revised: "changed" };
+const KINDS = { remarked: "strength", kept: "saved", revised: "changed" };
+
+function nameOf(one) {
+  if (one.toState) return `now ${words(one.toState)}`;
+  if (one.change === "revised" && one.reason) return words(one.reason);
+  return KINDS[one.change] ?? words(one.change);
+}
+
+// A run changes many memories alike: those follow each other as one row with a count.
+function grouped(changes, more) {
+  const rows = [];
+  for (const one of changes) {
+    const name = nameOf(one);
+    const last = rows.at(-1);
+    if (last?.name === name && last.one.document === one.document) last.count += 1;
+    else rows.push({ one, name, count: 1 });
+  }
+  if (more && rows.length > 1) rows.pop(); // the last one may go on beyond this answer
+  return rows.slice(0, MOST_ROWS);
+}
+
+const MOST_ROWS = 12;
+const REST_MS = 60_000; // between two comparisons of all memories, however often they change
 
 // The end of the visit before this one, kept in this browser.
 const before = store(localStorage.getItem(VISIT));
@@ -17,8 +39,8 @@ addEventListener("pagehide", () => localStorage.setItem(VISIT, new Date().toISOS
 
 export const WAITING = [
   { path: "/inbox", name: "proposed text", load: (signal) => get("/review", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.total) },
-  { path: "/contradictions", name: "contradiction", load: (signal) => get("/contradictions", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.total) },
-  { path: "/duplicates", name: "duplicate group", load: (signal) => get("/duplicates", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.totalClusters) },
+  { path: "/contradictions", name: "contradiction", slow: true, load: (signal) => get("/contradictions", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.total) },
+  { path: "/duplicates", name: "duplicate group", slow: true, load: (signal) => get("/duplicates", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.totalClusters) },
   { path: "/domains", name: "domain proposal", load: (signal) => get("/domains/proposals", {}, { signal, quiet: true }).then((answer) => answer.proposals.length) },
   { path: "/inbox", name: "insight", load: (signal) => get("/insights", { limit: 100 }, { signal, quiet: true }).then((answer) => answer.insights.length) },
 ];
@@ -26,7 +48,7 @@ export const WAITING = [
 // Each row counts for itself: comparing all memories takes longer than everything else here.
 function WaitingRow({ one }) {
   const from = useData(one.load, []);
-  useLive(["ReviewWaiting", "MemoryUpdated", "DreamCompleted", "DomainsChanged", "MemoryDeleted"], from.reload);
+  useLive(["ReviewWaiting", "MemoryUpdated", "DreamCompleted", "DomainsChanged", "MemoryDeleted"], from.reload, one.slow ? REST_MS : undefined);
   if (from.error) return null;
   return html`<li><${Link} to=${one.path} class="row-link"><span>${words(one.name)}s</span><strong class=${from.data ? "" : "muted"}>${from.data === null ? "…" : number(from.data)}</strong><//></li>`;
 }
@@ -41,17 +63,17 @@ function Growth() {
   const since = new Date(Date.now() - 30 * 86_400_000).toISOString().slice(0, 10);
   const from = useData((signal) => get("/memories", { limit: 1, created_from: since, detail_level: "brief" }, { signal, quiet: true }), [since]);
   useLive(["MemoryCreated", "MemoryDeleted"], from.reload);
-  return html`<${Figure} value=${from.data ? `+${number(from.data.total)}` : "…"} label="in 30 days" to="/timeline" />`;
+  return html`<${Figure} value=${from.data ? `+${number(from.data.total)}` : "…"} label="in 30 days" to="/memories" query=${{ from: since }} />`;
 }
 
 function Changes() {
   const since = useStore(before);
-  const from = useData((signal) => get("/changelog", { limit: 12, start: since ?? undefined }, { signal }), [since]);
+  const from = useData((signal) => get("/changelog", { limit: 100, start: since ?? undefined }, { signal }), [since]);
   useLive(CHANGES, from.reload);
   return html`<${Panel} title=${since ? "Since you were here" : "Latest changes"} extra=${html`<${Link} to="/timeline">Timeline<//>`}>
-    <${Loaded} from=${from}>${({ changes }) => changes.length
-      ? html`<ul class="plain rows">${changes.map((one) => html`<li class="change"><span class="change-kind">${KINDS[one.change] ?? words(one.change)}</span>
-        <span class="change-what">${one.memoryId ? html`<${MemoryLink} id=${one.memoryId} text=${one.preview || "a hidden memory"} />` : html`<span class="muted">${words(one.document ?? "")}</span>`}</span><${Time} at=${one.timestamp} /></li>`)}</ul>`
+    <${Loaded} from=${from}>${({ changes, more }) => changes.length
+      ? html`<ul class="plain rows">${grouped(changes, more).map(({ one, name, count }) => html`<li class="change"><span class="change-kind">${name}</span>
+        <span class="change-what">${count > 1 ? html`${one.link ? many(count, "link") : one.memoryId ? many(count, "memory", "memories") : `${number(count)} × ${words(one.document ?? "")}`}` : one.memoryId ? html`<${MemoryLink} id=${one.memoryId} text=${one.preview || "a hidden memory"} />` : html`<span class="muted">${words(one.document ?? "")}</span>`}</span><${Time} at=${one.timestamp} /></li>`)}</ul>${more && html`<p class="note">There were earlier changes too.</p>`}`
       : html`<${Empty} title=${since ? "Nothing has changed since your last visit." : "Nothing has happened yet."} />`}<//><//>`;
 }
 
@@ -61,7 +83,7 @@ function Retention() {
     <${Loaded} from=${from}>${(health) => html`
       <${Bars} label="Memories by retention" rows=${health.distribution.map((one, index) => ({
         name: one.bucket.replace("-", "–"), count: one.count, tone: ["low", "low", "fair", "good", "good"][index],
-        to: `/memories?order=retention&max_retention=${(index + 1) / 5}`,
+        to: `/memories?order=retention&suppressed=1&min_retention=${index / 5}&max_retention=${(index + 1) / 5}`,
       }))} />
       <p class="note">${health.recommendation} The target is ${percent(health.retentionTarget)}.</p>`}<//><//>`;
 }
@@ -76,12 +98,12 @@ export function Home() {
   return html`<${Page} title="Home" lead="How the memory is, and what waits for you." twin="/api/v1/stats">
     <${Loaded} from=${from} rows=${6}>${(stats) => html`
       <div class="figures">
-        <${Figure} value=${stats.totalMemories} label="memories" to="/memories" />
+        <${Figure} value=${stats.totalMemories} label="memories" to="/memories" query=${{ suppressed: 1 }} />
         <${Figure} value=${percent(stats.averageRetention)} label="retention" title="on average" to="/schedule" />
         <${Figure} value=${stats.connections} label="links" to="/map" />
         <${Figure} value=${stats.dueForReview} label="due for review" to="/schedule" />
         <${Figure} value=${stats.pinned} label="pinned" to="/memories" query=${{ pinned: true }} />
-        <${Figure} value=${stats.suppressed} label="suppressed" to="/memories" query=${{ suppressed: 1 }} />
+        <${Figure} value=${stats.suppressed} label="suppressed" title="Shown faintly among the others" to="/memories" query=${{ suppressed: 1 }} />
         <${Growth} />
         <${Figure} value=${stats.status} label="health" tone=${stats.status === "healthy" ? "good" : "fair"} to="/operate" />
       </div>
@@ -98,7 +120,7 @@ export function Home() {
         <div class="stack">
           <${Changes} />
           <${Retention} />
-          <${Panel} title="By type"><${Bars} label="Memories by type" rows=${Object.entries(stats.byType).map(([name, count]) => ({ name, count, to: `/memories?type=${encodeURIComponent(name)}` }))} /><//>
+          <${Panel} title="By type"><${Bars} label="Memories by type" rows=${Object.entries(stats.byType).map(([name, count]) => ({ name, count, to: `/memories?suppressed=1&type=${encodeURIComponent(name)}` }))} /><//>
         </div>
       </div>`}<//>
   <//>`;

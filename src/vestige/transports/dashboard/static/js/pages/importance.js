@@ -1,6 +1,6 @@
 // Importance: how a text would be weighed. Activation: what a question wakes up along the links, and paths.
 
-import { get, html, many, number, percent, post, score, setQuery, useData, useState, words } from "../lib.js";
+import { get, html, many, notify, number, percent, post, score, setQuery, useData, useState, words } from "../lib.js";
 import { Badge, Empty, Field, Loaded, MemoryLink, Meter, Page, Panel, Time, TypeMark } from "../ui.js";
 import { Bars } from "../charts.js";
 
@@ -40,20 +40,29 @@ function Paths({ from: start, to }) {
   }}<//><//>`;
 }
 
+// A memory by its id, or by words of it: the first that a search finds.
+async function memoryOf(text) {
+  if (/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(text)) return text;
+  const { results } = await post("/search", { query: text, limit: 1, all: true, record: false }, { quiet: true });
+  return results[0]?.id ?? null;
+}
+
 export function Activation({ query }) {
-  const [way, setWay] = useState({ from: query.from ?? "", to: query.to ?? "" });
   const submit = (event) => {
     event.preventDefault();
     setQuery({ q: event.target.elements.q.value.trim() });
   };
-  const connect = (event) => {
+  const connect = async (event) => {
     event.preventDefault();
-    setQuery({ from: event.target.elements.from.value.trim(), to: event.target.elements.to.value.trim() });
+    const { from, to } = event.target.elements;
+    const ends = await Promise.all([from, to].map((field) => memoryOf(field.value.trim())));
+    if (ends.every(Boolean)) setQuery({ from: ends[0], to: ends[1] });
+    else notify(`No memory is about “${(ends[0] ? to : from).value.trim()}”.`, { kind: "failed" });
   };
   return html`<${Page} title="Activation" lead="What a question wakes up along the links, with the numbers; and the paths between two memories.">
     <form class="search-form" role="search" onSubmit=${submit}><input type="search" name="q" value=${query.q ?? ""} placeholder="A question to spread from" aria-label="Question" /><button class="primary">Replay</button></form>
     ${query.q ? html`<${Spread} question=${query.q} />` : html`<${Empty} title="Ask a question to replay its spreading." />`}
     <h2 class="section">Path between two memories</h2>
-    <form class="filters" onSubmit=${connect}><label class="field"><span>From (id)</span><input name="from" required value=${query.from ?? ""} /></label><label class="field"><span>To (id)</span><input name="to" required value=${query.to ?? ""} /></label><button>Find paths</button></form>
+    <form class="filters wide-fields" onSubmit=${connect}><label class="field"><span>From a memory</span><input name="from" required placeholder="words of it, or its id" value=${query.from ?? ""} /></label><label class="field"><span>To a memory</span><input name="to" required placeholder="words of it, or its id" value=${query.to ?? ""} /></label><button>Find paths</button></form>
     ${query.from && query.to && html`<${Paths} from=${query.from} to=${query.to} />`}<//>`;
 }

@@ -1,8 +1,8 @@
 // The inbox: everything that waits for a person, one after another, with keys and undo.
 
-import { act, api, get, go, html, many, may, post, useData, useEffect, useRef, useState } from "../lib.js";
+import { act, api, capital, get, go, html, many, may, post, useData, useEffect, useRef, useState, words } from "../lib.js";
 import { Badge, Empty, Failed, Link, Loading, MemoryLink, Page } from "../ui.js";
-import { Cluster, endOlder, mergeCluster, Pair } from "./pairs.js";
+import { Cluster, endOlder, mergeCluster, newerOf, Pair } from "./pairs.js";
 import { acceptProposal, Proposal, rejectProposal } from "./domains.js";
 import { useLive } from "../live.js";
 
@@ -64,7 +64,7 @@ function cited(text) {
 }
 
 export function Insight({ insight, children }) {
-  return html`<article class="panel pair"><header class="panel-head"><h2>${insight.insight_type.replace(/([a-z])([A-Z])/g, "$1 $2")}</h2><span class="muted">confidence ${Math.round(100 * insight.confidence)}% · novelty ${Math.round(100 * insight.novelty_score)}%</span></header>
+  return html`<article class="panel pair"><header class="panel-head"><h2>${capital(words(insight.insight_type))}</h2><span class="muted">confidence ${Math.round(100 * insight.confidence)}% · novelty ${Math.round(100 * insight.novelty_score)}%</span></header>
     <div class="memory-text" dir="auto">${cited(insight.insight)}</div>
     <details><summary>${many(insight.source_memories.length, "source")}</summary><ul class="plain rows">${insight.source_memories.map((id) => html`<li><${MemoryLink} id=${id} /></li>`)}</ul></details>${children}</article>`;
 }
@@ -138,7 +138,7 @@ export function Inbox() {
     document.querySelector(".inbox-list [aria-current=true]")?.scrollIntoView({ block: "nearest" });
     if (!from.loading) document.title = `${items.length ? `(${items.length}) ` : ""}Inbox · Vestige`;
   });
-  return html`<${Page} title="Inbox" lead="Everything that waits for you. j and k move, a accepts, r rejects, e opens, u undoes.">
+  return html`<${Page} title="Inbox" lead=${html`Everything that waits for you. <span class="for-keys">j and k move, a accepts, r rejects, e opens, u undoes.</span>`}>
     ${from.failed && html`<${Failed} error=${from.failed} retry=${from.reload} />`}
     ${items.length ? html`<div class="inbox">
       <div><ol class="plain inbox-list" aria-label="Waiting">${items.map((one, index) => html`<li key=${one.key}><button class="inbox-item" aria-current=${index === current ? "true" : null} onClick=${() => setAt(index)}><${Badge}>${one.kind}<//><bdi>${titleOf(one)}</bdi></button></li>`)}</ol>${from.loading && html`<p class="note" role="status">Still comparing memories…</p>`}</div>
@@ -152,7 +152,7 @@ export function Inbox() {
 function titleOf(item) {
   const one = item.value;
   if (item.kind === "proposed memory") return one.content;
-  if (item.kind === "contradiction") return one.detail;
+  if (item.kind === "contradiction") return newerOf(one).preview;
   if (item.kind === "duplicates") return one.members[0].contentPreview ?? one.members[0].id;
   if (item.kind === "insight") return one.insight;
   return one.summary ?? one.kind;

@@ -7,6 +7,8 @@ import { useLive } from "../live.js";
 const ROW = 40;
 const PAGE = 100;
 const SPARE = 8;
+const BELOW = 62; // the space below the list in the window
+const LEAST_HEIGHT = 320;
 const ORDERS = [["newest", "newest"], ["oldest", "oldest"], ["due", "due first"], ["retention", "weakest first"]];
 
 export function filtersOf(query) {
@@ -95,18 +97,25 @@ function List({ rows, chosen, all, onChoose }) {
   const total = rows.total ?? 0;
   useEffect(() => {
     const element = box.current;
+    const fit = () => {
+      const left = innerHeight - element.getBoundingClientRect().top - scrollY - BELOW;
+      element.style.height = `${Math.max(LEAST_HEIGHT, left)}px`;
+    };
     const measure = () => {
       const first = Math.max(0, Math.floor(element.scrollTop / ROW) - SPARE);
       const last = Math.min(total, Math.ceil((element.scrollTop + element.clientHeight) / ROW) + SPARE);
       rows.reach(first, last - 1);
       setView((old) => (old.first === first && old.last === last ? old : { first, last }));
     };
+    fit();
     measure();
+    addEventListener("resize", fit);
     element.addEventListener("scroll", measure, { passive: true });
     const watch = new ResizeObserver(measure);
     watch.observe(element);
     return () => {
       element.removeEventListener("scroll", measure);
+      removeEventListener("resize", fit);
       watch.disconnect();
     };
   }, [total, rows]);
@@ -241,6 +250,7 @@ export function Memories({ query }) {
       <${Field} label="Source" value=${query.source ?? ""} onCommit=${set("source")} />
       <${Field} label="Scope" value=${query.scope ?? ""} onCommit=${set("scope")} placeholder="/" />
       <${Choice} label="Retention" value=${query.max_retention ?? ""} options=${[["", "any"], ["0.3", "below 30%"], ["0.5", "below 50%"], ["0.7", "below 70%"]]} onChange=${set("max_retention")} />
+      <${Field} label="Written after" type="date" value=${query.from ?? ""} onCommit=${set("from")} />
       <${Field} label="Written before" type="date" value=${query.to ?? ""} onCommit=${set("to")} />
       <label class="check"><input type="checkbox" checked=${query.pinned === "true"} onChange=${(event) => set("pinned")(event.target.checked ? "true" : "")} /> pinned</label>
       <label class="check"><input type="checkbox" checked=${query.suppressed === "1"} onChange=${(event) => set("suppressed")(event.target.checked ? "1" : "")} /> with suppressed</label>

@@ -173,7 +173,7 @@ export function Memory({ id, query }) {
         <${Panel} title="Strength"><${Facts} rows=${[
           ["Retention", html`<${Meter} value=${node.retentionStrength} />`], ["Retrieval", percent(node.retrievalStrength, 1)],
           ["Storage", node.storageStrength.toFixed(2)], ["Accessibility", percent(node.accessibility, 1)], ["Stability", `${node.stability.toFixed(1)} days`],
-          ["Difficulty", node.difficulty.toFixed(1)], ["Reviews", `${node.reps} · ${node.lapses} lapses`], ["Next review", html`<${Time} at=${node.nextReview} />`],
+          ["Difficulty", node.difficulty.toFixed(1)], ["Reviews", `${node.reps} · ${node.lapses} lapses`], ["Next review", html`${new Date(node.nextReview) < new Date() ? "due since " : ""}<${Time} at=${node.nextReview} />`],
           ["Last access", html`<${Time} at=${node.lastAccessed} />`], ["Shown", `${node.timesRetrieved} times, useful ${node.timesUseful}`],
         ]} /><//>
         <${Links} id=${id} /><${Domains} id=${id} />

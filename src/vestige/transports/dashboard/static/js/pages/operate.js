@@ -14,11 +14,11 @@ function Doctor() {
     <div class="actions"><button onClick=${() => check({}, "Checked.")}>Check</button>${found && found.findings.length > 0 && html`<button class="primary" onClick=${() => check({ repair: true }, "Repaired.")}>Repair</button>`}</div><//>`;
 }
 
-function Backups({ advice }) {
+function Backups({ advice, last }) {
   const [made, setMade] = useState(null);
   return html`<${Panel} title="Backups">
     ${advice.map((one) => html`<p class="note"><${Prose} text=${one} /></p>`)}
-    ${made ? html`<${Facts} rows=${[["Written", html`<${Time} at=${made.timestamp} />`], ["File", html`<code>${made.path}</code>`], ["Size", bytes(made.sizeBytes)], ["Verified", "opened and compared"]]} />` : html`<p class="note">A copy of the whole store, verified by opening it.</p>`}
+    ${made ? html`<${Facts} rows=${[["Written", html`<${Time} at=${made.timestamp} />`], ["File", html`<code>${made.path}</code>`], ["Size", bytes(made.sizeBytes)], ["Verified", "opened and compared"]]} />` : html`<${Facts} rows=${[["Last backup", last ? html`<${Time} at=${last} />` : "none yet"]]} /><p class="note">A backup is a copy of the whole store in the folder <code>backups</code> beside it, verified by opening it. <code>vestige restore</code> brings one back.</p>`}
     <div class="actions"><button onClick=${() => act("The backup is written and verified.", () => post("/backup", {})).then((answer) => answer && setMade(answer))}>Back up now</button></div><//>`;
 }
 
@@ -59,9 +59,9 @@ export function Operate() {
       <div class="grid two"><div class="stack">
         <${Panel} title="Store"><${Facts} rows=${[["Status", html`<${Badge} tone=${stats.status === "healthy" ? "good" : "warn"}>${stats.status}<//>`], ["Version", stats.version], ["Store", html`<code>${stats.store}</code>`], ["Data", html`<code>${stats.dataDir}</code>`], ["Memories", number(stats.totalMemories)], ["Links", number(stats.connections)], ["Archived", number(stats.archived)], ["Superseded", number(stats.superseded)], ["Oldest", stats.oldest && when(stats.oldest)], ["Newest", stats.newest && when(stats.newest)], ["Read-only", stats.readOnly ? "yes" : "no"], ["Kernel", stats.kernel]]} /><//>
         <${Panel} title="Model and index"><${Facts} rows=${[["Model", stats.embeddingModel.name], ["State", stats.embeddingModel.state], ["Detail", stats.embeddingModel.detail], ["Dimensions", stats.embeddingModel.dimension], ["With vectors", `${number(stats.withEmbeddings)} of ${number(stats.totalMemories)} (${percent(stats.embeddingCoverage)})`], ["Progress", percent(stats.embeddingModel.progress)]]} /><//>
-        <${Panel} title="Processes"><ul class="plain rows">${stats.processes.map((one) => html`<li class="change"><span class="change-kind">pid ${one.pid}</span><span class="change-what">${one.command}${one.server ? " · server" : ""}</span><${Time} at=${one.since} /></li>`)}</ul>
+        <${Panel} title="Processes"><ul class="plain rows">${stats.processes.map((one) => html`<li class="change"><span class="change-kind">process ${one.pid}</span><span class="change-what">${one.command}${one.server ? " · server" : ""}</span><${Time} at=${one.since} /></li>`)}</ul>
           <${Facts} rows=${[["Autopilot", stats.autopilot.running ? "running" : "off"], ["Handled", number(stats.autopilot.handled)], ["Waiting", number(stats.autopilot.waiting)], ["Failed", number(stats.autopilot.failed)]]} /><//>
         <${Panel} title="By scope"><${Bars} label="Memories by scope" rows=${Object.entries(stats.byScope).map(([name, count]) => ({ name, count, to: `/memories?scope=${encodeURIComponent(name)}` }))} /><//>
-      </div><div class="stack">${may("admin") && html`<${Doctor} /><${Backups} advice=${stats.recommendations.filter((one) => one.includes("backup"))} /><${Keys} />`}${may("write") && html`<${CleanUp} />`}
+      </div><div class="stack">${may("admin") && html`<${Doctor} /><${Backups} advice=${stats.recommendations.filter((one) => one.includes("backup"))} last=${stats.lastBackup} /><${Keys} />`}${may("write") && html`<${CleanUp} />`}
         ${!may("admin") && html`<p class="note">Doctor, backups and keys need a key with the permission admin.</p>`}</div></div>`}<//><//>`;
 }

@@ -1,21 +1,25 @@
 // Contradictions and duplicates: side by side, with a plan, and a way back.
 
-import { act, api, get, html, many, may, number, percent, post, route, useData, useState, words } from "../lib.js";
+import { act, api, capital, get, html, many, may, number, percent, post, route, useData, useState, words } from "../lib.js";
 import { Badge, Dialog, Empty, Facts, Link, Loaded, MemoryLink, MemoryText, Meter, Page, Panel, Tags, Time } from "../ui.js";
 import { useLive } from "../live.js";
+
+export const newerOf = (pair) => (pair.newer === pair.stronger.id ? pair.stronger : pair.weaker);
 
 // The older of a pair ends when the newer begins; undo takes the end away again.
 export function endOlder(pair, reload) {
   const older = pair.newer === pair.stronger.id ? pair.weaker : pair.stronger;
-  const newer = pair.newer === pair.stronger.id ? pair.stronger : pair.weaker;
+  const newer = newerOf(pair);
   const at = `/memories/${encodeURIComponent(older.id)}/validity`;
   return act("The older one is marked as no longer true.", () => api("PUT", at, { valid_until: newer.date }), { after: reload, undo: () => api("PUT", at, { valid_until: null }) });
 }
 
+const CONFLICTS = { polarity: "One says it, the other denies it", value: "Different values", slot: "Different values", correction: "Correction", state: "Different states" };
+
 export function Pair({ pair, reload, buttons = true }) {
-  const Side = ({ side, name }) => html`<div class="side"><p class="side-head"><${Badge} tone=${side.id === pair.newer ? "good" : ""}>${side.id === pair.newer ? "newer" : "older"}<//> <span>trust ${percent(side.trust)}</span> <${Time} at=${side.date} /></p>
+  const Side = ({ side, name }) => html`<div class="side"><p class="side-head"><${Badge} tone=${side.id === pair.newer ? "good" : ""}>${side.id === pair.newer ? "newer" : "older"}<//> <span title="From its sources, its age and how often it was confirmed">trust ${percent(side.trust)}</span> <${Time} at=${side.date} /></p>
     <${MemoryText} text=${side.preview} /><p><${MemoryLink} id=${side.id} text="Open" /></p></div>`;
-  return html`<article class="panel pair"><header class="panel-head"><h2>${words(pair.kind)}: ${pair.detail}</h2><span class="muted">overlap ${percent(pair.topic_overlap)}</span></header>
+  return html`<article class="panel pair"><header class="panel-head"><h2>${CONFLICTS[pair.kind] ?? capital(words(pair.kind))}</h2><span class="muted">“${pair.detail}” · ${percent(pair.topic_overlap)} of the words in common</span></header>
     <div class="sides"><${Side} side=${pair.stronger} /><${Side} side=${pair.weaker} /></div>
     ${buttons && may("write") && html`<div class="actions"><button class="primary" onClick=${() => endOlder(pair, reload)}>The newer one holds</button>
       <button onClick=${() => act("Demoted.", () => post(`/memories/${pair.newer}/demote`, { reason: "contradiction" }), { after: reload, undo: () => post(`/memories/${pair.newer}/promote`, {}) })}>The newer one is wrong</button></div>`}</article>`;
@@ -23,9 +27,9 @@ export function Pair({ pair, reload, buttons = true }) {
 
 export function Contradictions({ query }) {
   const from = useData((signal) => get("/contradictions", { limit: 50, as_of: query.as_of }, { signal }), [query.as_of]);
-  useLive(["MemoryUpdated", "MemoryDeleted"], from.reload);
+  useLive(["MemoryUpdated", "MemoryDeleted"], from.reload, 5000);
   return html`<${Page} title="Contradictions" lead="Pairs of memories that cannot both be true." twin="/api/v1/contradictions?limit=50">
-    <${Loaded} from=${from}>${({ contradictions, total, memoriesAnalyzed }) => contradictions.length ? html`<p class="note">${many(total, "pair")} among ${number(memoriesAnalyzed)} memories.</p>
+    <${Loaded} from=${from} note="Comparing all memories. The first time after a start of the server takes longest.">${({ contradictions, total, memoriesAnalyzed }) => contradictions.length ? html`<p class="note">${many(total, "pair")} among ${number(memoriesAnalyzed)} memories${contradictions.length < total ? `; the latest ${number(contradictions.length)} are listed` : ""}.</p>
       ${contradictions.map((pair) => html`<${Pair} key=${pair.stronger.id + pair.weaker.id} pair=${pair} reload=${from.reload} />`)}` : html`<${Empty} title="No memory contradicts another.">${number(memoriesAnalyzed)} memories were compared.<//>`}<//>
   <//>`;
 }
@@ -38,9 +42,9 @@ export function Cluster({ cluster, reload, buttons = true }) {
   const [plan, setPlan] = useState(null);
   const ids = cluster.members.map((one) => one.id);
   const show = () => act("This is the plan; nothing has changed yet.", () => get("/duplicates/plan", { ids })).then(setPlan);
-  return html`<article class="panel pair"><header class="panel-head"><h2>${many(cluster.size, "memory", "memories")} say the same</h2><span><${Badge} tone=${cluster.suggestedAction === "merge" ? "good" : "warn"}>${words(cluster.suggestedAction)}<//> similarity ${percent(cluster.mergeScore)}</span></header>
-    ${cluster.reasons?.length ? html`<p class="note">Look first: they may contradict each other.</p>` : null}
-    <ul class="plain rows">${cluster.members.map((one) => html`<li class="memory-row"><span class="num">${percent(one.similarityToAnchor)}</span><${MemoryLink} id=${one.id} text=${one.contentPreview} /><${Meter} value=${one.retention} /><${Time} at=${one.createdAt} /></li>`)}</ul>
+  return html`<article class="panel pair"><header class="panel-head"><h2>${number(cluster.size)} memories ${cluster.reasons?.length ? "are alike" : "say the same"}</h2><span class="muted"><${Badge} tone=${cluster.suggestedAction === "merge" ? "good" : "warn"}>${cluster.suggestedAction === "merge" ? "can be merged" : "look first"}<//> similarity ${percent(cluster.mergeScore)}</span></header>
+    ${cluster.reasons?.length ? html`<p class="note">They may contradict each other.</p>` : null}
+    <ul class="plain rows">${cluster.members.map((one) => html`<li class="memory-row"><span class="num share" title="Similarity to the first">${percent(one.similarityToAnchor)}</span><${MemoryLink} id=${one.id} text=${one.contentPreview} /><${Meter} value=${one.retention} /><${Time} at=${one.createdAt} /></li>`)}</ul>
     ${buttons && may("write") && (plan ? html`<div class="plan"><h3>Becomes</h3><${MemoryText} text=${plan.content} /><${Tags} tags=${plan.tags} />
       <div class="actions"><button class="primary" onClick=${() => mergeCluster(ids, plan, reload)}>Merge</button><button onClick=${() => setPlan(null)}>Cancel</button></div></div>`
       : html`<div class="actions"><button onClick=${show}>Plan a merge</button></div>`)}</article>`;
@@ -48,9 +52,9 @@ export function Cluster({ cluster, reload, buttons = true }) {
 
 export function Duplicates() {
   const from = useData((signal) => get("/duplicates", { limit: 50 }, { signal }), []);
-  useLive(["MemoryUpdated", "MemoryDeleted"], from.reload);
+  useLive(["MemoryUpdated", "MemoryDeleted"], from.reload, 5000);
   return html`<${Page} title="Duplicates" lead="Memories that say the same. A merge keeps every wording and can be undone." twin="/api/v1/duplicates?limit=50">
-    <${Loaded} from=${from}>${({ clusters, totalClusters, memoriesAnalyzed }) => clusters.length ? html`<p class="note">${many(totalClusters, "group")} among ${number(memoriesAnalyzed)} memories.</p>
+    <${Loaded} from=${from} note="Comparing all memories.">${({ clusters, totalClusters, memoriesAnalyzed }) => clusters.length ? html`<p class="note">${many(totalClusters, "group")} among ${number(memoriesAnalyzed)} memories${clusters.length < totalClusters ? `; the best ${number(clusters.length)} are listed` : ""}.</p>
       ${clusters.map((one) => html`<${Cluster} key=${one.clusterId} cluster=${one} reload=${from.reload} />`)}` : html`<${Empty} title="No two memories say the same.">${number(memoriesAnalyzed)} memories were compared.<//>`}<//>
   <//>`;
 }

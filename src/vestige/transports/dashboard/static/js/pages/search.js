@@ -5,13 +5,25 @@ import { Badge, canLift, Choice, Empty, Failed, Link, Loaded, MemoryLink, Meter,
 
 const MODES = [["balanced", "balanced"], ["precise", "precise"], ["exhaustive", "exhaustive"]];
 
+// What the names of the operation mean; a name that is not here is shown as it is.
+const SIGNALS = {
+  context: "alike, with its neighbours", own: "alike, word by word", words: "words in common", own_words: "words in common, alone", thread: "words of its thread",
+  dated: "the date asked for", cosine: "alike as a whole", likeness: "like the best notes", speaker: "said by who is asked for", present: "who is asked for is there",
+  timed: "says when", asks: "is itself a question", literal: "exact words", form: "kind of text",
+};
+const STAGES = {
+  relevance: "relevance", reading: "read together with the question", temporal: "its time", decay: "its strength", accessibility: "how accessible it is", context: "where it was learned",
+  scope: "the scope", competition: "rivals", spreading: "its links", utility: "how useful it was before",
+};
+const FOUND = { Both: "by words and meaning", Keyword: "by words", Semantic: "by meaning", Association: "by a link", Literal: "by its exact words" };
+
 function Stages({ stages, signals }) {
   const most = Math.max(0.0001, ...stages.map((one) => one.score));
   return html`<div class="explain">
     <table><caption>Signals of relevance</caption><thead><tr><th>signal</th><th class="num">value</th><th class="num">weight</th><th class="num">adds</th></tr></thead>
-      <tbody>${signals.map((one) => html`<tr><td>${words(one.signal)}</td><td class="num">${score(one.value)}</td><td class="num">${score(one.weight)}</td><td class="num">${score(one.adds)}</td></tr>`)}</tbody></table>
+      <tbody>${signals.map((one) => html`<tr><td title=${one.signal}>${SIGNALS[one.signal] ?? words(one.signal)}</td><td class="num">${score(one.value)}</td><td class="num">${score(one.weight)}</td><td class="num">${score(one.adds)}</td></tr>`)}</tbody></table>
     <table><caption>Stages</caption><thead><tr><th>stage</th><th>score</th><th class="num">rank</th></tr></thead>
-      <tbody>${stages.map((one) => html`<tr><td>${words(one.stage)}</td><td><span class="stage-bar" aria-hidden="true"><span style=${{ width: percent(one.score / most) }}></span></span>${score(one.score)}</td>
+      <tbody>${stages.map((one) => html`<tr><td title=${one.stage}>${STAGES[one.stage] ?? words(one.stage)}</td><td><span class="stage-bar" aria-hidden="true"><span style=${{ width: percent(one.score / most) }}></span></span>${score(one.score)}</td>
         <td class="num">${one.rank ?? "–"}${one.moved ? html` <small class=${one.moved > 0 ? "good" : "low"}>${one.moved > 0 ? "▲" : "▼"}${Math.abs(one.moved)}</small>` : null}</td></tr>`)}</tbody></table>
   </div>`;
 }
@@ -22,8 +34,8 @@ function Hit({ hit, rank, open }) {
       <${MemoryLink} id=${hit.id} text=${hit.content} /></div>
     <div class="hit-facts"><span title="combined score">score <strong>${score(hit.combinedScore)}</strong></span>
       <span title="calibrated probability that it answers the question">confidence <strong>${hit.confidence === undefined ? "–" : percent(hit.confidence)}</strong></span>
-      <span>words ${score(hit.keywordScore)}</span><span>meaning ${score(hit.semanticScore)}</span>
-      <${Badge}>${words(hit.matchType ?? "")}<//><${Meter} value=${hit.retentionStrength} /><${Time} at=${hit.createdAt} /><${Tags} tags=${hit.tags} /></div>
+      <span title="BM25 of the words">words ${score(hit.keywordScore)}</span><span title="cosine of the vectors, 1 is the same">meaning ${score(hit.semanticScore)}</span>
+      ${hit.matchType ? html`<${Badge}>${FOUND[hit.matchType] ?? words(hit.matchType)}<//>` : null}<${Meter} value=${hit.retentionStrength} /><${Time} at=${hit.createdAt} /><${Tags} tags=${hit.tags} /></div>
     ${why && html`<details open=${open}><summary>Why rank ${why.rank}</summary><${Stages} stages=${why.stages} signals=${why.signals} />
       ${why.domains?.length ? html`<p class="note">Domains: ${why.domains.join(" · ")}</p>` : null}</details>`}</li>`;
 }
@@ -50,7 +62,7 @@ async function missing(query, args, signal) {
     const { results } = await ask({ scope: null, tags: [], as_of: null, known_at: null, all: true });
     for (const hit of results) if (!known.has(hit.id)) found.push({ hit, why: "outside of the filters of this search", fix: "Search everything, or move it." });
   }
-  const below = plain.results.filter((one) => !shown.has(one.id)).map((hit) => ({ hit, why: hit.confidence !== undefined && hit.confidence < plain.confidence / 2 ? "unrelated: its confidence is too low" : "below the limit of results", fix: "Edit it to say what the question asks." }));
+  const below = plain.results.filter((one) => !shown.has(one.id)).map((hit) => ({ hit, why: hit.confidence !== undefined && hit.confidence < plain.confidence / 2 ? "unrelated: its confidence is too low" : "below the limit of results" }));
   return { found, below, confidence: plain.confidence };
 }
 
@@ -62,7 +74,7 @@ function Missed({ one, reload }) {
     ${may("write") && suppressed && canLift(hit) && html`<button onClick=${() => act("The suppression is lifted.", () => post(`/memories/${hit.id}/suppress`, { reverse: true }), { after: reload, undo: () => post(`/memories/${hit.id}/suppress`, {}) })}>Lift the suppression</button>`}
     ${may("write") && !suppressed && html`<button onClick=${() => act("Promoted.", () => post(`/memories/${hit.id}/promote`, {}), { after: reload, undo: () => post(`/memories/${hit.id}/demote`, {}) })}>Promote</button>`}
     ${may("write") && html`<${Link} to=${`/memories/${hit.id}`} query=${{ edit: 1 }}>Edit<//>`}</div>
-    <p class="note">${one.fix}</p></li>`;
+    ${one.fix && html`<p class="note">${one.fix}</p>`}</li>`;
 }
 
 function WhyNot({ query, args }) {
@@ -72,7 +84,7 @@ function WhyNot({ query, args }) {
       <h3>Kept away by a filter</h3>
       ${found.length ? html`<ul class="plain">${found.slice(0, 10).map((one) => html`<${Missed} one=${one} reload=${from.reload} />`)}</ul>` : html`<p class="note">No suppressed, expired or filtered memory fits the question.</p>`}
       <h3>Nearest misses</h3>
-      ${below.length ? html`<ul class="plain">${below.slice(0, 5).map((one) => html`<${Missed} one=${one} reload=${from.reload} />`)}</ul>` : html`<p class="note">Nothing else is close to the question: it was probably never stored.</p>`}`}<//><//>`;
+      ${below.length ? html`<p class="note">If one of them should have answered, edit it to say what the question asks.</p><ul class="plain">${below.slice(0, 5).map((one) => html`<${Missed} one=${one} reload=${from.reload} />`)}</ul>` : html`<p class="note">Nothing else is close to the question: it was probably never stored.</p>`}`}<//><//>`;
 }
 
 function answer(found) {

@@ -6,10 +6,46 @@ import { Bars, Calendar, Curve, FRACTIONS } from "../charts.js";
 import { useLive } from "../live.js";
 import { Insight } from "./inbox.js";
 
+// What a run counts, as a person says it: one, more.
+const COUNTED = {
+  consolidation: {
+    memories: ["memory looked at", "memories looked at"], states: ["change of state", "changes of state"], embeddings: ["vector made", "vectors made"],
+    curve: ["review read for your curve", "reviews read for your curve"], cascade: ["neighbour of a suppression weakened", "neighbours of suppressions weakened"],
+    duplicates: ["likely duplicate", "likely duplicates"], dream: ["memory replayed in a dream", "memories replayed in a dream"],
+    insights: ["insight dropped, as its sources changed", "insights dropped, as their sources changed"], intentions: ["old intention removed", "old intentions removed"],
+    windows: ["expired note removed", "expired notes removed"], history: ["old row removed", "old rows removed"], links: ["link faded", "links faded"],
+  },
+  dream: {
+    replayed: ["memory replayed", "memories replayed"], linked: ["new link", "new links"], reinforced: ["link strengthened", "links strengthened"],
+    pruned: ["weak link removed", "weak links removed"], strengthened: ["memory strengthened", "memories strengthened"], insights: ["insight", "insights"],
+  },
+};
+const AROUND_MS = 120_000; // a run without a duration is looked for in the two minutes before its end
+const MOST_CHANGES = 100;
+
+function What({ one }) {
+  if (one.fromState) return html`<span class="num">${one.fromState} → ${one.toState}</span>`;
+  if (one.link) return html`<span class="num">${words(one.link)} ${one.weight?.toFixed(2) ?? ""}</span>`;
+  return null;
+}
+
+// What the log says was changed while it ran, memory by memory.
+function Changed({ run }) {
+  const end = new Date(run.at).getTime();
+  const args = { start: new Date(end - (run.durationMs ? run.durationMs + 1000 : AROUND_MS)).toISOString(), end: new Date(end + 1000).toISOString(), limit: MOST_CHANGES };
+  const from = useData((signal) => get("/changelog", args, { signal, quiet: true }), [run.id]);
+  return html`<${Loaded} from=${from}>${({ changes, more }) => {
+    const rows = changes.filter((one) => one.documentId !== run.id);
+    return rows.length ? html`<ul class="plain rows run-changes">${rows.map((one) => html`<li class="memory-row"><span class="change-kind">${one.change === "remarked" ? "strengthened" : words(one.change === "revised" && one.reason ? one.reason : one.change)}</span>
+      ${one.memoryId ? html`<${MemoryLink} id=${one.memoryId} text=${one.preview || "a hidden memory"} />` : html`<span class="muted">${words(one.document ?? "")}</span>`}<${What} one=${one} />${one.targetId && html`<span aria-hidden="true">→</span><${Link} to=${`/memories/${one.targetId}`}>the other<//>`}</li>`)}</ul>${more ? html`<p class="note">The latest ${MOST_CHANGES} changes; <a href=${`/api/v1/changelog?start=${encodeURIComponent(args.start)}&end=${encodeURIComponent(args.end)}&limit=100`} data-native>the log</a> has all.</p>` : null}` : html`<p class="note">The log has no change of a memory from this time.</p>`;
+  }}<//>`;
+}
+
 function Run({ run }) {
+  const [open, setOpen] = useState(false);
   const counts = Object.entries(run.counts).filter(([, count]) => count);
   return html`<li class="run"><p class="revision-head"><${Badge} tone=${run.kind === "dream" ? "dream" : ""}>${run.kind}<//> <${Time} at=${run.at} /> ${run.durationMs ? html`<span class="muted">${(run.durationMs / 1000).toFixed(1)} s</span>` : null}</p>
-    ${counts.length ? html`<p class="counts">${counts.map(([name, count]) => html`<span><strong>${number(count)}</strong> ${words(name)}</span>`)}</p>` : html`<p class="note">Nothing had to be done.</p>`}</li>`;
+    ${counts.length ? html`<p class="counts">${counts.map(([name, count]) => html`<span><strong>${number(count)}</strong> ${COUNTED[run.kind]?.[name]?.[count === 1 ? 0 : 1] ?? words(name)}</span>`)}</p><details onToggle=${(event) => setOpen(event.target.open)}><summary>What changed</summary>${open && html`<${Changed} run=${run} />`}</details>` : html`<p class="note">Nothing had to be done.</p>`}</li>`;
 }
 
 export function Dreams({ query }) {
