@@ -1,7 +1,7 @@
 // Trace a text: every record that holds a phrase, in the present or in an earlier revision, and transcripts of sessions.
 
 import { act, html, many, may, number, post, session, setQuery, useData, useState, useStore, words } from "../lib.js";
-import { Badge, Empty, Facts, Link, Loaded, MemoryLink, Page, Panel, Time } from "../ui.js";
+import { Badge, Dialog, Empty, Facts, Link, Loaded, MemoryLink, Page, Panel, Time } from "../ui.js";
 import { seesMachine } from "./sessions.js";
 
 const MOST = 100;
@@ -18,6 +18,13 @@ function Row({ one, purge }) {
   if (one.document) return html`<li class="memory-row trace-row"><${Badge} tone="warn">${words(one.document)}<//><span class="grow muted"><code>${one.id}</code></span></li>`;
   return html`<li class="memory-row trace-row"><${Where} one=${one} /><${MemoryLink} id=${one.id} text=${one.preview} /><span class="muted">${one.source ?? ""}</span><${Time} at=${one.createdAt} />
     ${may("write") && html`<button class="danger" onClick=${() => purge(one)}>Purge</button>`}</li>`;
+}
+
+// A purge is the one change here that nothing takes back, so it is asked for twice.
+function Purge({ one, onClose, purge }) {
+  return html`<${Dialog} title="Purge for good" onClose=${onClose}><p class="muted"><bdi>${one.preview}</bdi></p>
+    <p>${one.pinned ? "This memory is pinned. Its" : "Its"} text, revisions, vectors and links go from every file of the store. This cannot be undone.</p>
+    <div class="actions"><button class="danger" onClick=${() => { purge(one); onClose(); }}>Purge every trace</button><button onClick=${onClose}>Cancel</button></div><//>`;
 }
 
 // What a purge did, until the next phrase: its answer in full.
@@ -42,6 +49,7 @@ export function Trace({ query }) {
   const phrase = query.q ?? "";
   const who = useStore(session);
   const [receipts, setReceipts] = useState([]);
+  const [chosen, setChosen] = useState(null);
   const from = useData((signal) => phrase ? post("/memories/trace", { phrase, limit: MOST }, { signal }) : Promise.resolve(undefined), [phrase]);
   const submit = (event) => {
     event.preventDefault();
@@ -55,9 +63,10 @@ export function Trace({ query }) {
   return html`<${Page} title="Trace a text" lead="Where a secret or a wrong phrase is kept, letter by letter: texts, wordings, tags, origin, earlier revisions, the archive, other records.">
     <form class="search-form" role="search" onSubmit=${submit}><input type="search" name="q" value=${phrase} minlength="2" required placeholder="The exact phrase" aria-label="Phrase" /><button class="primary">Trace</button></form>
     ${phrase ? html`<${Loaded} from=${from} rows=${5}>${(answer) => answer && html`${answer.found.length
-        ? html`<p class="answer">${many(answer.total, "record")} ${answer.total === 1 ? "holds" : "hold"} it${answer.shown < answer.total ? `; the first ${number(answer.shown)} are listed` : ""}.</p><ul class="plain rows sheet">${answer.found.map((one) => html`<${Row} one=${one} purge=${purge} key=${one.id} />`)}</ul>`
+        ? html`<p class="answer">${many(answer.total, "record")} ${answer.total === 1 ? "holds" : "hold"} it${answer.shown < answer.total ? `; the first ${number(answer.shown)} are listed` : ""}.</p><ul class="plain rows sheet">${answer.found.map((one) => html`<${Row} one=${one} purge=${setChosen} key=${one.id} />`)}</ul>`
         : html`<${Empty} title="No memory holds it.">${many(answer.memories, "memory", "memories")} and ${many(answer.documents, "other record")} were read letter by letter, with earlier revisions.<//>`}
       ${answer.copies ? html`<p class="note">${many(answer.copies.length, "backup or export", "backups and exports")} may hold it and were not read: ${answer.copies.join(", ")}</p>` : null}`}<//>
       <div class="stack after">${receipts.map((one) => html`<${Receipt} done=${one} key=${one.id} />`)}${may("admin") && seesMachine(who) ? html`<${Transcripts} phrase=${phrase} key=${phrase} />` : null}</div>`
-      : html`<${Empty} title="Enter the exact phrase.">Upper and lower case are the same.<//>`}<//>`;
+      : html`<${Empty} title="Enter the exact phrase.">Upper and lower case are the same.<//>`}
+    ${chosen && html`<${Purge} one=${chosen} purge=${purge} onClose=${() => setChosen(null)} />`}<//>`;
 }
