@@ -107,10 +107,14 @@ def _comment(path: str, text: str, lines: list[str]) -> str:
     if found:
         inside = text[found.end() :].split(found[1], 1)[0].strip()
         return next(filter(None, map(_paragraph, inside.split("\n\n"))), "")
-    blocks = list(_comment_blocks(lines, hashed=language_of(path) in _HASHED))
-    top = [text for text, is_top, _ in blocks if is_top]
-    # The first type of a file is often what it is for.
-    return next(filter(None, top), next((text for text, _, is_doc in blocks if is_doc and text), ""))
+    documented = ""
+    for prose, is_top, is_doc in _comment_blocks(lines, hashed=language_of(path) in _HASHED):
+        if prose and is_top:
+            return prose
+        if prose and is_doc:
+            documented = prose  # The first type of a file is often what it is for.
+            break
+    return documented
 
 
 def _comment_blocks(lines: list[str], *, hashed: bool) -> Iterator[tuple[str, bool, bool]]:
