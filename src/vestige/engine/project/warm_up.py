@@ -115,9 +115,12 @@ def _module_pieces(index: CodeIndex, files: Mapping[str, FileRow]) -> Iterator[P
 
 
 def _spokesmen(paths: Sequence[str]) -> list[str]:
-    """The files of a folder in the order in which they may say what it is for."""
+    """The files of a folder that may say what it is for: those that stand for it, one of its name, its only
+    one. Any other speaks for itself."""
     first = ("readme", "__init__.", "mod.rs", "lib.rs", "index.", "doc.go", "package-info.")
-    return sorted(paths, key=lambda path: (not PurePosixPath(path).name.lower().startswith(first), path))
+    named = [path for path in paths if PurePosixPath(path).name.lower().startswith(first)]
+    same = [path for path in paths if PurePosixPath(path).stem == PurePosixPath(path).parent.name]
+    return [*named, *same] or (list(paths) if len(paths) == 1 else [])
 
 
 def _exports(index: CodeIndex, paths: Sequence[str]) -> list[str]:
