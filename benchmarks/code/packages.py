@@ -42,7 +42,7 @@ NOTES = (
 
 Count = Callable[[str], int]
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? ", re.MULTILINE)
-_EXCERPT = re.compile(r"^(\S.*?):(\d+)-(\d+)\n(`{3,})\n(.*?)\n\4$", re.MULTILINE | re.DOTALL)
+_EXCERPT = re.compile(r"^(\S[^\n]*?):(\d+)-(\d+)\n(`{3,})\n(.*?)\n\4$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
