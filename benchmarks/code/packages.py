@@ -24,7 +24,7 @@ from vestige.cognition.code.languages import is_code
 from vestige.cognition.code.roles import role_of
 
 TASKS = 1_000
-COMMITS = 120
+COMMITS = 250
 """How many commits after the indexed one are looked through in each repository."""
 MOST_FILES = 10
 """A commit that changed more files is no single task."""

@@ -292,7 +292,7 @@ def test_programs_are_searchable_before_tests_and_data(
         write(path, "x = 1\n" if path.endswith(".py") else "{}\n")
     read: list[list[str]] = []
 
-    def stopped(done: float, _total: float | None, _what: str) -> None:
+    def stopped(_done: float, _total: float | None, _what: str | None) -> None:
         with call.engine.code_indexes.reading(new_project(call).index) as index:
             read.append(sorted(index.files()))
 

@@ -39,7 +39,7 @@ _PATTERNS: dict[str, str] = {
     r"([\w.]{1,300})[ \t]*;",
     "elixir": r"^[ \t]*(?:alias|import|use|require)[ \t]+([A-Z][\w.]{0,300})",
     "php": r"^[ \t]*use[ \t]+(?:function[ \t]+|const[ \t]+)?\\?([\w\\]{1,300})",
-    "ruby": r"^[ \t]*(?:require|require_relative|load)[ \t]*\(?[ \t]*" + _QUOTED,
+    "ruby": r"^[ \t]*(?:require|require_relative|load)[ \t]{0,20}\(?[ \t]{0,20}" + _QUOTED,
     "lua": r"\brequire[ \t]{0,20}\(?[ \t]{0,20}" + _QUOTED,
     "c": r'^[ \t]*#[ \t]*(?:include|import)[ \t]+[<"]([^>"\n]{1,300})[>"]',
     "zig": r'@import\("([^"\n]{1,300})"\)',

@@ -21,7 +21,8 @@ _FAILURES = (ValueError, TypeError, AttributeError, RecursionError, KeyError)
 _DEPENDENCY = lazy_pattern(r"^[ \t]*([\w.\[\]-]{1,100})[ \t]*(?:$|[=<>!~;@ ].*$)", re.MULTILINE)
 _GO_MODULE = lazy_pattern(r"^module[ \t]+(\S{1,300})", re.MULTILINE)
 _GO_REQUIRED = lazy_pattern(
-    r"^[ \t]*(?:require[ \t]+)?([\w.-]+\.[\w.-]+/[\w./-]{1,200})[ \t]+v\S+(.*)$", re.MULTILINE
+    r"^[ \t]*(?:require[ \t]+)?([\w-]{1,80}(?:\.[\w-]{1,80}){1,8}/[\w./-]{1,200})[ \t]+v\S+(.*)$",
+    re.MULTILINE,
 )
 _GEM = lazy_pattern(
     r"""^[ \t]*(?:gem|\w+\.add_(?:runtime_|development_)?dependency)[ \t(]+['"]([\w-]{1,100})['"]""",
@@ -41,7 +42,10 @@ _SWIFT = lazy_pattern(r"""\.package\([^)]{0,200}?url:[ \t]*"[^"]{0,200}/([\w.-]{
 _TARGET = lazy_pattern(
     r"^([A-Za-z][\w.-]{0,60})[ \t]*:(?![=:])([^\n#]{0,200})(?:#+[ \t]*([^\n]{1,200}))?", re.MULTILINE
 )
-_XML_FIELD = "<{name}>([^<]{{1,400}})</{name}>"
+_ARTIFACT = lazy_pattern(r"<artifactId>([^<]{1,400})</artifactId>")
+_DESCRIPTION = lazy_pattern(r"<[Dd]escription>([^<]{1,400})</[Dd]escription>")
+_MIX_APP = lazy_pattern(r"app:[ \t]{0,20}:(\w{1,100})")
+_SWIFT_NAME = lazy_pattern(r'Package\(\s{0,40}name:[ \t]{0,20}"([^"\n]{1,100})"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,14 +132,15 @@ def _gems(text: str) -> _Fields:
 
 
 def _mix(text: str) -> _Fields:
-    name = re.search(r"app:[ \t]*:(\w{1,100})", text)
+    name = _MIX_APP.search(text)
     return name[1] if name else "", "", {}, _MIX.findall(text)
 
 
 def _maven(text: str) -> _Fields:
     own = text.split("<dependencies>", 1)[0].split("</parent>")[-1]
-    fields = {name: re.search(_XML_FIELD.format(name=name), own) for name in ("artifactId", "description")}
-    name, description = (match[1].strip() if match else "" for match in fields.values())
+    name, description = (
+        match[1].strip() if match else "" for match in (_ARTIFACT.search(own), _DESCRIPTION.search(own))
+    )
     return name, " ".join(description.split()), {}, [f"{one}:{two}" for one, two in _MAVEN.findall(text)]
 
 
@@ -144,12 +149,12 @@ def _gradle(text: str) -> _Fields:
 
 
 def _nuget(text: str) -> _Fields:
-    description = re.search(_XML_FIELD.format(name="Description"), text)
+    description = _DESCRIPTION.search(text)
     return "", description[1].strip() if description else "", {}, _NUGET.findall(text)
 
 
 def _swift(text: str) -> _Fields:
-    name = re.search(r'Package\(\s{0,40}name:[ \t]*"([^"\n]{1,100})"', text)
+    name = _SWIFT_NAME.search(text)
     return name[1] if name else "", "", {}, [one.removesuffix(".git") for one in _SWIFT.findall(text)]
 
 
