@@ -3,11 +3,12 @@
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from benchmarks.client import Client, console_script
+from benchmarks.client import Client, Json, console_script
 from benchmarks.code.arms import SHOWN, Arm
 from benchmarks.code.measures import Place
 from benchmarks.code.repositories import Repository
@@ -24,10 +25,10 @@ class ProjectServer:
         self._client = Client([console_script(), "--data-dir", self._data], timeout_seconds=HOURS)
         self._client.initialize()
 
-    def arm(self, repository: Repository) -> Arm:
-        """Index a repository as a user does; the answers of the server about it."""
-        folder = Path(self._scratch.name) / "code" / repository.name
-        for path, text in repository.files.items():
+    def indexed(self, name: str, files: Mapping[str, str]) -> Path:
+        """A folder with these files, indexed as a user does."""
+        folder = Path(self._scratch.name) / "code" / name
+        for path, text in files.items():
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, encoding="utf-8", errors="replace", newline="")
@@ -36,16 +37,31 @@ class ProjectServer:
         program = str(Path(sys.executable).parent / "vestige")
         made = [program, "project", "init", str(folder), "--data-dir", self._data]
         subprocess.run(made, check=True, capture_output=True)
+        return folder
 
-        def answer(question: str) -> list[Place]:
-            asked = {"action": "search", "query": question, "limit": SHOWN, "detail": "places"}
-            found = self._client.tool("project", {**asked, "path": str(folder)})
-            return [
-                Place(path=hit["path"], start_line=hit["startLine"], end_line=hit["endLine"])
-                for hit in found["hits"]
-            ]
+    def package(self, folder: Path, task: str, budget: int) -> Json:
+        """The package of `project_recall` for a task."""
+        return self._client.tool(
+            "project_recall", {"task": task, "token_budget": budget, "path": str(folder)}
+        )
 
-        return answer
+    def places(self, folder: Path, question: str) -> list[str]:
+        """The files of the sections that search finds, best first."""
+        return [one.path for one in self._found(folder, question)]
+
+    def arm(self, repository: Repository) -> Arm:
+        """The answers of the server about a repository."""
+        folder = self.indexed(repository.name, repository.files)
+
+        return lambda question: self._found(folder, question)
+
+    def _found(self, folder: Path, question: str) -> list[Place]:
+        asked = {"action": "search", "query": question, "limit": SHOWN, "detail": "places"}
+        found = self._client.tool("project", {**asked, "path": str(folder)})
+        return [
+            Place(path=hit["path"], start_line=hit["startLine"], end_line=hit["endLine"])
+            for hit in found["hits"]
+        ]
 
     def __enter__(self) -> Self:
         return self

@@ -489,6 +489,18 @@ class AsyncProjectOperations(AsyncPart):
         only. `path`: Folder of the project. Default: the project you work in."""
         return await self._channel.ask("project.search", locals())
 
+    async def graph(self, name: str | None = None, *, limit: int | None = None, depth: int | None = None,
+                    path: str | None = None) -> values.CodeGraph:
+        """What belongs to what in the project: what a file defines, imports and refers to, what uses it,
+        which decisions apply; without a name, its folders, packages, commands and documents.
+
+        Links between code follow names, not types: one that several symbols have may lead to the wrong one.
+
+        `name`: A path, a symbol such as Class.method, a package, a command, or the id of a memory. Default:
+        an overview of the project. `limit`: Maximum number of links of each type. `depth`: Levels of folders
+        in the overview. `path`: Folder of the project. Default: the project you work in."""
+        return await self._channel.ask("project.graph", locals())
+
     async def doctor(self, path: str | None = None) -> values.ProjectExamined:
         """Check the code index of a project: its file, whether it is complete, and whether it is up to date.
 

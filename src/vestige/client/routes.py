@@ -72,6 +72,7 @@ ROUTES = {
     "project.refresh": RestRoute("POST", "/project/refresh", long=True),
     "project.rebuild": RestRoute("POST", "/project/rebuild", long=True),
     "project.search": RestRoute("POST", "/project/search", repeatable=True),
+    "project.graph": RestRoute("GET", "/project/graph", repeatable=True),
     "project.doctor": RestRoute("GET", "/project/doctor", repeatable=True, long=True),
     "project.save": RestRoute("POST", "/project/memories"),
     "project.diary": RestRoute("POST", "/project/diary"),

@@ -280,6 +280,30 @@ class CodeFound(TypedDict):
     """Sections of the project's files, best first."""
     query: str; total: int; hits: list[CodeHitView]; freshness: FreshnessView; message: NotRequired[str]
 
+class CodeNodeView(TypedDict):
+    """Something of the project. `name` is an id for a memory; `about` is its first sentence or signature."""
+    kind: Literal["folder", "file", "document", "symbol", "package", "command", "memory"]; name: str
+    path: NotRequired[str]; startLine: NotRequired[int]; endLine: NotRequired[int]; about: NotRequired[str]
+
+class CodeLinkView(TypedDict):
+    """A link of the node: `outgoing` from it, or `incoming` to it. `at` is where it is written, or what
+    became of cited code; `names` make a reference."""
+    type: Literal["contains", "defines", "imports", "references", "concerns", "applies_to", "supersedes"]
+    direction: Literal["outgoing", "incoming"]; node: CodeNodeView; at: NotRequired[str]; names: list[str]
+
+class FolderView(TypedDict):
+    """A folder, with the number of its files by role: source, test, manual, package …"""
+    folder: str; files: int; roles: dict[str, int]; about: NotRequired[str]
+
+class CodeGraph(TypedDict):
+    """The links of one node, or, without a name, what the project has.
+
+    `total` counts all links by type, of which `links` are the first of each. `others` have the same name."""
+    node: NotRequired[CodeNodeView]; others: list[CodeNodeView]; total: dict[str, int]
+    links: list[CodeLinkView]; folders: list[FolderView]; languages: dict[str, int]; symbols: dict[str, int]
+    memories: dict[str, int]; packages: list[str]; commands: list[CodeNodeView]
+    documents: list[CodeNodeView]; freshness: FreshnessView
+
 class NoteView(MemoryView):
     """A note about a codebase."""
     title: str; codebase: NotRequired[str]; files: list[str]

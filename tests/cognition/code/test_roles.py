@@ -16,6 +16,11 @@ from vestige.cognition.code.roles import penalty, role_of
         ("third_party/zlib/inflate.c", "vendored"),
         ("app/_compat.py", "compat"),
         ("examples/hello.py", "example"),
+        ("_examples/hello.go", "example"),
+        ("dist/axios.js", "built"),
+        ("web/app.min.js", "built"),
+        ("routes.json", "data"),
+        ("package.json", "source"),
         ("docs/conf.py", "manual"),
         ("docs/guide.md", "source"),
         ("app/__init__.py", "package"),
@@ -42,6 +47,7 @@ def test_a_page_that_is_asked_for_weighs_as_any() -> None:
     assert penalty("HISTORY.md", is_named=True) == penalty("LICENSE", is_named=True) == 1.0
     assert penalty("HISTORY.md", of_history=True) == 1.0
     assert penalty("LICENSE", of_history=True) < 1.0
+    assert penalty("routes.json", is_named=True) == 1.0
     assert penalty("tests/test_a.py", is_named=True, of_history=True) < 1.0
 
 

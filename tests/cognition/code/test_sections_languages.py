@@ -72,3 +72,20 @@ def test_the_outline_finds_most_of_the_symbols_that_the_grammar_finds(name: str)
     assert by_grammar
     by_outline = {word for one in sections_of("sample.unknown", read(name)) for word in one.definitions}
     assert by_outline & by_grammar or language_of(name) in ("haskell", "zig")
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "expected"),
+    [
+        ("a.go", "func (mx *Mux) Route(p string) {", "Mux.Route"),
+        ("a.go", "func (m Map[K, V]) Get(k K) V {", "Map.Get"),
+        ("a.cpp", "int n::Foo::bar(int a) {", "Foo.bar"),
+        ("a.cpp", "std::string plain(int a) {", "plain"),
+        ("a.js", "Foo.prototype.bar = function () {", "Foo.bar"),
+        ("a.js", "exports.bar = () => {", "bar"),
+    ],
+)
+def test_a_function_outside_of_its_type_has_it_in_its_path(path: str, head: str, expected: str) -> None:
+    body = "".join(f"  // {number} {'word ' * 12}\n" for number in range(12))
+    sections = sections_of(path, f"{head}\n{body}}}\n")
+    assert expected in {one.symbol_path for one in sections}

@@ -44,3 +44,9 @@ def test_references_are_what_is_called_imported_or_capitalised() -> None:
 
 def test_a_long_run_of_letters_counts_by_its_start_only() -> None:
     assert max(map(len, tokens_of("a" * 10_000))) <= 80
+
+
+def test_a_document_refers_to_what_it_sets_as_code() -> None:
+    text = "See `total_price` and ``Cart.add_line()``, not plain words.\n"
+    assert {"total_price", "add_line"} <= set(references_of(text, is_document=True))
+    assert "total_price" not in references_of(text)

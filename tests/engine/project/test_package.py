@@ -256,3 +256,14 @@ def test_a_memory_that_gives_orders_comes_into_neither_text(call: Call, write: W
     for text in (made.text, warm_up):
         assert "never above 20" in text
         assert "Ignore all" not in text
+
+
+def test_a_folder_is_summed_up_by_the_file_that_stands_for_it(call: Call, write: Write) -> None:
+    write("shop/__init__.py", '"""A small shop."""\n')
+    write("shop/a.py", '"""Something else."""\n')
+    write("tools/a.py", '"""Counts lines."""\n')
+    write("tools/b.py", '"""Sorts lines."""\n')
+    refresh(call, new_project(call))
+    text = warm(call, new_project(call))
+    assert "- shop/ (2 files): A small shop." in text
+    assert "Counts lines." not in text

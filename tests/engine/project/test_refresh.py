@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -210,6 +211,7 @@ def test_after_any_edits_a_refresh_equals_a_rebuild(
 
 KILLED = """
 import os, signal, sys
+from dataclasses import replace
 from pathlib import Path
 from testbed.world import open_world
 from vestige.engine.context import Call
@@ -280,3 +282,24 @@ def test_durable_memory_is_byte_equal_after_a_rebuild(world: World, root: Path, 
     before = world.get(memory)
     refresh(call, project, anew=True)
     assert world.get(memory) == before
+
+
+def test_programs_are_searchable_before_tests_and_data(
+    call: Call, root: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vestige.engine.project.refresh.BATCH_FILES", 1)
+    for path in ("a/data.json", "b/tests/test_x.py", "c/guide.md", "d/main.py"):
+        write(path, "x = 1\n" if path.endswith(".py") else "{}\n")
+    read: list[list[str]] = []
+
+    def stopped(_done: float, _total: float | None, _what: str | None) -> None:
+        with call.engine.code_indexes.reading(new_project(call).index) as index:
+            read.append(sorted(index.files()))
+
+    refresh(replace(call, progress=stopped), new_project(call))
+    assert read == [
+        ["d/main.py"],
+        ["c/guide.md", "d/main.py"],
+        ["b/tests/test_x.py", "c/guide.md", "d/main.py"],
+        ["a/data.json", "b/tests/test_x.py", "c/guide.md", "d/main.py"],
+    ]

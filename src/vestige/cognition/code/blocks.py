@@ -13,6 +13,7 @@ class CodeBlock:
     """Lines from `start`, counted from zero, up to `end` without it.
 
     `others` are names that the same lines declare beside `name`; `members` are the blocks inside, in order.
+    `of` is what the name belongs to where the declaration itself says so, such as the receiver of a method.
     """
 
     kind: str
@@ -21,6 +22,7 @@ class CodeBlock:
     end: int
     signature: str = ""
     others: tuple[str, ...] = ()
+    of: str = ""
     members: list["CodeBlock"] = field(default_factory=list)
 
 

@@ -13,6 +13,8 @@ HISTORY = "history"
 """Pages of what changed: they have a word of every feature, and explain none."""
 CREDITS = "credits"
 """Pages of who made it, and under which terms."""
+DATA = "data"
+"""Files of values: they have words of a program, and explain none."""
 _ROLES: tuple[tuple[str, float, str], ...] = (
     (
         "test",
@@ -27,7 +29,12 @@ _ROLES: tuple[tuple[str, float, str], ...] = (
         0.3,
         r"(?:^|/)(?:_?compat|legacy|deprecated|_legacy|obsolete|v1)/|(?:^|/)_?(?:compat|legacy|deprecated)\.[a-z]+$",
     ),
-    ("example", 0.3, r"(?:^|/)(?:examples?|samples?|demos?|docs_src|tutorials?|playground)/"),
+    (
+        "built",
+        0.3,
+        r"(?:^|/)(?:dist|_dist|generated|__generated__)/|\.(?:min|bundle)\.[cm]?js$|[._-]generated\.\w+$",
+    ),
+    ("example", 0.3, r"(?:^|/)(?:_?examples?|samples?|demos?|docs_src|tutorials?|playground)/"),
     (MANUAL, 0.3, r"(?:^|/)docs?/"),
     (
         HISTORY,
@@ -42,6 +49,12 @@ _ROLES: tuple[tuple[str, float, str], ...] = (
         r"(?i)(?:^|/)(?:authors|contributors|maintainers|credits|thanks|acknowledge?ments|licen[sc]es?|copying|notice"
         r"|code[_-]of[_-]conduct)(?:\.(?:md|markdown|rst|txt))?$",
     ),
+    (
+        DATA,
+        0.5,
+        r"(?i)(?:^|/)(?!package\.json$|composer\.json$|tsconfig|pom\.xml$)[^/]*"
+        r"\.(?:jsonc?|json5|webmanifest|xml|svg|plist|csv|tsv|po|snap)$",
+    ),
     ("package", 0.5, r"(?:^|/)(?:__init__\.pyi?|package-info\.java|mod\.rs|lib\.rs|index\.[cm]?[jt]sx?)$"),
     ("declaration", 0.7, r"\.d\.[cm]?ts$"),
 )
@@ -51,18 +64,18 @@ _PATTERNS = tuple((role, factor, lazy_pattern(pattern)) for role, factor, patter
 
 
 def role_of(path: str) -> str:
-    """What a file is for: `test`, `vendored`, `compat`, `example`, `manual`, `history`, `credits`,
-    `package`, `declaration` or `source`."""
+    """What a file is for: `test`, `vendored`, `compat`, `built`, `example`, `manual`, `history`,
+    `credits`, `data`, `package`, `declaration` or `source`."""
     return next((role for role, _ in _roles(path)), "source")
 
 
 @lru_cache(maxsize=65_536)
 def penalty(path: str, *, is_rich: bool = False, is_named: bool = False, of_history: bool = False) -> float:
     """The factor of a file's score; 1 for source code. The file of a package that is `is_rich` defines much
-    itself, and is no list of what others define. A page of the history or the like may be what is asked
+    itself, and is no list of what others define. A page of the history or a file of data may be what is asked
     for: by its name, or by a question about history."""
     excused = {"package"} if is_rich else set()
-    excused |= {HISTORY, CREDITS} if is_named else {HISTORY} if of_history else set()
+    excused |= {HISTORY, CREDITS, DATA} if is_named else {HISTORY} if of_history else set()
     return math.prod(factor for role, factor in _roles(path) if role not in excused)
 
 

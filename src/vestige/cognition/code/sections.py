@@ -60,7 +60,8 @@ def sections_of(path: str, text: str) -> list[CodeSection]:
     if not lines:
         return []
     blocks = _blocks_of(path, text, lines)
-    return [_section(block, lines) for block in _whole(_cover(blocks, lines), lines)]
+    is_document = language_of(path) in ("markdown", "rst")
+    return [_section(block, lines, is_document) for block in _whole(_cover(blocks, lines), lines)]
 
 
 def lines_of(text: str) -> list[str]:
@@ -226,18 +227,19 @@ def _weight(lines: Sequence[str], row: int) -> int:
     return 1 + len(line) - len(body)
 
 
-def _section(span: _Span, lines: Sequence[str]) -> CodeSection:
+def _section(span: _Span, lines: Sequence[str], is_document: bool) -> CodeSection:
     text = "".join(lines[span.start : span.end])
     block = span.block
     name = block.name if block is not None else ""
+    around = (*span.around, block.of) if block is not None and block.of and name else span.around
     return CodeSection(
         kind=block.kind if block is not None else "text",
         name=name,
-        symbol_path=".".join((*span.around, name) if name else span.around),
+        symbol_path=".".join((*around, name) if name else around),
         start_line=span.start + 1,
         end_line=span.end,
         text=text,
         signature=block.signature if block is not None else "",
         definitions=span.definitions,
-        references=references_of(text, span.definitions),
+        references=references_of(text, span.definitions, is_document=is_document),
     )

@@ -30,6 +30,12 @@ MOST_DEPTH = 40
 """How deep declarations are looked for: deeper nesting is not written by people."""
 _NAME = lazy_pattern(r"[^\W\d][\w$]*[?!]?")
 _BRACKET = lazy_pattern(r"[(\[{\n=]")
+_RECEIVER = lazy_pattern(r"\*?[ \t]*([^\W\d]\w*)[ \t]*(?:\[[^\]]{0,200}\])?[ \t]*\)$")
+_QUALIFIER = lazy_pattern(
+    r"(?:[^\W\d]\w*(?:::|\.)){0,8}([^\W\d]\w*)(?:<[^>]{0,100}>)?(?:::|[.:])~?[^\W\d][\w$]*(?![\w$.:])"
+)
+_QUALIFIED_FIELDS = ("declarator", "left", "name")
+_NO_OWNERS = frozenset(("exports", "module", "this", "self", "window", "global"))
 _ELIXIR_NAME = lazy_pattern(r"[\w.]+[?!]?")
 _NAME_FIELDS = ("name", "declarator", "pattern", "left", "type")
 _BODY_FIELDS = ("body", "value", "declarations", "match")
@@ -186,7 +192,25 @@ def _block(node: "Node", kind: str, first: int, last: int, content: bytes) -> Co
         start=start if first < 0 else min(start, first),
         end=max(end, start + 1, last + 1 if last >= 0 else 0),
         signature=_signature(node, content),
+        of=_of(node) if kind in _LEAVES else "",
     )
+
+
+def _of(node: "Node") -> str:
+    """What a function belongs to that stands outside of it: `Mux` in `func (m *Mux) Route()`, `Foo` in
+    `Foo::bar()`; empty for the others."""
+    receiver = node.child_by_field_name("receiver")
+    if receiver is not None:
+        match = _RECEIVER.search((receiver.text or b"")[:300].decode("utf-8", "replace"))
+        return match[1] if match else ""
+    child = next(
+        (one for field in _QUALIFIED_FIELDS if (one := node.child_by_field_name(field)) is not None), None
+    )
+    while child is not None and (inner := child.child_by_field_name("declarator")) is not None:
+        child = inner
+    text = (child.text or b"")[:300].decode("utf-8", "replace") if child is not None else ""
+    match = _QUALIFIER.match(text.replace(".prototype", ""))
+    return match[1] if match and match[1] not in _NO_OWNERS else ""
 
 
 def _name(node: "Node") -> str:

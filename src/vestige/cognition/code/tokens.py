@@ -14,6 +14,7 @@ _IMPORT = lazy_pattern(
     r"^\s{0,40}(?:from|import|use|using|require|include|#include|open|alias)\b(.*)$", re.MULTILINE
 )
 _NAME = lazy_pattern(r"[^\W\d]\w*")
+_SET_AS_CODE = lazy_pattern(r"`(?:[\w.:#]{0,100}[.:#~])?([^\W\d]\w{1,79})(?:\([^`\n]{0,80}\))?`")
 
 MOST_READ = 50_000
 """Names are taken from this many characters of a section."""
@@ -57,14 +58,19 @@ def tokens_of_word(word: str) -> tuple[str, ...]:
     return (stem(parts[0] if parts else whole),)
 
 
-def references_of(text: str, definitions: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The names that code calls, imports or writes with a capital, in order, without what it defines."""
+def references_of(
+    text: str, definitions: tuple[str, ...] = (), *, is_document: bool = False
+) -> tuple[str, ...]:
+    """The names that code calls, imports or writes with a capital, in order, without what it defines; of a
+    document also those that it sets as code."""
     own = frozenset(definitions)
     found: dict[str, None] = {}
     text = text[:MOST_READ]
     for match in _IMPORT.finditer(text):
         for name in _NAME.findall(match[1][:200]):
             found[name] = None
+    if is_document:
+        found |= dict.fromkeys(match[1] for match in _SET_AS_CODE.finditer(text))
     for called, written in _CALLED.findall(text):
         found[called or written] = None
         if len(found) > 2 * MOST_REFERENCES:

@@ -10,6 +10,8 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 
+from vestige.cognition.code.languages import is_code, language_of
+from vestige.cognition.code.roles import role_of
 from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.context import Call
 from vestige.engine.project.extraction import EXTRACTOR
@@ -74,6 +76,13 @@ def _is_settled(one: FileStat, row: FileRow | None, generation: int) -> bool:
     return (row.size, row.mtime_ns) == (one.size, one.mtime_ns)
 
 
+def _urgency(one: FileStat) -> tuple[int, str]:
+    """Programs are read first, then documents, then tests and data: search answers while a pass goes on."""
+    if is_code(one.path):
+        return (0 if role_of(one.path) in ("source", "package") else 2), one.path
+    return (1 if language_of(one.path) in ("markdown", "rst") else 3), one.path
+
+
 def _what(row: FileRow | None, renamed: bool) -> str:
     if row is not None:
         return "changed"
@@ -124,7 +133,7 @@ class _Pass:
         if unfinished:
             self._index.begin(state)
         done = 0
-        batches = list(self._batches(found.unread))
+        batches = list(self._batches(sorted(found.unread, key=_urgency)))
         differing = (self._differing(batch, known, state.generation) for batch in batches)
         with closing(self._read(differing, len(found.unread), state.generation)) as reading:
             for batch, read in zip(batches, reading, strict=True):

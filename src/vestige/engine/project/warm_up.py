@@ -4,14 +4,12 @@ It has no clock and no order that depends on chance: the same files and memories
 come from README and docstrings, the rest from names; no language model is asked.
 """
 
-import json
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
 
 from vestige.cognition.code.languages import language_of
+from vestige.cognition.code.manifests import NAMES, PackageManifest, is_manifest, manifest_of
 from vestige.cognition.code.roles import role_of
 from vestige.core.models import Filter
 from vestige.engine.context import Call
@@ -28,7 +26,6 @@ EXPORTS = 6
 GUIDANCE = 12
 COMMITS = 5
 DEPENDENCIES = 30
-MANIFEST_CHARS = 200_000
 PURPOSE_CHARS = 400
 _ENTRY_NAMES = frozenset({
     "__main__.py", "main.py", "main.go", "main.rs", "main.ts", "main.c", "main.cpp", "main.rb", "main.swift",
@@ -59,12 +56,12 @@ def warm_up_text(
 
 
 def _project_pieces(
-    project: Project, files: Mapping[str, FileRow], manifest: Mapping[str, Any]
+    project: Project, files: Mapping[str, FileRow], manifest: PackageManifest
 ) -> Iterator[PackagePart]:
     readme = next(
         (row.summary for path, row in files.items() if path.lower().startswith("readme") and row.summary), ""
     )
-    purpose = one_line(str(manifest.get("description") or ""))[:PURPOSE_CHARS] or readme
+    purpose = one_line(manifest.description)[:PURPOSE_CHARS] or readme
     languages = Counter(name for path in files if (name := language_of(path)))
     most = ", ".join(
         f"{name} ({number})"
@@ -118,9 +115,12 @@ def _module_pieces(index: CodeIndex, files: Mapping[str, FileRow]) -> Iterator[P
 
 
 def _spokesmen(paths: Sequence[str]) -> list[str]:
-    """The files of a folder in the order in which they may say what it is for."""
+    """The files of a folder that may say what it is for: those that stand for it, one of its name, its only
+    one. Any other speaks for itself."""
     first = ("readme", "__init__.", "mod.rs", "lib.rs", "index.", "doc.go", "package-info.")
-    return sorted(paths, key=lambda path: (not PurePosixPath(path).name.lower().startswith(first), path))
+    named = [path for path in paths if PurePosixPath(path).name.lower().startswith(first)]
+    same = [path for path in paths if PurePosixPath(path).stem == PurePosixPath(path).parent.name]
+    return [*named, *same] or (list(paths) if len(paths) == 1 else [])
 
 
 def _exports(index: CodeIndex, paths: Sequence[str]) -> list[str]:
@@ -137,12 +137,11 @@ def _exports(index: CodeIndex, paths: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(one.name for one in found))[:EXPORTS]
 
 
-def _entry_pieces(files: Mapping[str, FileRow], manifest: Mapping[str, Any]) -> Iterator[PackagePart]:
-    scripts = manifest.get("scripts")
-    if isinstance(scripts, Mapping):
-        for name in sorted(scripts)[:12]:
-            line = f"- {one_line(str(name))[:60]}: {one_line(str(scripts[name]))[:120]}"
-            yield PackagePart(heading="Entry points", forms=(line,))
+def _entry_pieces(files: Mapping[str, FileRow], manifest: PackageManifest) -> Iterator[PackagePart]:
+    for name in sorted(manifest.commands)[:12]:
+        what = one_line(manifest.commands[name])[:120]
+        line = f"- {one_line(name)[:60]}: {what}" if what else f"- {one_line(name)[:60]}"
+        yield PackagePart(heading="Entry points", forms=(line,))
     named = sorted(path for path in files if PurePosixPath(path).name.lower() in _ENTRY_NAMES)
     for path in sorted(named, key=lambda path: (path.count("/"), path))[:6]:
         yield PackagePart(heading="Entry points", forms=(f"- {one_line(path)}",))
@@ -152,8 +151,8 @@ def _entry_pieces(files: Mapping[str, FileRow], manifest: Mapping[str, Any]) -> 
         yield PackagePart(heading="Tests", forms=(f"- {listed}",))
 
 
-def _dependency_pieces(manifest: Mapping[str, Any]) -> Iterator[PackagePart]:
-    names = manifest.get("dependencies")
+def _dependency_pieces(manifest: PackageManifest) -> Iterator[PackagePart]:
+    names = manifest.dependencies
     if names:
         yield PackagePart(
             heading="Dependencies",
@@ -167,47 +166,23 @@ def _commit_pieces(project: Project) -> Iterator[PackagePart]:
         yield PackagePart(heading="Recent commits", forms=(line,))
 
 
-# -- Manifests of packages. A malformed one says nothing; it stops nothing.
-
-
-def _manifest(texts: FileTexts, files: Mapping[str, FileRow]) -> dict[str, Any]:
-    for name, read in (
-        ("pyproject.toml", _pyproject),
-        ("package.json", _package_json),
-        ("Cargo.toml", _cargo),
-    ):
-        source = texts.source(name) if name in files else None
-        if source is None or source.skip is not None:
-            continue
-        try:
-            return read(source.text[:MANIFEST_CHARS])
-        except (ValueError, TypeError, AttributeError, RecursionError):
-            continue
-    return {}
-
-
-def _pyproject(text: str) -> dict[str, Any]:
-    project = tomllib.loads(text).get("project", {})
-    names = [str(one).split(";")[0].strip() for one in project.get("dependencies", [])]
-    return {
-        "description": project.get("description"),
-        "scripts": project.get("scripts", {}),
-        "dependencies": sorted(names),
-    }
-
-
-def _package_json(text: str) -> dict[str, Any]:
-    found = json.loads(text)
-    return {
-        "description": found.get("description"),
-        "scripts": found.get("scripts", {}),
-        "dependencies": sorted(found.get("dependencies") or {}),
-    }
-
-
-def _cargo(text: str) -> dict[str, Any]:
-    found = tomllib.loads(text)
-    return {
-        "description": found.get("package", {}).get("description"),
-        "dependencies": sorted(found.get("dependencies", {})),
-    }
+def _manifest(texts: FileTexts, files: Mapping[str, FileRow]) -> PackageManifest:
+    """What the manifests in the root say together; of two, the one that names a package counts first."""
+    order = {name: number for number, name in enumerate(NAMES)}
+    roots = sorted(
+        (path for path in files if "/" not in path and is_manifest(path)),
+        key=lambda path: (order.get(path.lower(), len(order)), path),
+    )
+    sources = ((path, texts.source(path)) for path in roots)
+    found = [
+        made
+        for path, source in sources
+        if source is not None and source.skip is None and (made := manifest_of(path, source.text))
+    ]
+    return PackageManifest(
+        path=found[0].path if found else "",
+        name=next((one.name for one in found if one.name), ""),
+        description=next((one.description for one in found if one.description), ""),
+        commands=next((one.commands for one in found if one.commands), {}),
+        dependencies=next((one.dependencies for one in found if one.dependencies), ()),
+    )

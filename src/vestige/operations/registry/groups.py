@@ -36,6 +36,7 @@ from vestige.operations.memory import (
 )
 from vestige.operations.project import durable as project_durable
 from vestige.operations.project import exchange as project_exchange
+from vestige.operations.project import graph as project_graph
 from vestige.operations.project import index as project_index
 from vestige.operations.project import recall as project_recall
 from vestige.operations.project import search as project_search
@@ -50,7 +51,7 @@ __all__ = [
     "agent", "archive", "backup", "bulk", "capture", "change", "changelog", "codebase", "connections",
     "contradictions", "dedup", "doctor", "domain_map", "domains", "export", "forget", "gateway",
     "graph", "health", "import_", "importance", "index", "ingest", "insights", "intentions", "keys",
-    "prediction", "project_durable", "project_exchange", "project_index", "project_recall",
+    "prediction", "project_durable", "project_exchange", "project_graph", "project_index", "project_recall",
     "project_search", "project_share", "read", "reference", "registry", "review", "routes", "scan",
     "search", "session", "sessions", "settings", "sleep", "status", "sync", "timeline", "trace",
     "vendors",
@@ -205,7 +206,8 @@ registry.group(
     title="Project",
     description=(
         "The code of the project you work in: init indexes it (nothing is indexed before), search finds "
-        "sections of its files, status says what is indexed and how fresh it is; refresh, rebuild, doctor. "
+        "sections of its files, graph what belongs to a file, symbol or package, status says what is indexed "
+        "and how fresh it is; refresh, rebuild, doctor. "
         "Its memories: save (with the code they cite), diary, forget, citations (checks cited code), verify "
         "(records the check); export, import, backup, restore; share (as files of the repository)."
     ),
@@ -217,6 +219,7 @@ registry.group(
             "refresh",
             "rebuild",
             "search",
+            "graph",
             "doctor",
             "save",
             "diary",
@@ -364,10 +367,10 @@ registry.concerns_everything(
     "agent.reflect", "agent.remember", "agent.rebuild", "agent.doctor", "agent.impact", "agent.uninstall",
     "agent.hook", "recall_sessions", "read_session", "sessions.list", "sessions.resume", "sessions.index",
     "sessions.archive", "sessions.doctor", "domains.map", "project.init", "project.status",
-    "project.refresh", "project.rebuild", "project.search", "project.doctor", "project_recall",
-    "project_warm_up", "project.save", "project.diary", "project.forget", "project.citations",
-    "project.verify", "project.export", "project.import", "project.backup", "project.restore",
-    "project.share", "agent.import", "agent.rules",
+    "project.refresh", "project.rebuild", "project.search", "project.graph", "project.doctor",
+    "project_recall", "project_warm_up", "project.save", "project.diary", "project.forget",
+    "project.citations", "project.verify", "project.export", "project.import", "project.backup",
+    "project.restore", "project.share", "agent.import", "agent.rules",
 )  # fmt: skip
 
 # Names that a Python program expects of a memory; the generated classes have both names.

@@ -91,6 +91,7 @@ ROUTES: dict[str, dict[str, tuple[Method, str]]] = {
         "project.refresh": ("POST", "/project/refresh"),
         "project.rebuild": ("POST", "/project/rebuild"),
         "project.search": ("POST", "/project/search"),
+        "project.graph": ("GET", "/project/graph"),
         "project.doctor": ("GET", "/project/doctor"),
         "project.save": ("POST", "/project/memories"),
         "project.diary": ("POST", "/project/diary"),

@@ -1,0 +1,1 @@
+"""What belongs to what in a project."""
