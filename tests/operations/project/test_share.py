@@ -259,6 +259,12 @@ def test_a_memory_that_was_deleted_here_does_not_come_back(
         "---\nid: 01890000-0000-7000-8000-0123456789ab\ntags: [a]\n---\nWords.\n",
         "---\n<<<<<<< HEAD\nid: 01890000-0000-7000-8000-0123456789ab\n=======\n---\nWords.\n",
         "---\nid: 01890000-0000-7000-8000-0123456789ab\n---\n" + "x" * 70_000,
+        '---\nid: 01890000-0000-7000-8000-0123456789ab\nsource: "\\ud800"\n---\nWords.\n',
+        '---\nid: 01890000-0000-7000-8000-0123456789ab\ntags:\n  - "a\\udfff"\n---\nWords.\n',
+        '---\nid: 01890000-0000-7000-8000-0123456789ab\nsource: "\\u0000"\n---\nWords.\n',
+        "---\nid: 01890000-0000-7000-8000-0123456789ab\n---\nWo\0rds.\n",
+        "---\nid: 01890000-0000-7000-8000-0123456789ab\ncites:\n  - a.py symbol=\\ud800:9-1\n---\nA\0b.\n",
+        "---\nid: 01890000-0000-7000-8000-0123456789ab\nvalid_from: 0001-01-01T00:00:00+14:00\n---\nWords.\n",
     ],
 )
 def test_a_file_that_is_malformed_is_named_and_harms_nothing(bob: World, bob_place: Path, text: str) -> None:
