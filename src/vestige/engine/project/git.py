@@ -2,8 +2,8 @@
 
 Git runs without hooks, file-system monitors, prompts and locks, without the environment of a hook, and may
 fetch nothing: the transport of a remote can be a command. A bare repository that lies among the files of a
-project is none, because anyone who can commit wrote its settings. So reading a repository cannot run anything
-that came with it. None is the answer where git is missing, refuses, or takes too long.
+project is not opened, because anyone who can commit wrote its settings. So reading a repository cannot run
+anything that came with it. None is the answer where git is missing, refuses, or takes too long.
 """
 
 import subprocess

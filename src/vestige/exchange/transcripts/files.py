@@ -263,7 +263,9 @@ def _undamaged(parts: Iterator[_Part], damage: list[str]) -> Iterator[_Part]:
     """The parts up to the first that cannot be unpacked; then `damage` has the reason."""
     try:
         yield from parts
-    except (EOFError, zlib.error, gzip.BadGzipFile, *_zstd_errors()) as exc:
+    except Exception as exc:
+        if not isinstance(exc, (EOFError, zlib.error, gzip.BadGzipFile, *_zstd_errors())):
+            raise
         damage.append(f"damaged: {exc}")
 
 

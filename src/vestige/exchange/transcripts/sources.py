@@ -51,7 +51,7 @@ RESUME = {
 """The command that takes a session up again, to which its id is added. The editor Cursor has none."""
 DEFAULT_DAYS = 30
 MOST_DAYS = 36_500
-"""A client that is told to keep files for longer never deletes them."""
+"""A client that is set to keep files for longer never deletes them."""
 COMPRESSED = ".jsonl.zst"
 NOTES_FOLDER = "memory"
 """The notes that Claude Code keeps of a project: no sessions."""

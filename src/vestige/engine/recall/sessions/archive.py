@@ -75,7 +75,7 @@ def archive(call: Call, index: SessionIndex, *, every_client: bool = False) -> T
 
 
 def _remove_parts(folder: Path) -> None:
-    """Remove what a run that was killed had begun to copy. Nobody else copies now."""
+    """Remove what a run that was killed had begun to copy. No other process copies now."""
     for part in folder.glob(".*.part"):
         part.unlink(missing_ok=True)
 

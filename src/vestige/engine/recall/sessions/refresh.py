@@ -15,7 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import asdict, field, replace
 from multiprocessing import get_context, parent_process
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from vestige.core.errors import VestigeError
 from vestige.core.lazy_dataclass import dataclass
@@ -348,7 +348,10 @@ def _clean_facts(step: SessionFacts) -> SessionFacts:
 def _named(step: _Named, *names: str) -> _Named:
     """The value with these names in text that can be stored. Few have to be changed."""
     held = {name: getattr(step, name) for name in names}
-    odd = {name: _storable(value) for name, value in held.items() if value and not value.isascii()}
+    # The caller names fields of text.
+    odd: dict[str, Any] = {
+        name: _storable(value) for name, value in held.items() if value and not value.isascii()
+    }
     return replace(step, **odd) if odd else step
 
 
