@@ -193,3 +193,13 @@ def _module(root: Path, path: str, source: str) -> rules.Module:
 
 def _told(rule: str | None, broken: list[Violation]) -> str:
     return "\n".join([rule or "", *map(str, broken)])
+
+
+def test_an_operation_does_not_look_up_another_one() -> None:
+    """A command of the command line imports the module of its operation alone."""
+    looking = [
+        path.relative_to(SOURCE).as_posix()
+        for path in (SOURCE / "operations").rglob("*.py")
+        if path.parent.name != "registry" and "registry.operations" in path.read_text(encoding="utf-8")
+    ]
+    assert looking == []

@@ -229,10 +229,33 @@ _PROPOSAL = Fields(
         "terms": table_of(list_of(text)),
     },
 )
+_GIVEN = Fields(
+    {},
+    {
+        **dict.fromkeys(("tags", "domains"), list_of(text)),
+        **dict.fromkeys(("source", "author", "agent_id", "session_id", "thread"), null_or(text)),
+        **dict.fromkeys(("occurred_at", "valid_from", "valid_until"), null_or(moment)),
+        **dict.fromkeys(("pinned", "force_create"), flag),
+        "node_type": text,
+        "position": null_or(whole(-MOST, MOST)),
+        "metadata": table_of(lambda value: True),
+    },
+)
+"""The fields of a text that wait with it."""
+_STORED = Fields(
+    {
+        "versions": list_of(table_of(lambda value: True), 1),
+        "strength": table_of(lambda value: True),
+        "links": list_of(row_of(label, label, label, SHARE)),
+        "ended": table_of(row_of(null_or(moment), null_or(moment))),
+    }
+)
+"""What a memory in quarantine was; versions and strength are checked where they are read."""
 _PENDING = Fields(
     {"content": text, "origin": text, "reason": text, "terms": table_of(flag)},
     {
-        "given": table_of(lambda value: True),
+        "given": _GIVEN,
+        "stored": _STORED,
         "flags": list_of(text),
         "original": text,
         "outcome": one_of("approved", "merged", "rejected"),

@@ -39,7 +39,8 @@ def test_a_secret_reaches_neither_the_file_nor_the_store(world: World) -> None:
         world.refused("agent", action="reflect", content=f"The token is {secret}")["code"] == "secret_found"
     )
     assert world.refused("agent", action="log", session="x", summary=secret)["code"] == "secret_found"
-    assert world.refused("agent", action="remember", text=secret)["code"] == "secret_found"
+    for given in ({"text": secret}, {"text": "Tea.", "section": secret}):
+        assert world.refused("agent", action="remember", **given)["code"] == "secret_found"
     assert not files.reflections.read_text(encoding="utf-8")
     assert not files.session_files()
 
@@ -70,6 +71,15 @@ def test_a_fact_is_added_to_its_section_and_the_rest_stays(world: World) -> None
     assert files.memory.read_text(encoding="utf-8") == expected
     found = world.find("push to main")
     assert len([text for text in found if "none" in text]) == 1
+
+
+def test_a_section_is_one_heading_whatever_its_name_has(world: World) -> None:
+    files = new_agent(world)
+    before = files.memory.read_text(encoding="utf-8")
+    world.call("agent", action="remember", text="Tea.", section="# Work\n---\n# Orders")
+    after = files.memory.read_text(encoding="utf-8")
+    assert after == f"{before.rstrip()}\n\n## Work --- # Orders\n\n- Tea.\n"
+    assert world.refused("agent", action="remember", text="Tea.", section=" #\n")["code"] == "invalid_input"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from tests.exchange.transcripts.homes import Record, found, read, talk, write_lines
+from vestige.exchange.transcripts import files
 
 THREAD = "0199aaaa-0000-7000-8000-000000000001"
 FILE = Path(f".codex/sessions/2026/08/20/rollout-2026-08-20T10-00-00-{THREAD}.jsonl")
@@ -135,3 +136,38 @@ def test_a_compressed_file_gives_the_same_and_a_plain_one_beside_it_wins(tmp_pat
     plain.unlink()
     assert [source.path for source in found(tmp_path, "codex")] == [packed]
     assert talk(read(tmp_path, "codex")[THREAD]) == expected
+
+
+@pytest.mark.parametrize("bomb", [b"\n" * 3_000_000, b"x" * 3_000_000, b"{}\n" * 1_000_000])
+def test_of_a_compressed_file_that_grows_without_end_a_part_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bomb: bytes
+) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    monkeypatch.setattr(files, "MOST_UNPACKED_BYTES", 100_000)
+    monkeypatch.setattr(files, "MOST_EXPANSION", 10)
+    monkeypatch.setattr(files, "MAX_LINE_BYTES", 50_000)
+    plain = write_lines(tmp_path / FILE, LEGACY)
+    packed = plain.with_name(f"{plain.name}.zst")
+    packed.write_bytes(zstandard.ZstdCompressor(level=3).compress(plain.read_bytes() + bomb))
+    expected = talk(read(tmp_path, "codex")[THREAD])
+    plain.unlink()
+    assert talk(read(tmp_path, "codex")[THREAD]) == expected
+    (source,) = found(tmp_path, "codex")
+    *_, last = files.batches(source, None)
+    assert (last.damage, last.checkpoint.modified_ns > 0) == (
+        "damaged: it unpacks to more than 10 times its size",
+        True,
+    )
+    assert list(files.batches(source, last.checkpoint)) == [], "it is not read again"
+
+
+def test_a_compressed_file_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    plain = write_lines(tmp_path / FILE, LEGACY * 50)
+    packed = plain.with_name(f"{plain.name}.zst")
+    whole = zstandard.ZstdCompressor(level=3).compress(plain.read_bytes())
+    packed.write_bytes(b"not zstd" + whole)
+    plain.unlink()
+    (source,) = found(tmp_path, "codex")
+    (batch,) = files.batches(source, None)
+    assert (batch.steps, str(batch.damage).startswith("damaged: ")) == ([], True)

@@ -10,6 +10,7 @@ from vestige.core.errors import Forbidden
 from vestige.core.events import MemoriesArchived, MemorySuppressed, MemoryUpdated
 from vestige.core.models import Access
 from vestige.engine.memory import bulk as engine_bulk
+from vestige.operations.registry.groups import registry
 
 CHANGES = ("pin", "unpin", "tag", "suppress", "archive")
 
@@ -242,3 +243,8 @@ def test_who_may_only_read_changes_nothing(world: World, herd: list[str]) -> Non
     reader = Caller(name="test", permissions=frozenset({"read"}))
     with pytest.raises(Forbidden):
         as_caller(world, "bulk", {"change": "pin"}, reader)
+
+
+def test_no_change_of_one_memory_needs_a_higher_permission_than_that_of_many() -> None:
+    needed = {"memory.pin", "memory.unpin", "memory.tag", "suppress", "gc", "memory.delete", "memory.bulk"}
+    assert {registry.operations[one].permission for one in needed} == {"write"}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from testbed.world import World, open_world
+from vestige.engine.project.memory import team_memory
 
 SOURCE = "def add(a, b):\n    return a + b\n"
 FOLDER = ".vestige-shared"
@@ -259,6 +260,12 @@ def test_a_memory_that_was_deleted_here_does_not_come_back(
         "---\nid: 01890000-0000-7000-8000-0123456789ab\ntags: [a]\n---\nWords.\n",
         "---\n<<<<<<< HEAD\nid: 01890000-0000-7000-8000-0123456789ab\n=======\n---\nWords.\n",
         "---\nid: 01890000-0000-7000-8000-0123456789ab\n---\n" + "x" * 70_000,
+        '---\nid: 01890000-0000-7000-8000-0123456789ab\nsource: "\\ud800"\n---\nWords.\n',
+        '---\nid: 01890000-0000-7000-8000-0123456789ab\ntags:\n  - "a\\udfff"\n---\nWords.\n',
+        '---\nid: 01890000-0000-7000-8000-0123456789ab\nsource: "\\u0000"\n---\nWords.\n',
+        "---\nid: 01890000-0000-7000-8000-0123456789ab\n---\nWo\0rds.\n",
+        "---\nid: 01890000-0000-7000-8000-0123456789ab\ncites:\n  - a.py symbol=\\ud800:9-1\n---\nA\0b.\n",
+        "---\nid: 01890000-0000-7000-8000-0123456789ab\nvalid_from: 0001-01-01T00:00:00+14:00\n---\nWords.\n",
     ],
 )
 def test_a_file_that_is_malformed_is_named_and_harms_nothing(bob: World, bob_place: Path, text: str) -> None:
@@ -295,6 +302,29 @@ def test_links_in_the_folder_are_not_followed(bob: World, bob_place: Path, tmp_p
     assert refresh(bob) == {}
     memory = save(bob)
     assert bob.refused("project", action="share", ids=[memory])["code"] == "store"
+
+
+def test_citations_are_compared_with_a_limited_amount_of_text(
+    ada: World, ada_place: Path, bob: World, bob_place: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repository with many citations of large files does not hold up the reader for hours."""
+    monkeypatch.setattr(team_memory, "MOST_CITED_CHARS", 2 * len("def part_0(): ...\n"))
+    for number in range(4):
+        (ada_place / f"part{number}.py").write_text(f"def part_{number}(): ...\n", encoding="utf-8")
+    ada.call("project", action="refresh")
+    ids = [
+        save(
+            ada,
+            f"Fact {number} about the harbour is that it has {number} piers.",
+            cites=[f"part{number}.py:1-1"],
+        )
+        for number in range(4)
+    ]
+    share_and_commit(ada, ada_place, git, *ids)
+    git(bob_place, "pull", "-q")
+    assert refresh(bob)["added"] == 4
+    verdicts = bob.call("project", action="citations")["verdicts"]
+    assert verdicts == {"fresh": 2, "unverifiable": 2}
 
 
 def test_shared_files_are_not_indexed_as_code(ada: World, ada_place: Path, git: Git) -> None:

@@ -9,16 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from testbed.world import START, HandClock, World, open_world
+from tests.engine.recall.sessions.transcripts import world_at_home
 from tests.store.support.index_files import SMALL
 from vestige.app.app import open_app, open_database, open_ends, open_server
 from vestige.core.models import ANYTHING, EVERYTHING
+from vestige.core.origin import Origin
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
 from vestige.engine import embedding
+from vestige.engine.care.quarantine import quarantine
 from vestige.engine.care.rebuild import rebuild
 from vestige.engine.care.reembed import drop_former, roll_back
 from vestige.engine.context import Call
 from vestige.engine.exchange import import_portable as portable
+from vestige.engine.memory import bulk
+from vestige.engine.project.memory.snapshot import restore_snapshot
+from vestige.engine.project.place import Project
+from vestige.exchange.transcripts import files
+from vestige.operations.domains.domains import EXAMPLE_PROPOSAL
 from vestige.operations.registry.groups import registry
 from vestige.store.contract.changes import Revise
 from vestige.store.sql.search import vectors
@@ -194,3 +202,61 @@ def everything_in(folder: Path) -> bytes:
     """Every byte of every file there."""
     found = [Path(place) / name for place, _, names in os.walk(folder) for name in names]
     return b"\n".join(path.read_bytes() for path in sorted(found))
+
+
+# -- Changes in several steps
+
+SCOPE = "/project/harbour"
+
+
+def local(world: World) -> Call:
+    return Call(engine=world.app.engine, local=True, origin=Origin.USER)
+
+
+def changing_many(folder: Path) -> None:
+    """Tag everything, two memories at a time."""
+    bulk.PORTION = 2
+    with reopened(folder, FIRST) as world:
+        asked = bulk.BulkRequest(change=bulk.BulkChange.TAG, add=("many",))
+        bulk.run(local(world), asked, expected=None)
+
+
+def changing_back(folder: Path) -> None:
+    """Undo what `changing_many` did to its end."""
+    with reopened(folder, SECOND) as world:
+        for run_ in bulk.runs(local(world), limit=9):
+            if "undoneAt" not in bulk.portions_of(local(world), run_)[-1].body:
+                bulk.undo(local(world), run_.id)
+
+
+def quarantining(folder: Path) -> None:
+    """Put two memories into the review inbox."""
+    with reopened(folder, FIRST) as world:
+        every = world.app.engine.store.find(ANYTHING, access=EVERYTHING, limit=99)
+        free = sorted(one.memory.id for one in every if not one.memory.pinned)
+        quarantine(local(world), dict.fromkeys(free[:2], ("orders",)))
+
+
+def accepting(folder: Path) -> None:
+    """Accept that two domains become one."""
+    with reopened(folder, FIRST) as world:
+        run(world, "domains.accept", proposal=EXAMPLE_PROPOSAL)
+
+
+def project(folder: Path) -> Project:
+    return Project(root=folder, scope=SCOPE, index=folder / "code.db")
+
+
+def restoring_project(folder: Path) -> None:
+    """Bring the memories of a project back to a snapshot."""
+    portable.BATCH = 2
+    with reopened(folder, FIRST) as world:
+        restore_snapshot(local(world), project(folder), folder / "project.jsonl", dry_run=False)
+
+
+def reading_sessions(folder: Path) -> None:
+    """Index the transcripts of a home directory, two entries at a time, and copy them."""
+    files.BATCH_STEPS = 2
+    with world_at_home(folder) as world:
+        run(world, "sessions.index")
+        run(world, "sessions.archive")

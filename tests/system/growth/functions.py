@@ -1,11 +1,11 @@
-"""Every function of the package whose first argument is a text, with the other arguments it needs, and
-hostile texts for them."""
+"""Every function of the package whose first argument is a text or its lines, with the other arguments it
+needs, and hostile texts for them."""
 
 import inspect
 import random
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -29,7 +29,8 @@ class TextFunction:
 
 
 def text_functions() -> Iterator[TextFunction]:
-    """All public functions whose first parameter is annotated `str`, and whose others can be made up."""
+    """All public functions whose first parameter is annotated `str` or `Sequence[str]`, and whose others can
+    be made up."""
     for module in modules():
         for name, value in vars(module).items():
             function = inspect.unwrap(value) if callable(value) else None
@@ -62,12 +63,23 @@ NOT_TEXT = {
 
 def _reads_text(function: types.FunctionType) -> bool:
     first = next(iter(inspect.signature(function).parameters.values()), None)
-    return first is not None and first.annotation is str and not inspect.iscoroutinefunction(function)
+    reads = first is not None and first.annotation in (str, Sequence[str])
+    return reads and not inspect.iscoroutinefunction(function)
+
+
+LINE_CHARS = 8
+
+
+def lines_of(text: str) -> list[str]:
+    """A text as lines; one without a line break is cut into short ones."""
+    if "\n" in text:
+        return text.splitlines(keepends=True)
+    return [f"{text[at : at + LINE_CHARS]}\n" for at in range(0, len(text), LINE_CHARS)]
 
 
 def call_of(function: Callable[..., object]) -> Callable[[str], object] | None:
     """The function as one of its text alone; None if another argument cannot be made up."""
-    _, *others = inspect.signature(function).parameters.values()
+    first, *others = inspect.signature(function).parameters.values()
     needed = [one for one in others if one.default is one.empty and one.kind is not one.VAR_POSITIONAL]
     needed = [one for one in needed if one.kind is not one.VAR_KEYWORD]
     makers = {one.name: _maker(one.annotation) for one in needed}
@@ -79,7 +91,8 @@ def call_of(function: Callable[..., object]) -> Callable[[str], object] | None:
         made = {name: make(text) for name, make in makers.items() if make is not None}
         positional = [value for name, value in made.items() if name not in keywords]
         try:
-            found = function(text, *positional, **{name: made[name] for name in made if name in keywords})
+            given = text if first.annotation is str else lines_of(text)
+            found = function(given, *positional, **{name: made[name] for name in made if name in keywords})
             return [None for _ in found] if isinstance(found, Iterator) else found
         except Exception:  # a refusal; what must not happen is that it takes long
             return None

@@ -128,6 +128,7 @@ def test_patterns_and_functions_are_found_wherever_they_are() -> None:
     assert {
         "vestige.cognition.gate.paraphrase.bare",
         "vestige.cognition.intentions.parse.understand",
+        "vestige.cognition.code.formats.markdown",  # of lines
         "vestige.cognition.secrets.find.find_secrets",
         "vestige.exchange.importers.notes.markdown.sections",
     } <= functions

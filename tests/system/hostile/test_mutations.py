@@ -8,7 +8,7 @@ import random
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,11 @@ from tests.system.hostile.mutations import (
     mutated,
     sealed,
 )
+from vestige.core.documents import PENDING
 from vestige.core.errors import VestigeError
 from vestige.engine.care.restore import check_copy
 from vestige.engine.context import Call
+from vestige.engine.domains.catalogue import documents_of
 from vestige.operations.registry.groups import registry
 
 UNTRIED = frozenset({"backup", "sync", "import", "keys.create", "keys.list", "keys.revoke", "keys.rotate"})
@@ -54,10 +56,23 @@ def work(world: World, ids: Sequence[str]) -> None:
         except VestigeError:
             continue  # a reason is an answer; anything else is a crash
         operation.render(answer)
+    decide(world, ids)
     world.app.settle()
     assert world.app.autopilot.status().failed == 0
     findings = registry.operations["doctor"].call(local(world), {})["findings"]
     assert [one for one in findings if one["severity"] == "broken"] == []
+
+
+def decide(world: World, ids: Sequence[str]) -> None:
+    """Every text in the review inbox can be shown and decided about, or a reason is given."""
+    for waiting in documents_of(world.app.engine.store, PENDING):
+        for name in ("show", "undo", "edit", "merge", "reject", "undo", "approve", "undo", "delete"):
+            arguments = {"id": waiting.id}
+            arguments |= {"content": "Other words."} if name == "edit" else {}
+            arguments |= {"into": ids[0]} if name == "merge" else {}
+            with suppress(VestigeError):
+                operation = registry.operations[f"review.{name}"]
+                operation.render(operation.answer(local(world), arguments))
 
 
 @pytest.fixture(scope="module")

@@ -118,6 +118,15 @@ def test_the_question_before_deleting_shows_the_memory(command: str, tmp_path: P
     assert "Ada prefers\\x1b[2J tea." in screen
 
 
+def test_a_bulk_change_runs_in_a_process_that_has_imported_nothing_else(tmp_path: Path) -> None:
+    vestige(tmp_path, "add", "Ada drinks tea.")
+    shown = vestige(tmp_path, "memory", "bulk", "tag", "--add", "drinks")
+    assert (shown.returncode, json.loads(shown.stdout)["matched"]) == (0, 1), shown.stderr
+    run = ("memory", "bulk", "tag", "--add", "drinks", "--no-dry-run", "--expected", "1")
+    assert vestige(tmp_path, *run).returncode == 2, "a dry run is not asked about, the change is"
+    assert json.loads(vestige(tmp_path, *run, "--yes").stdout)["changed"] == 1
+
+
 def test_the_plan_of_uninstall_is_plain_text_at_a_terminal(tmp_path: Path) -> None:
     code, screen = at_a_terminal(tmp_path, ["uninstall"], b"[y/N]", b"n\n")
     assert code == 1

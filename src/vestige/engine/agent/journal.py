@@ -139,17 +139,24 @@ def add_fact(call: Call, files: AgentFiles, text: str, section: str) -> FileLine
     """Add a line to a section of `MEMORY.md`, which is created if it is missing; the rest of the file stays
     as it is."""
     refuse_orders(call, [text, section], SCOPE)
-    clean = screen_fields(call, {"text": text})
-    line = f"- {' '.join(clean.get('text', text).split())}"
+    said = {"text": text, "section": section} | screen_fields(call, {"text": text, "section": section})
+    line, heading = f"- {_one_line(said['text'])}", _one_line(said["section"]).strip("# ")
+    if not heading:
+        raise InvalidInput("The section has no name.", details={"argument": "section"})
     with locked(files.memory):
         before = exact_text(files.memory)
-        replace_text(files.memory, with_line(_MEMORY if before is None else before, section, line))
+        replace_text(files.memory, with_line(_MEMORY if before is None else before, heading, line))
     target, found = import_target(call, SCOPE), FilesRead(broken={}, problems={}, sections={})
     brought = list(markdown_records(files.memory, IDENTITY, target, found))
     done = _stored(call, files.memory, brought)
     if done.stored:
         follow_sections(call, found.sections)  # the section without the line is no longer in the file
     return done
+
+
+def _one_line(text: str) -> str:
+    """A text in one line: another would be read as a heading, a rule or another fact."""
+    return " ".join(text.split())
 
 
 def with_line(text: str, section: str, line: str) -> str:

@@ -6,14 +6,14 @@ new id, because a deleted id never does.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from vestige.core.documents import PENDING
 from vestige.core.errors import NotFound
-from vestige.core.models import Edge, LearningState, Memory, Record, Strength, utc
+from vestige.core.models import Edge, Memory, Record, utc
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
 from vestige.engine.ingest.inbox import (
@@ -28,6 +28,7 @@ from vestige.engine.memory.delete import ENDING, forget
 from vestige.engine.revise import find_document, load, next_revision, retry_on_conflict
 from vestige.exchange.portable.versions import decode_versions, encode_versions
 from vestige.store.contract.changes import Add, Carry, Change, Link, Put, Revise
+from vestige.store.merge.strength_log import carried, carried_strength
 
 WAS_STORED = "It was a memory until a scan found it."
 ENDED_AGAIN = "ended again"
@@ -69,7 +70,7 @@ def _waiting(call: Call, record: Record, flags: tuple[str, ...]) -> PendingText:
     ended = store.get_many(ending, access=call.access) if ending else []
     stored: dict[str, Any] = {
         "versions": encode_versions([*past, memory]),
-        "strength": {one.name: _plain(getattr(record.strength, one.name)) for one in fields(Strength)},
+        **carried(record.strength),
         "links": [[edge.source_id, edge.target_id, edge.kind, edge.weight] for edge in edges],
         "ended": {
             one.memory.id: [_plain(one.memory.valid_until), _plain(one.memory.archived_at)]
@@ -91,6 +92,7 @@ def restored(call: Call, text: PendingText, stored: Mapping[str, Any]) -> tuple[
     memory = replace(
         last,
         id=call.engine.new_id(),
+        scope=text.scope,
         revision=1,
         content=said.content,
         phrasings=last.phrasings if same else (),
@@ -108,7 +110,7 @@ def restored(call: Call, text: PendingText, stored: Mapping[str, Any]) -> tuple[
     there = {one.memory.id: one.memory for one in found}
     changes: list[Change] = [
         Add(memory=memory, embedded=made[0] if made else None),
-        Carry(memory_id=memory.id, strength=_strength(stored["strength"]), at=now),
+        Carry(memory_id=memory.id, strength=carried_strength(stored), at=now),
         *_links(links, text.id, memory.id, there),
         *_endings(stored["ended"], memory.id, there, now),
     ]
@@ -134,14 +136,6 @@ def _endings(
                 memory, superseded_by=new, valid_until=_moment(until), archived_at=_moment(archived)
             )
             yield Revise(memory=next_revision(wanted, now), reason=ENDED_AGAIN)
-
-
-def _strength(kept: Mapping[str, Any]) -> Strength:  # Any: JSON
-    moments = {
-        name: _moment(kept[name])
-        for name in ("decay_from", "due_at", "last_accessed", "retention_at", "exposed_at")
-    }
-    return Strength(**{**kept, **moments, "learning_state": LearningState(kept["learning_state"])})
 
 
 def _plain(value: Any) -> Any:  # Any: a field, as JSON

@@ -1,8 +1,9 @@
 """Questions to git about a work tree: its files, its branch and commit, its history.
 
-Git runs without hooks, file-system monitors, prompts and locks, and without the environment of a hook, so
-that reading a repository cannot run anything that came with it. None is the answer where git is missing,
-refuses, or takes too long.
+Git runs without hooks, file-system monitors, prompts and locks, without the environment of a hook, and may
+fetch nothing: the transport of a remote can be a command. A bare repository that lies among the files of a
+project is not opened, because anyone who can commit wrote its settings. So reading a repository cannot run
+anything that came with it. None is the answer where git is missing, refuses, or takes too long.
 """
 
 import subprocess
@@ -16,8 +17,10 @@ from vestige.settings.settings import environment_without
 SECONDS = 60.0
 _QUIET = (
     "--no-optional-locks", "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=",
-    "-c", "core.untrackedCache=false", "-c", "protocol.allow=never",
+    "-c", "core.untrackedCache=false", "-c", "safe.bareRepository=explicit",
 )  # fmt: skip
+_ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
+"""The settings of a repository cannot override these; they can override `protocol.allow`."""
 _ASKED = ("%H", "%an", "%as", "%s")
 _FIELD, _RECORD = "\x1f", "\x1e"
 
@@ -103,7 +106,7 @@ def _run(root: Path, *words: str) -> bytes | None:
         done = subprocess.run(
             ["git", *_QUIET, *words],
             cwd=root,
-            env=environment_without("GIT_") | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
+            env=environment_without("GIT_") | _ENVIRONMENT,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=SECONDS,

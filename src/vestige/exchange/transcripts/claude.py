@@ -31,9 +31,9 @@ _EXIT_CODE = "Exit code "
 def steps(record: Json, state: State) -> Iterator[Step]:
     """The steps of one line. `state` has the session that the file is of (`session`)."""
     session = str(state["session"])
-    kind = record.get("type")
+    kind = text_of(record.get("type"))
     if kind in TITLES:
-        name, rank = TITLES[str(kind)]
+        name, rank = TITLES[kind]
         if (title := text_of(record.get(name))) is not None and not state.get("subagent"):
             yield SessionFacts(id=session, title=title, title_rank=rank)
         return

@@ -64,7 +64,8 @@ def _ordered(session: str, found: Mapping[str, Entry], listed: list[str]) -> Ite
     """The messages of the newest root in its order, after those that it does not list. Without a root that
     can be read, all in the order in which they were stored."""
     kept = [name for name in listed if name in found] or list(found)
-    left = [name for name in found if name not in kept]
+    known = set(kept)
+    left = [name for name in found if name not in known]
     for name in left:
         yield found[name]
     if left:
@@ -162,7 +163,7 @@ def _message(data: object) -> Json | None:
     if not isinstance(data, bytes) or not data.startswith(b"{"):
         return None
     found = parsed(data)
-    return found if found is not None and found.get("role") in _ROLES else None
+    return found if found is not None and text_of(found.get("role")) in _ROLES else None
 
 
 def _entry(session: str, name: str, message: Json) -> Entry:
@@ -233,4 +234,4 @@ def _folder_in(message: Json) -> str | None:
 
 def _number(value: object) -> object:
     """A time that some versions write as text."""
-    return int(value) if isinstance(value, str) and value.isdecimal() else value
+    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 20 else value

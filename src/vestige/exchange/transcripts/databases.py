@@ -46,7 +46,7 @@ def steps(client: str, path: Path, state: State) -> Iterator[Step]:
 def _changed(state: State, session: str, stamp: object) -> bool:
     """Whether a session changed since it was read; remembers that it is read now."""
     seen = state.setdefault("seen", {})
-    mark = json.dumps(stamp)
+    mark = json.dumps(stamp, default=repr)  # a database can hold bytes where a time should be
     if seen.get(session) == mark:
         return False
     seen[session] = mark

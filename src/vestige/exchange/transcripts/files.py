@@ -3,19 +3,24 @@
 A checkpoint names the file (device, inode), how far it was read, and the hash of the end of what was read. If
 the file is another one, or that end differs, or it is shorter, then it is read from its beginning; what is
 known by its id is not taken twice.
+
+A record in a shape that no client writes costs itself. A packed file that is damaged is read as far as it
+goes, and again only when it changes.
 """
 
 import gzip
 import hashlib
 import importlib
 import io
-from collections.abc import Iterator
+import sys
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import field, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
-from vestige.core.errors import MissingExtra
+from vestige.core.errors import InvalidInput, MissingExtra
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.transcripts import Step
 from vestige.exchange.transcripts import databases
@@ -32,6 +37,10 @@ BATCH_STEPS = 2_000
 ARCHIVED = ".gz"
 """The end of the names of copies in the archive."""
 PACKED = (COMPRESSED, ARCHIVED)
+MOST_UNPACKED_BYTES, MOST_EXPANSION = 256_000_000, 200
+"""A packed file of a client that grows beyond both is a decompression bomb: only so much of it is read."""
+UNFIT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What a reader may raise for a record whose values have other types than any client writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +64,8 @@ class StepBatch:
     checkpoint: Checkpoint
     bytes_read: int
     broken_lines: int = 0
+    damage: str | None = None
+    """Why the rest of the file cannot be read."""
 
 
 def about(path: Path) -> Checkpoint:
@@ -110,7 +121,8 @@ def tail_hash(path: Path, offset: int) -> str:
 def _database(source: Source, now: Checkpoint, before: Checkpoint | None) -> Iterator[StepBatch]:
     state: State = dict(before.state) if before is not None else {}
     steps: list[Step] = []
-    for step in databases.steps(source.client, source.path, state):
+    found = databases.steps(source.client, source.path, state)
+    while (step := _next_of_database(found, source.path)) is not None:
         steps.append(step)
         if len(steps) >= BATCH_STEPS:
             # Until the end the checkpoint stays the old one: an interrupted run reads these rows again.
@@ -119,27 +131,54 @@ def _database(source: Source, now: Checkpoint, before: Checkpoint | None) -> Ite
     yield StepBatch(steps=steps, checkpoint=replace(now, offset=now.size, state=state), bytes_read=now.size)
 
 
+def _next_of_database(found: Iterator[Step], path: Path) -> Step | None:
+    try:
+        return next(found, None)
+    except UNFIT as exc:
+        raise InvalidInput(f"{path} has values that no client writes.") from exc
+
+
 def _whole(source: Source, now: Checkpoint) -> Iterator[StepBatch]:
-    document = _document(source.path) if now.size <= MAX_WHOLE_BYTES else None
+    document, damage = None, list[str]()
+    if now.size <= MAX_WHOLE_BYTES:
+        document = next(_undamaged(_document(source.path), damage), None)
     read = WHOLE_READERS.get(source.client)
-    steps = list(read(document, dict(source.state))) if document is not None and read is not None else []
+    steps = None
+    if document is not None and read is not None:
+        steps = _steps_of(read, document, dict(source.state))
     checkpoint = replace(now, offset=now.size, state=dict(source.state))
     yield StepBatch(
-        steps=steps, checkpoint=checkpoint, bytes_read=now.size, broken_lines=0 if document is not None else 1
+        steps=steps or [],
+        checkpoint=checkpoint,
+        bytes_read=now.size,
+        broken_lines=int(steps is None),
+        damage=next(iter(damage), None),
     )
 
 
-def _document(path: Path) -> Json | None:
+def _steps_of(read: Callable[[Json, State], Iterator[Step]], record: Json, state: State) -> list[Step] | None:
+    """The steps of a record; None for one that cannot be read."""
+    try:
+        return list(read(record, state))
+    except UNFIT:
+        return None
+
+
+def _document(path: Path) -> Iterator[Json | None]:
     with _opened(path) as file:
-        return parsed(file.read(MAX_WHOLE_BYTES))
+        yield parsed(file.read(MAX_WHOLE_BYTES))
 
 
 def _is_one_object(source: Source) -> bool:
     """Whether a file that should have lines is one object over many lines, as Gemini CLI wrote before."""
     if source.client not in WHOLE_READERS:
         return False
-    with _opened(source.path) as file:
-        return file.readline(TAIL_BYTES).strip() == b"{"
+    return next(_undamaged(_first_line(source.path), []), b"").strip() == b"{"
+
+
+def _first_line(path: Path) -> Iterator[bytes]:
+    with _opened(path) as file:
+        yield file.readline(TAIL_BYTES)
 
 
 def _lines(source: Source, now: Checkpoint, start: Checkpoint, part_bytes: int) -> Iterator[StepBatch]:
@@ -147,14 +186,16 @@ def _lines(source: Source, now: Checkpoint, start: Checkpoint, part_bytes: int) 
     steps: list[Step] = []
     offset, batch_start, broken = start.offset, start.offset, 0
     packed = source.path.name.endswith(PACKED)
+    damage: list[str] = []
     with _opened(source.path) as file:
         if offset:
             file.seek(offset)
-        for line, size in _raw_lines(file):
+        for line, size in _undamaged(_raw_lines(file, _most_bytes(source.path, now)), damage):
             record = parsed(line) if line is not None else None
-            if record is not None:
-                steps += read(record, state)
-            elif line is not None and not line.endswith(b"\n"):
+            made = _steps_of(read, record, state) if record is not None else None
+            if made is not None:
+                steps += made
+            elif record is None and line is not None and not line.endswith(b"\n"):
                 break  # the client is writing it
             elif line is None or line.strip():
                 broken += 1
@@ -164,8 +205,11 @@ def _lines(source: Source, now: Checkpoint, start: Checkpoint, part_bytes: int) 
                     source.path, now, offset, dict(state), steps, offset - batch_start, broken, packed
                 )
                 steps, batch_start, broken = [], offset, 0
-    yield _batch(
-        source.path, now, offset, dict(state), steps, offset - batch_start, broken, packed, final=True
+    yield replace(
+        _batch(
+            source.path, now, offset, dict(state), steps, offset - batch_start, broken, packed, final=True
+        ),
+        damage=next(iter(damage), None),
     )
 
 
@@ -188,18 +232,41 @@ def _batch(
     return StepBatch(steps=steps, checkpoint=checkpoint, bytes_read=read, broken_lines=broken)
 
 
-def _raw_lines(file: IO[bytes]) -> Iterator[tuple[bytes | None, int]]:
+RawLine = tuple[bytes | None, int]
+_Part = TypeVar("_Part")
+
+
+def _raw_lines(file: IO[bytes], most_bytes: int | None) -> Iterator[RawLine]:
     """Each line and its size; None for one that is too long."""
+    read = 0
     while line := file.readline(MAX_LINE_BYTES):
-        size = len(line)
-        if size < MAX_LINE_BYTES or line.endswith(b"\n"):
-            yield line, size
-            continue
-        while more := file.readline(MAX_LINE_BYTES):
-            size += len(more)
-            if more.endswith(b"\n"):
+        size, ended = len(line), line.endswith(b"\n")
+        read += size
+        while not ended and size >= MAX_LINE_BYTES and (more := file.readline(MAX_LINE_BYTES)):
+            line, ended = b"", more.endswith(b"\n")
+            size, read = size + len(more), read + len(more)
+            if most_bytes is not None and read > most_bytes:
                 break
-        yield None, size
+        yield (line or None), size
+        if most_bytes is not None and read > most_bytes:
+            raise EOFError(f"it unpacks to more than {MOST_EXPANSION} times its size")
+
+
+def _most_bytes(path: Path, now: Checkpoint) -> int | None:
+    """How much is read of a packed file of a client. A copy in the archive is our own."""
+    if not path.name.endswith(COMPRESSED):
+        return None
+    return max(MOST_UNPACKED_BYTES, MOST_EXPANSION * now.size)
+
+
+def _undamaged(parts: Iterator[_Part], damage: list[str]) -> Iterator[_Part]:
+    """The parts up to the first that cannot be unpacked; then `damage` has the reason."""
+    try:
+        yield from parts
+    except Exception as exc:
+        if not isinstance(exc, (EOFError, zlib.error, gzip.BadGzipFile, *_zstd_errors())):
+            raise
+        damage.append(f"damaged: {exc}")
 
 
 @contextmanager
@@ -213,6 +280,12 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
                 yield unpacked
         else:
             yield raw
+
+
+def _zstd_errors() -> list[type[Exception]]:
+    """What the installed readers of zstd raise for a damaged file."""
+    found = (sys.modules.get(name) for name in ("compression.zstd", "zstandard"))
+    return [module.ZstdError for module in found if module is not None]
 
 
 def _decompressor(raw: IO[bytes]) -> IO[bytes]:

@@ -43,6 +43,7 @@ FILE_ARGUMENTS = (
     "target_file",
 )
 COMMAND_ARGUMENTS = ("command", "cmd", "script")
+YEAR_10000 = 253_402_300_800
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,17 +122,21 @@ def is_prompt(entry: Entry) -> bool:
 
 
 def seconds(value: object) -> float | None:
-    """A moment as seconds since 1970: ISO text, or a number of seconds or milliseconds."""
+    """A moment as seconds since 1970: ISO text, or a number of seconds or milliseconds. None for what is no
+    time between 1970 and the year 9999."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
+        if not 0 <= value < YEAR_10000 * 1000:
+            return None
         return float(value) / 1000 if value > 1e11 else float(value)
     if isinstance(value, str) and value:
         try:
             moment = datetime.fromisoformat(value.replace("Z", "+00:00"))
         except ValueError:
             return None
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        found = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return found if 0 <= found < YEAR_10000 else None
     return None
 
 

@@ -50,6 +50,8 @@ RESUME = {
 }
 """The command that takes a session up again, to which its id is added. The editor Cursor has none."""
 DEFAULT_DAYS = 30
+MOST_DAYS = 36_500
+"""A client that is set to keep files for longer never deletes them."""
 COMPRESSED = ".jsonl.zst"
 NOTES_FOLDER = "memory"
 """The notes that Claude Code keeps of a project: no sessions."""
@@ -200,9 +202,11 @@ def _line(path: Path) -> str | None:
     return read_small(path, _MAX_LINE_BYTES).decode("utf-8", "replace").strip() or None
 
 
-def _claude_days(path: Path) -> float:
+def _claude_days(path: Path) -> float | None:
     given = _config(path).get("cleanupPeriodDays")
-    return float(given) if isinstance(given, int) and given > 0 else DEFAULT_DAYS
+    if isinstance(given, bool) or not isinstance(given, int) or given <= 0:
+        return DEFAULT_DAYS
+    return float(given) if given <= MOST_DAYS else None
 
 
 def _gemini_days(path: Path) -> float | None:
@@ -213,9 +217,10 @@ def _gemini_days(path: Path) -> float | None:
         return None
     age = str(given.get("maxAge") or "")
     units = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.0}
-    if age[:-1].isdecimal() and age[-1:] in units:
-        return int(age[:-1]) * units[age[-1]]
-    return DEFAULT_DAYS
+    if not age[:-1].isdecimal() or age[-1:] not in units:
+        return DEFAULT_DAYS
+    days = int(age[:-1]) * units[age[-1]] if len(age) < 10 else MOST_DAYS + 1
+    return days if days <= MOST_DAYS else None
 
 
 def resume_command(client: str, session: str) -> tuple[str, ...] | None:

@@ -20,15 +20,6 @@ from vestige.operations.shared.text import count, day, row_number, short_id, tab
 
 EXAMPLE_RUN = "01890000-0000-7000-8000-0000000000b1"
 """Id of the bulk change that examples undo; the parity tests make it."""
-NEEDED = {
-    BulkChange.PIN: "memory.pin",
-    BulkChange.UNPIN: "memory.unpin",
-    BulkChange.TAG: "memory.tag",
-    BulkChange.SUPPRESS: "suppress",
-    BulkChange.ARCHIVE: "gc",
-    BulkChange.DELETE: "memory.delete",
-}
-"""The operation that does a change to one memory: its permission is needed."""
 DONE = {
     BulkChange.PIN: "Pinned",
     BulkChange.UNPIN: "Unpinned",
@@ -142,7 +133,6 @@ def memory_bulk(call: Call, asked: BulkArguments) -> BulkResult:
     false` and `expected`, the `matched` of the dry run. It never suppresses, archives or deletes pinned
     memories. It runs in portions: if it is interrupted, run it again. All but a deletion can be undone.
     """
-    call.require(registry.operations[NEEDED[asked.change]].permission)
     _check(asked)
     added = screen_fields(call, {"add": asked.add}, asked.secrets).get("add", asked.add)
     request = bulk.BulkRequest(

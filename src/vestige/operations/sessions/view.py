@@ -8,6 +8,7 @@ from pydantic import Field
 
 from vestige.core.timezone import time_text
 from vestige.engine.recall.sessions.recall import FoundPassage, FoundSession
+from vestige.exchange.transcripts.shape import YEAR_10000
 from vestige.exchange.transcripts.sources import resume_command
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.shared.text import (
@@ -169,7 +170,10 @@ class ResumeView(Wire):
 
 
 def iso(seconds: float | None) -> str | None:
-    return None if seconds is None else moment(seconds).isoformat()
+    """None for what no calendar has, too: an older version stored times as a client wrote them."""
+    if seconds is None or not 0 <= seconds < YEAR_10000:
+        return None
+    return moment(seconds).isoformat()
 
 
 def moment(seconds: float) -> datetime:

@@ -156,8 +156,8 @@ class SessionIndex(Protocol):
         """Whether something was ever indexed here."""
 
     def reading_alone(self) -> AbstractContextManager[bool]:
-        """Whether no other process reads in the background; none begins to within the block. Several would do
-        no harm, and the same work twice."""
+        """Whether no other process reads in the background or makes copies; none begins to within the block.
+        Several would do no harm, and the same work twice."""
 
     def marks(self) -> dict[str, FileMark]:
         """Every file that was read, by path."""

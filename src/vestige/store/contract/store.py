@@ -383,10 +383,10 @@ class StoreKeys(Protocol):
         """Record when keys were last used, by id. An earlier time than the known one changes nothing, nor
         does an unknown id."""
 
-    def end_login(self, login_id: str, ends: datetime, *, forgetting: datetime) -> None:
-        """End a login in all processes at once that would have lasted until `ends`. Ending it again changes
-        nothing. Records of logins that would have ended before `forgetting` are removed, because their
-        cookies have expired anyway."""
+    def end_login(self, login_id: str, ends: datetime, *, forgetting: datetime) -> bool:
+        """End a login in all processes at once that would have lasted until `ends`; whether this call did:
+        of several at once, in any processes, one does. Ending it again changes nothing. Records of logins
+        that would have ended before `forgetting` are removed, because their cookies have expired anyway."""
 
     def login_ended(self, login_id: str) -> bool:
         """Whether a login was ended early; False for an unknown one, or one whose record was removed."""

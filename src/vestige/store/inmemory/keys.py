@@ -46,11 +46,12 @@ class Keys(PublishedState):
                 if known is not None and (known.last_used is None or known.last_used < at):
                     state.keys[key_id] = replace(known, last_used=at)
 
-    def end_login(self, login_id: str, ends: datetime, *, forgetting: datetime) -> None:
+    def end_login(self, login_id: str, ends: datetime, *, forgetting: datetime) -> bool:
         check_name("login_id", login_id)
         with self._writing() as state:
             kept = {one: at for one, at in state.ended_logins.items() if at >= forgetting}
             state.ended_logins = {login_id: ends, **kept}
+        return login_id not in kept
 
     def login_ended(self, login_id: str) -> bool:
         return login_id in self._state().ended_logins

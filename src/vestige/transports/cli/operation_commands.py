@@ -3,7 +3,7 @@
 import gc
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import count
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FindOperation = Callable[[CommandEntry], "Operation"]
 CONFIRM = "confirm"
 """The argument that confirms a destructive operation; the prompt sets it."""
+DRY_RUN = "dry_run"
 NOTES = ("note", "message", "hint", "warning")
 """The fields of an answer that tell the user what to do."""
 SENTENCES = {"content", "query", "description", "prompt", "task", "text", "summary", "topic"}
@@ -82,7 +83,7 @@ def operation_command(
         values = from_list(session, arguments, ArgumentReader(_stdin).values(arguments, given))
         operation = find(entry)
         _check(operation, entry, values, notes)
-        if not sure:
+        if not sure and not _only_shows(arguments, values):
             question = f"{entry.title}? {_named(entry, values)}".strip()
             confirm(question, lambda: _first_words(session, entry, values))
         if wants_word:
@@ -201,6 +202,11 @@ def _first_words(session: CliSession, entry: CommandEntry, values: Mapping[str, 
     with suppress(StoreError), session.open() as app:
         return visible(first_words(app, entry.arguments, values))
     return ""
+
+
+def _only_shows(arguments: Sequence[Argument], values: Mapping[str, Any]) -> bool:
+    """Whether the operation changes nothing with these values."""
+    return any(values.get(one.name, one.default) is True for one in arguments if one.name == DRY_RUN)
 
 
 def confirm(question: str, about: Callable[[], str] = lambda: "") -> None:

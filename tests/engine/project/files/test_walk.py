@@ -10,6 +10,7 @@ import pytest
 from tests.engine.project.conftest import Git
 from vestige.engine.project.files.fail_safe import MAX_FILE_BYTES, Skip
 from vestige.engine.project.files.walk import walk
+from vestige.engine.project.git import commits_of, head_of, text_at
 
 Write = Callable[..., Path]
 
@@ -254,6 +255,39 @@ def test_a_repository_runs_nothing_of_its_own(root: Path, write: Write, git: Git
     write("a.py")
     assert "a.py" in paths(root)
     assert not mark.exists()
+
+
+def test_a_missing_object_is_not_fetched_by_a_command_of_the_repository(
+    root: Path, write: Write, git: Git, tmp_path: Path
+) -> None:
+    """In a partial clone git fetches what is missing, by the transport that its settings name."""
+    mark = tmp_path / "ran"
+    write("run.sh", f"#!/bin/sh\ntouch {mark}\nexit 1\n").chmod(0o700)
+    write("a.py")
+    git("add", ".")
+    git("commit", "-qm", "Begin")
+    tree = git("rev-parse", "HEAD^{tree}").strip()
+    (root / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
+    git("config", "core.repositoryformatversion", "1")
+    git("config", "extensions.partialClone", "origin")
+    git("config", "remote.origin.promisor", "true")
+    git("config", "remote.origin.url", f"ext::{root / 'run.sh'}")
+    git("config", "protocol.ext.allow", "always")
+
+    assert commits_of(root, most=5) == []
+    assert text_at(root, "HEAD", "a.py") is None
+    assert not mark.exists()
+
+
+def test_a_bare_repository_that_came_as_files_is_no_repository(root: Path, git: Git) -> None:
+    """Its settings are files of the project: anybody who can commit wrote them."""
+    git("commit", "-qm", "Begin", "--allow-empty")
+    planted = root / "docs"
+    (root / ".git").rename(planted)
+    (planted / "config").write_text("[core]\n\tbare = true\n", encoding="utf-8")
+
+    assert head_of(planted) is None
+    assert commits_of(planted, most=5) == []
 
 
 def test_many_ignore_patterns_of_stars_take_no_longer_than_others(root: Path, write: Write) -> None:

@@ -1,5 +1,8 @@
 """A login that was ended opens nothing in any process, as long as its cookie would have opened something."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from tests.store.support.generators import DAY, HOUR, T0, NewStore, a_key, a_memory, add
@@ -36,6 +39,18 @@ def test_ending_a_login_again_changes_nothing(store: MemoryStore) -> None:
     store.end_login("one", T0 + DAY, forgetting=T0)
     store.end_login("two", T0 + DAY, forgetting=T0 + 2 * HOUR)
     assert not store.login_ended("one"), "it had the end that was told first"
+
+
+def test_a_login_is_ended_by_one_call_of_several_at_once(store: MemoryStore) -> None:
+    """A ticket that two workers get at the same time logs in once."""
+    start = threading.Barrier(4)
+
+    def end(_: int) -> bool:
+        start.wait()
+        return store.end_login("ticket", T0 + HOUR, forgetting=T0)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sorted(threads.map(end, range(4))) == [False, False, False, True]
 
 
 def test_what_would_have_ended_by_itself_is_forgotten_with_the_next_one(store: MemoryStore) -> None:

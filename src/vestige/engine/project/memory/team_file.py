@@ -176,9 +176,11 @@ def _value(text: str) -> str:
     if not text.startswith('"'):
         return text
     try:
-        return str(json.loads(text))
+        found = str(json.loads(text))
+        found.encode()  # an escape can be half of a character
     except ValueError as exc:
         raise InvalidInput(f"{text[:40]} is not a text in quotes") from exc
+    return found
 
 
 def _moment(name: str, text: str) -> datetime:

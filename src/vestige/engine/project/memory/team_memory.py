@@ -58,6 +58,10 @@ from vestige.store.contract.changes import DROPPED, Add, Change, Put, Revise
 MOST_FILES = 2_000
 MOST_COMMITS = 5_000
 MOST_DROPPED = 1_000
+MOST_CITED_CHARS = 256_000_000
+"""How much text one reading compares with citations; the rest of them cannot be verified."""
+GIT_CHARS = 50_000
+"""What it counts to start git for the text of a commit."""
 BATCH = 500
 CHANGED, REMOVED, RETURNED = "shared file changed", "shared file removed", "shared file returned"
 """The reasons of the revisions."""
@@ -234,6 +238,8 @@ class _TeamReader:
         self._known = {one.memory.id: one.memory for one in _read_before(call, project)}
         self._seen: set[str] = set()
         self._authors: dict[str, str] | None = None
+        self._chars_left = MOST_CITED_CHARS
+        self._hashed: tuple[str, list[str]] = ("", [])
         self.done = SharedReading()
         self.written = False
 
@@ -334,12 +340,23 @@ class _TeamReader:
         return made
 
     def _wordings(self, one: SharedCitation) -> Iterator[list[str]]:
-        source = self._texts.source(one.path)
-        if source is not None:
-            yield line_hashes(source.text)
-        then = text_at(self._project.root, one.commit, one.path)
-        if then is not None:
-            yield line_hashes(without_secrets(then, one.path)[0])
+        if self._chars_left > 0:
+            source = self._texts.source(one.path)
+            if source is not None:
+                yield self._hashes(source.text)
+        if self._chars_left > 0:
+            self._chars_left -= GIT_CHARS
+            then = text_at(self._project.root, one.commit, one.path)
+            if then is not None:
+                yield self._hashes(without_secrets(then, one.path)[0])
+
+    def _hashes(self, text: str) -> list[str]:
+        """The hashes of the lines of a text; those of the last one are at hand."""
+        if text != self._hashed[0]:
+            self._call.check()
+            self._hashed = (text, line_hashes(text))
+            self._chars_left -= len(text)
+        return self._hashed[1]
 
     def _held(self, wanted: Memory, shared: SharedMemory) -> bool:
         """Whether a text has to wait for a review; it is then put into the inbox, once."""

@@ -68,6 +68,19 @@ class SessionDiagnosis:
 
 def archive(call: Call, index: SessionIndex, *, every_client: bool = False) -> TranscriptCopies:
     """Copy the files that clients will delete, or those of every client that keeps sessions in files."""
+    with index.reading_alone() as alone:
+        if alone:
+            _remove_parts(archive_folder(call))
+        return _copied(call, index, every_client=every_client)
+
+
+def _remove_parts(folder: Path) -> None:
+    """Remove what a run that was killed had begun to copy. No other process copies now."""
+    for part in folder.glob(".*.part"):
+        part.unlink(missing_ok=True)
+
+
+def _copied(call: Call, index: SessionIndex, *, every_client: bool) -> TranscriptCopies:
     run = TranscriptCopies()
     held = held_copies(call, index)
     by_path: dict[str, list[ArchivedFile]] = {}

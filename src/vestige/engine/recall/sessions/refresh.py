@@ -15,10 +15,21 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import asdict, field, replace
 from multiprocessing import get_context, parent_process
 from pathlib import Path
+from typing import Any, TypeVar
 
 from vestige.core.errors import VestigeError
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.transcripts import Action, Entry, SessionFacts, Step, Titled
+from vestige.core.transcripts import (
+    Action,
+    Entry,
+    Restarted,
+    Result,
+    Rewound,
+    RolledBack,
+    SessionFacts,
+    Step,
+    Titled,
+)
 from vestige.engine.context import Call
 from vestige.engine.recall.sessions.folders import client_folders
 from vestige.exchange.transcripts.clean import without_secrets
@@ -39,6 +50,8 @@ PARALLEL_BYTES = 32_000_000
 MOST_PROCESSES = 4
 PART_BYTES = 1_000_000
 """The size of the parts in which a limited run reads: it ends after one."""
+MOST_STATUS = 2**32
+MOST_TURNS = 1_000_000
 MOST_WHOLE_BYTES = 16_000_000
 """A larger file that can be read only as a whole, such as a database, waits for a run without a limit."""
 CATALOGUE = "catalogue.jsonl"
@@ -207,6 +220,8 @@ class _IndexRun:
         self.done += batch.bytes_read
         self.made.bytes_read += batch.bytes_read
         self.made.broken_lines += batch.broken_lines
+        if batch.damage is not None:
+            self.made.unread[str(source.path)] = batch.damage
         self.made.entries += sum(isinstance(step, Entry) for step in batch.steps)
         self.call.progress(min(self.done, self.total), self.total or None, source.path.name)
         return stored
@@ -286,37 +301,76 @@ def read_part(source: Source, before: Checkpoint | None) -> tuple[StepBatch | No
 # -- Preparing steps for the index
 
 
+_Named = TypeVar("_Named", Entry, SessionFacts, Titled, Rewound, RolledBack, Restarted, Action, Result)
+
+
 def prepared(steps: Iterable[Step]) -> list[Step]:
     """The steps without secrets, with the repository of each folder, in text that can be stored."""
     folders: dict[str, str | None] = {}
     made: list[Step] = []
     for step in steps:
-        if isinstance(step, Entry):
-            step = replace(
-                step,
-                text=_clean(step.text),
-                thought=_clean(step.thought),
-                output=_clean(step.output),
-                actions=tuple(map(_clean_action, step.actions)),
-            )
-        elif isinstance(step, SessionFacts):
-            if step.cwd and not step.repository:
-                if step.cwd not in folders:
-                    folders[step.cwd] = repository_of(step.cwd)
-                step = replace(step, repository=folders[step.cwd])
-            if step.title:
-                step = replace(step, title=_clean(step.title))
-        elif isinstance(step, Titled):
-            step = replace(step, title=_clean(step.title))
-        made.append(step)
+        match step:
+            case Entry():
+                made.append(_clean_entry(step))
+            case SessionFacts():
+                if step.cwd and not step.repository:
+                    if step.cwd not in folders:
+                        folders[step.cwd] = repository_of(step.cwd)
+                    step = replace(step, repository=folders[step.cwd])
+                made.append(_clean_facts(step))
+            case Titled():
+                made.append(replace(_named(step, "session", "leaf"), title=_clean(step.title)))
+            case RolledBack():
+                made.append(replace(_named(step, "session"), turns=max(0, min(step.turns, MOST_TURNS))))
+            case Rewound():
+                made.append(_named(step, "session", "uid"))
+            case Restarted():
+                made.append(_named(step, "session"))
     return made
+
+
+def _clean_entry(step: Entry) -> Entry:
+    return replace(
+        _named(step, "session", "uid", "parent", "group"),
+        text=_clean(step.text),
+        thought=_clean(step.thought),
+        output=_clean(step.output),
+        actions=tuple(map(_clean_action, step.actions)),
+        results=tuple(replace(_named(one, "id"), status=_status(one.status)) for one in step.results),
+    )
+
+
+def _clean_facts(step: SessionFacts) -> SessionFacts:
+    made = _named(step, "id", "cwd", "repository", "branch", "parent", "resume")
+    return replace(made, title=_clean(made.title)) if made.title else made
+
+
+def _named(step: _Named, *names: str) -> _Named:
+    """The value with these names in text that can be stored. Few have to be changed."""
+    held = {name: getattr(step, name) for name in names}
+    # The caller names fields of text.
+    odd: dict[str, Any] = {
+        name: _storable(value) for name, value in held.items() if value and not value.isascii()
+    }
+    return replace(step, **odd) if odd else step
+
+
+def _status(status: int | None) -> int | None:
+    """An exit status; none for a number that no process ends with."""
+    return status if status is None or abs(status) <= MOST_STATUS else None
 
 
 def _clean_action(one: Action) -> Action:
     command = _clean(one.command) if one.command is not None else None
     same = command is not None and one.detail == (one.command or "")
     detail = (command or "") if same else _clean(one.detail)
-    return replace(one, command=command, detail=detail, files=tuple(map(_storable, one.files)))
+    return replace(
+        _named(one, "id", "name"),
+        command=command,
+        detail=detail,
+        files=tuple(map(_storable, one.files)),
+        status=_status(one.status),
+    )
 
 
 def _clean(text: str) -> str:

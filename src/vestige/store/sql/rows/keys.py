@@ -57,9 +57,9 @@ class KeyTable:
         rows = [(moment_text(at), key_id, moment_text(at)) for key_id, at in sorted(used.items())]
         self._tables.written(lambda db: db.executemany(_USED, rows))
 
-    def end_login(self, login_id: str, ends: datetime, *, forgetting: datetime) -> None:
+    def end_login(self, login_id: str, ends: datetime, *, forgetting: datetime) -> bool:
         check_name("login_id", login_id)
-        self._tables.written(lambda db: _end(db, login_id, ends, forgetting))
+        return self._tables.written(lambda db: _end(db, login_id, ends, forgetting))
 
     def login_ended(self, login_id: str) -> bool:
         with self._tables.reading(snapshot=False) as db:
@@ -95,12 +95,13 @@ def _revoke(db: Database, key_id: str, at: datetime) -> ApiKey:
     return _of_id(db, key_id)
 
 
-def _end(db: Database, login_id: str, ends: datetime, forgetting: datetime) -> None:
+def _end(db: Database, login_id: str, ends: datetime, forgetting: datetime) -> bool:
     db.execute("DELETE FROM ended_logins WHERE ends_at < ?", (moment_text(forgetting),))
-    db.execute(
-        "INSERT INTO ended_logins (id, ends_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING",
+    done = db.execute(
+        "INSERT INTO ended_logins (id, ends_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING RETURNING id",
         (login_id, moment_text(ends)),
     )
+    return done.fetchone() is not None
 
 
 def _of_id(db: Database, key_id: str) -> ApiKey:
