@@ -378,5 +378,5 @@ def test_the_list_of_commands_cuts_no_sentence() -> None:
 def test_recall_with_a_word_of_sessions_says_where_sessions_are(word: str) -> None:
     hint = error(invoke(["recall", word, "4f0e"]))["hint"]
     assert hint == f"`vestige recall` searches memories. Old sessions: `vestige sessions {word}`."
-    assert "in quotes" in error(invoke(["recall", "two", "words"]))["hint"]
-    assert "in quotes" in error(invoke(["search", word, "4f0e"]))["hint"]
+    assert invoke(["recall", word, "words"]).exit_code == 0
+    assert invoke(["search", word, "4f0e"]).exit_code == 0

@@ -19,6 +19,7 @@ from vestige.transports.cli.options import everywhere
 from vestige.transports.cli.session import CliSession, visible
 from vestige.transports.cli.short_ids import complete_id, first_words, from_list, in_full
 from vestige.transports.cli.terminal import ProgressLine
+from vestige.transports.cli.usage import refuse_session_words
 
 if TYPE_CHECKING:
     from vestige.operations.registry.arguments import Wire
@@ -155,7 +156,8 @@ def _sentence(entry: CommandEntry) -> str | None:
     return next((name for name in entry.positional[-1:] if name in SENTENCES), None)
 
 
-def _joined(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> str | None:
+def _joined(ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> str | None:
+    refuse_session_words(ctx, words)
     return " ".join(words) if words else None
 
 

@@ -1,5 +1,7 @@
 """Mistakes on the command line, as the error value that every transport uses."""
 
+import re
+
 import click
 from click.exceptions import BadArgumentUsage, BadOptionUsage, BadParameter, NoSuchOption
 
@@ -9,6 +11,8 @@ OTHER_NAMES = {"--port": "--bind", "--host": "--bind"}
 """Options under the names that other programs use."""
 
 
+_ID = re.compile(r"(?=[a-f-]*\d)[0-9a-f-]{4,36}")
+"""What looks like an id of a session, or its beginning."""
 FEW = 12
 """The most commands of a group that an error lists."""
 
@@ -22,21 +26,21 @@ def usage_error(error: click.UsageError) -> InvalidInput:
     if isinstance(error, BadOptionUsage | BadArgumentUsage):
         return InvalidInput(error.message, hint=hint)
     if "unexpected extra argument" in error.message:
-        hint = _of_sessions(error.ctx) or f"Put a text of several words in quotes. {hint}"
+        hint = f"Put a text of several words in quotes. {hint}"
     return InvalidInput(error.message, hint=hint)
 
 
-def _of_sessions(ctx: click.Context | None) -> str | None:
-    """What `recall read ID` means: `recall` searches memories, and other programs call sessions that."""
-    if ctx is None or ctx.parent is None or ctx.info_name != "recall":
-        return None
-    sessions = ctx.parent.command
-    group = sessions.commands.get("sessions") if isinstance(sessions, click.Group) else None
-    first = ctx.params.get("query")
-    if not isinstance(group, click.Group) or first not in group.list_commands(ctx):
-        return None
-    program = ctx.parent.command_path
-    return f"`{program} recall` searches memories. Old sessions: `{program} sessions {first}`."
+def refuse_session_words(ctx: click.Context, words: tuple[str, ...]) -> None:
+    """Say where sessions are for `recall read ID`: `recall` searches memories, and other programs call
+    sessions that. Other words are a question."""
+    if ctx.parent is None or ctx.info_name != "recall" or len(words) != 2 or not _ID.fullmatch(words[1]):
+        return
+    root = ctx.parent.command
+    group = root.commands.get("sessions") if isinstance(root, click.Group) else None
+    if isinstance(group, click.Group) and words[0] in group.list_commands(ctx):
+        program = ctx.parent.command_path
+        hint = f"`{program} recall` searches memories. Old sessions: `{program} sessions {words[0]}`."
+        raise InvalidInput(f"`{program} recall` has no command `{words[0]}`.", hint=hint)
 
 
 def unknown_command(ctx: click.Context, name: str, known: list[str]) -> InvalidInput:
