@@ -9,7 +9,14 @@ import pytest
 
 from tests.embed.minilm.silent_index import SilentIndex
 from vestige.core.errors import Cancelled, ModelDamaged, ModelUnavailable
-from vestige.embed.background import RETRY_SECONDS, EmbedderSource, EmbedderState, ModelStep, Progress
+from vestige.embed.background import (
+    RETRY_SECONDS,
+    EmbedderSource,
+    EmbedderState,
+    EmbedderStatus,
+    ModelStep,
+    Progress,
+)
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.minilm.child import ChildExit, run_module
 from vestige.embed.protocol import Embedder
@@ -344,3 +351,34 @@ def test_closing_ends_an_installation_with_its_children(tmp_path: Path) -> None:
 def test_the_module_brings_no_numpy_along() -> None:
     code = "import sys, vestige.embed.background; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_outlook_of_a_model_that_is_known_to_load_does_not_load_it() -> None:
+    gate = Gate()
+    known = EmbedderStatus(state=EmbedderState.READY, signature=gate.embedder.signature)
+    source = EmbedderSource(gate, check=lambda: known)
+    assert source.outlook() == known
+    assert (gate.begun.is_set(), source.status().state) == (False, EmbedderState.ABSENT)
+
+
+def test_the_outlook_loads_where_only_that_can_tell_or_somebody_waits_for_the_model() -> None:
+    embedder = HashingEmbedder()
+    known = EmbedderStatus(state=EmbedderState.READY, detail="from its files")
+    unsure = EmbedderSource(lambda _progress: embedder, check=lambda: None)
+    assert unsure.outlook(LONG).signature == embedder.signature
+    awaited = EmbedderSource(lambda _progress: embedder, check=lambda: known)
+    heard = threading.Event()
+    awaited.on_ready(lambda _embedder: heard.set())
+    assert awaited.outlook(LONG).detail == ""
+    assert heard.wait(LONG)
+
+
+def test_the_outlook_of_a_model_that_failed_to_load_is_the_failure() -> None:
+    known = EmbedderStatus(state=EmbedderState.READY)
+
+    def refuse(_progress: Progress) -> Embedder:
+        raise ModelDamaged("The model is damaged.")
+
+    source = EmbedderSource(refuse, check=lambda: known)
+    assert source.get(LONG) is None
+    assert source.outlook().state is not EmbedderState.READY

@@ -79,14 +79,14 @@ LAZY_EXCEPTIONS = {
     ("vestige.transports.mcp.stdio", "vestige.app.app"),
     # The same of the program that a hook runs, where no server does.
     ("vestige.transports.hooks.command", "vestige.app.app"),
-    ("vestige.transports.hooks.command", "vestige.settings.blas"),
+    ("vestige.transports.hooks.command", "vestige.settings.libraries"),
     # A process without an engine takes its clock and its ids from where they are made.
     ("vestige.transports.cli.commands.bridge", "vestige.app.app"),
 }
 """Imports upward that are allowed inside a function, each for the reason beside it."""
 
 ENVIRONMENT_READERS = (
-    "settings.settings", "settings.blas", "transports.hooks.command", "transports.mcp.stdio",
+    "settings.settings", "settings.libraries", "transports.hooks.command", "transports.mcp.stdio",
 )  # fmt: skip
 ENVIRONMENT = ("os.environ", "os.environb", "os.getenv", "os.getenvb", "os.putenv", "os.path.expandvars")
 CLOCKS = (

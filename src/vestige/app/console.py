@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from vestige.settings.blas import calm_blas
+from vestige.settings.libraries import prepare_libraries
 
 if TYPE_CHECKING:
     from vestige.app.app import App
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None, *, alone: str | None = None) -> NoReturn:
     """The command `vestige`, or a program that runs one of its commands."""
-    calm_blas()
+    gc.disable()  # imports make no garbage; looking for it takes a tenth of a start. Commands enable it
+    prepare_libraries()
     from vestige.transports.cli import run
 
-    gc.disable()  # imports make no garbage; looking for it takes a tenth of a start. Commands enable it
     sys.exit(run(_open_here, _open_server, _open_database, _open_ends, argv, alone=alone))
 
 

@@ -5,7 +5,6 @@ committed or cloned. So a repository that is moved or renamed, or gets another r
 copy beside the original becomes a project of its own.
 """
 
-import configparser
 import os
 import re
 from contextlib import suppress
@@ -133,6 +132,8 @@ def _marked(place: Path) -> bool:
 
 
 def _remote_name(root: Path) -> str | None:
+    import configparser  # only a repository without a recorded scope needs it
+
     config = configparser.RawConfigParser(strict=False, allow_no_value=True)
     try:
         # git indents its entries, which the parser would read as continued lines.

@@ -141,18 +141,20 @@ class EmbedderSource(BackgroundSource["Embedder"]):
 
     With a clock, `get` retries after a failure that is `retry_seconds` old: the disk may have space again,
     the network may be back, a user may have installed the model. Without a clock a failure is final until
-    `start`.
+    `start`. `check` returns the status of a model that is known to load, from its files; None if only
+    loading can tell.
     """
 
     def __init__(
         self,
         load: "Callable[[Progress], Embedder]",
         *,
+        check: "Callable[[], EmbedderStatus | None] | None" = None,
         monotonic: Callable[[], float] | None = None,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         super().__init__("embedder", "embedding model")
-        self._load = load
+        self._load, self._check = load, check
         self._monotonic = monotonic
         self._retry_seconds = retry_seconds
         self._failed_at: float | None = None
@@ -193,6 +195,18 @@ class EmbedderSource(BackgroundSource["Embedder"]):
                 self._begin()
             self._changed.wait_for(lambda: self._status.state is not EmbedderState.LOADING, wait_seconds)
             return self._model
+
+    def outlook(self, wait_seconds: float = 0.0) -> EmbedderStatus:
+        """The status that a caller of `get` would find. A model whose files are checked is ready, and is not
+        loaded to find that out, unless somebody waits for it."""
+        with self._changed:
+            is_open = (
+                self._thread is None and self._status.state is EmbedderState.ABSENT and not self._waiting
+            )
+        found = self._check() if is_open and self._check is not None else None
+        if found is None:
+            self.get(wait_seconds)
+        return found or self.status()
 
     def on_ready(self, callback: "Callable[[Embedder], None]") -> None:
         """Call `callback` once with the embedder, in the loading thread; at once if it is ready."""

@@ -58,11 +58,8 @@ class OnnxEmbedder:
     def __init__(self, model_dir: Path, *, threads: int, pair_model: str | None = None) -> None:
         """Open the embedding graph. `pair_model` is the sha256 of the delta that the pair graph must be
         made of; any will do without it."""
-        manifest = read_manifest(model_dir)
-        self._signature = manifest.signature
         self._model_dir = model_dir
-        there = (model_dir / PAIR_MODEL).is_file()
-        self._pair_model_state = pair_model_state(manifest, pair_model) if there else PairModelState.ABSENT
+        self._signature, self._pair_model_state = described(model_dir, pair_model)
         self._pair_model: PairModel | None = None
         self._pair_model_lock = threading.Lock()
         workers = max(1, threads)
@@ -210,6 +207,13 @@ class OnnxEmbedder:
         if found is None:
             raise EmbedderError(f"The model's tokenizer has no {token} token.")
         return found
+
+
+def described(model_dir: Path, delta: str | None) -> tuple[Signature, PairModelState]:
+    """The signature of a folder's model, and the state of its pair graph."""
+    manifest = read_manifest(model_dir)
+    there = (model_dir / PAIR_MODEL).is_file()
+    return manifest.signature, pair_model_state(manifest, delta) if there else PairModelState.ABSENT
 
 
 def pair_model_state(manifest: Manifest, delta: str | None) -> PairModelState:

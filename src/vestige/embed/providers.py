@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vestige.core.lazy_dataclass import dataclass
-from vestige.embed.background import EmbedderSource, Progress
+from vestige.embed.background import EmbedderSource, EmbedderStatus, Progress
 from vestige.embed.protocol import Embedder, Reranker
 from vestige.embed.rerank import FastembedReranker, RerankerSource
 from vestige.settings.settings import Settings
@@ -22,6 +22,14 @@ class Provider:
     cores: int
     sleep: Callable[[float], None]
     allow_install: bool
+
+    def check(self) -> EmbedderStatus | None:
+        """The status of a local model that would load, from its files; None if only loading can tell."""
+        if self.settings.embeddings.provider != "local":
+            return None
+        from vestige.embed.minilm.install import loadable
+
+        return loadable(self.settings.model_cache)
 
     def load(self, progress: Progress) -> Embedder:
         """The embedder of the provider in the settings, which is not `off`."""
@@ -71,7 +79,7 @@ def embedder_source(
     provider = Provider(
         settings=settings, cores=os.cpu_count() or 1, sleep=sleep, allow_install=allow_install
     )
-    return EmbedderSource(provider.load, monotonic=monotonic)
+    return EmbedderSource(provider.load, check=provider.check, monotonic=monotonic)
 
 
 def reranker_source(settings: Settings, *, monotonic: Callable[[], float]) -> RerankerSource:

@@ -23,8 +23,7 @@ from vestige.core.events import (
 from vestige.core.models import ROOT_SCOPE, Access, Edge, Evidence, Filter, Memory, Record
 from vestige.core.timezone import time_text
 from vestige.engine.context import Call
-from vestige.engine.embedding import vectors_for
-from vestige.store.contract.changes import Change, Put, RecordEvidence, Revise
+from vestige.store.contract.changes import Change, Embedded, Put, RecordEvidence, Revise
 from vestige.store.filter_rule import passes
 
 # -- Events about memories
@@ -165,7 +164,11 @@ def revise(
 
 def revision(call: Call, memory: Memory, names: list[str], reason: str) -> Change:
     """The change that saves a revision, with new vectors if its text is new."""
-    made = vectors_for(call, [memory]) if TEXT_FIELDS & set(names) else []
+    made: list[Embedded] = []
+    if TEXT_FIELDS & set(names):
+        from vestige.engine.embedding import vectors_for  # brings what only writing needs
+
+        made = vectors_for(call, [memory])
     return Revise(memory=memory, reason=reason, embedded=made[0] if made else None)
 
 

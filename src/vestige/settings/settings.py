@@ -9,7 +9,6 @@ import logging
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, tzinfo
@@ -425,6 +424,8 @@ def _from_file(path: Path, data_dir: Path, *, named: bool) -> dict[str, Any]:
         ) from exc
     except OSError as exc:
         raise ConfigError(f"The settings file {path} cannot be read: {exc.strerror}.") from exc
+    import tomllib  # most installations have no settings file
+
     try:
         values = tomllib.loads(raw.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:

@@ -25,6 +25,7 @@ from vestige.embed.minilm.install import (
     disk_error,
     install,
     load_local,
+    loadable,
     model_dir,
     require_room,
     status,
@@ -65,6 +66,16 @@ def test_a_folder_is_installed_and_leaves_nothing_else(
     assert ModelStep.CONVERTING in dict(steps)
     embedder = load_local(tmp_path, threads=1, offline=True, allow_install=False, origin=origin)
     assert embedder.signature == made.signature
+    known = loadable(tmp_path, origin=origin)
+    assert known is not None
+    assert (known.signature, known.pair_model) == (embedder.signature, embedder.pair_model_state)
+    tokenizer = made.path / "tokenizer.json"
+    tokenizer.write_bytes(b"x" * tokenizer.stat().st_size)
+    assert loadable(tmp_path, origin=origin) is None
+
+
+def test_it_is_not_known_of_an_absent_model_that_it_loads(tmp_path: Path) -> None:
+    assert loadable(tmp_path) is None
 
 
 @pytest.mark.slow

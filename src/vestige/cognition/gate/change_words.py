@@ -3,7 +3,7 @@ something."""
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from vestige.cognition.english.polarity import NEGATORS, contrasted, denied
 from vestige.cognition.english.words import Word, opening, root
@@ -119,17 +119,31 @@ _OVER = _any_of(_LISTS["over"])
 _DONE = lazy_pattern(rf"\b(?:{_OVER})\b", re.IGNORECASE)
 
 
-def _steps(lines: Iterable[str]) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-    """States and the steps that end or begin them, a line each."""
+StateSteps = tuple[frozenset[str], frozenset[str]]
+"""States, and the steps that end or begin them."""
+
+
+def _steps(lines: Iterable[str]) -> tuple[StateSteps, ...]:
+    """States and their steps, a line each."""
     sides = ([frozenset(map(root, side.split())) for side in line.split(" > ")] for line in lines)
     return tuple((states, steps) for states, steps in sides)
 
 
-# Steps that end a state by themselves.
-_ENDINGS = _steps(_LISTS["endings"])
-# Steps that may be about something else, unless the statements share more than their subject.
-_STATE_CHANGES = _steps(_LISTS["state_changes"])
-_STATES = frozenset[str]().union(*(states for states, _ in (*_ENDINGS, *_STATE_CHANGES)))
+@cache  # made on first use: stemming the lists takes longer than a short command
+def _endings() -> tuple[StateSteps, ...]:
+    """Steps that end a state by themselves."""
+    return _steps(_LISTS["endings"])
+
+
+@cache
+def _state_changes() -> tuple[StateSteps, ...]:
+    """Steps that may be about something else, unless the statements share more than their subject."""
+    return _steps(_LISTS["state_changes"])
+
+
+@cache
+def _states() -> frozenset[str]:
+    return frozenset[str]().union(*(states for states, _ in (*_endings(), *_state_changes())))
 
 
 def is_later(new: str, old: str) -> bool:
@@ -155,9 +169,9 @@ def ends_state(new: Sequence[Word], old: Sequence[Word], *, near: bool) -> bool:
     if any(denied(old)):
         return False  # what is not so cannot end
     ours, theirs = {word.key for word in new}, {word.key for word in old}
-    if _STATES.isdisjoint(theirs):
+    if _states().isdisjoint(theirs):
         return False
     return any(
         theirs & states and (ours - theirs) & steps and not theirs & (steps - states)
-        for states, steps in (*_ENDINGS, *(_STATE_CHANGES if near else ()))
+        for states, steps in (*_endings(), *(_state_changes() if near else ()))
     )

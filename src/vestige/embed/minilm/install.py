@@ -20,18 +20,20 @@ from pathlib import Path
 from vestige.core.errors import EmbedderError, MissingExtra, ModelDamaged, ModelUnavailable
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.pair_model import PairModelState
-from vestige.embed.background import ModelStep, Progress, silent
+from vestige.embed.background import EmbedderState, EmbedderStatus, ModelStep, Progress, silent
 from vestige.embed.minilm import weights
 from vestige.embed.minilm.child import DISK_FULL, run_module
 from vestige.embed.minilm.manifest import Manifest, verify
 from vestige.embed.minilm.weights import MINILM, PublishedModel
-from vestige.embed.onnx import OnnxEmbedder, pair_model_state
+from vestige.embed.onnx import OnnxEmbedder, described, pair_model_state
 from vestige.embed.protocol import Embedder, Signature
 
 ROOM_BYTES = 400_000_000
 """The disk space for the wheel, the weights and both graphs during installation."""
 
-_LIBRARIES = ("onnxruntime", "tokenizers", "onnx", "safetensors")
+RUNTIME = ("onnxruntime", "tokenizers")
+"""The libraries that a model is run with."""
+_LIBRARIES = (*RUNTIME, "onnx", "safetensors")
 LOCK_NAME = ".install.lock"
 _SCRATCH = ".install-"
 _CONVERT_SECONDS = 900.0
@@ -166,6 +168,21 @@ def load_local(
     return OnnxEmbedder(
         folder, threads=threads, pair_model=origin.pair_model.sha256 if origin.pair_model else None
     )
+
+
+def loadable(cache_root: Path, *, origin: PublishedModel = MINILM) -> EmbedderStatus | None:
+    """The status that loading an installed model leads to, if its files are those that were verified and the
+    libraries are there; None otherwise. Verified bytes are
+    those of the installation."""
+    folder = model_dir(cache_root, origin)
+    if not folder.exists() or any(importlib.util.find_spec(name) is None for name in RUNTIME):
+        return None
+    try:
+        verify(folder)
+        signature, pair_model = described(folder, origin.pair_model.sha256 if origin.pair_model else None)
+    except ModelDamaged:
+        return None
+    return EmbedderStatus(state=EmbedderState.READY, progress=1.0, signature=signature, pair_model=pair_model)
 
 
 def offline_error(origin: PublishedModel) -> EmbedderError:

@@ -13,7 +13,6 @@ from vestige.embed.background import EmbedderState, EmbedderStatus
 from vestige.embed.protocol import Signature
 from vestige.engine.care.backup import backup_warning
 from vestige.engine.context import Call
-from vestige.engine.embedding import embedder_or_none
 from vestige.engine.sleep.runs import SNAPSHOT, run_records, run_scope
 
 LOW_RETENTION = 0.5
@@ -79,10 +78,9 @@ def health(call: Call) -> Health:
 def condition(call: Call, *, fading: bool = False) -> StoreCondition:
     """The condition of everything that this call has access to; `fading`: most of it is."""
     engine = call.engine
-    # The model is loaded on first use: use it, so that the report matches what a search would get.
-    embedder_or_none(engine)
+    # The report matches what a search would get, without the cost of loading a model that is known to load.
+    embedder = _as_seen(call, engine.embedders.outlook(engine.settings.embeddings.wait_seconds))
     engine.reranker()
-    embedder = model_status(call)
     stats = engine.store.stats(access=call.access, now=engine.now())
     foreign = _model_finding(engine.store.signature(), embedder.signature)
     broken = _write_finding(engine.store.write_failure)
@@ -123,7 +121,10 @@ def waiting_texts(call: Call) -> int:
 
 def model_status(call: Call) -> EmbedderStatus:
     """The state of the model, as far as the caller may see it: an error can name files and addresses."""
-    status = call.engine.embedders.status()
+    return _as_seen(call, call.engine.embedders.status())
+
+
+def _as_seen(call: Call, status: EmbedderStatus) -> EmbedderStatus:
     if call.sees_installation or status.error is None:
         return status
     return replace(status, detail="The embedding model cannot be used.", error={"hint": ASK})

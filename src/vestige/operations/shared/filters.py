@@ -11,7 +11,6 @@ from vestige.core.events import preview
 from vestige.core.models import EVERYTHING, ROOT_SCOPE, Filter, check_label, check_text, covers
 from vestige.core.origin import Origin
 from vestige.engine.context import Call
-from vestige.engine.domains.catalogue import resolved
 from vestige.operations.registry.arguments import (
     Moment,
     Names,
@@ -76,6 +75,14 @@ _LABELS = (
 )  # fmt: skip
 
 
+def _domains(call: Call, names: Sequence[str]) -> tuple[str, ...]:
+    if not names:
+        return ()
+    from vestige.engine.domains.catalogue import resolved  # brings the clustering
+
+    return resolved(call.engine.store, names)
+
+
 _SAME = ("source", "author", "thread", "origin", "created_from", "created_to", "min_retention")
 """Arguments that a filter has under the same name."""
 
@@ -121,7 +128,7 @@ class FilterArguments(ZonedArguments):
             tags_all=tuple(self.tags_all),
             node_types=tuple(self.include_types),
             exclude_types=tuple(self.exclude_types),
-            domains=resolved(call.engine.store, self.domains),
+            domains=_domains(call, self.domains),
             **{name: getattr(self, name) for name in _SAME},
         )
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from vestige.cognition.fsrs.strength import accessibility, retention_of, retrieval_of, state
-from vestige.cognition.gate.relation import stated_at
 from vestige.core.models import Edge, Memory, Record, estimate
 from vestige.operations.registry.arguments import DetailLevel, Wire
 from vestige.operations.shared.text import (
@@ -253,6 +252,8 @@ class ContradictionView(Wire):
 
 def exhibit_fields(memory: Memory, trusted: float) -> dict[str, Any]:  # Any: as views.view_fields
     """The fields of a memory as evidence, for views that add their own."""
+    from vestige.cognition.gate.relation import stated_at  # a list of memories does not need it
+
     return {
         "id": memory.id,
         "preview": clip(memory.content, PREVIEW_CHARS),

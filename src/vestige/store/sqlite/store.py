@@ -21,8 +21,6 @@ from vestige.store.sql.merge import absorb
 from vestige.store.sql.tables import Tables
 from vestige.store.sqlite import opening
 from vestige.store.sqlite.backup import backup
-from vestige.store.sqlite.check import checks
-from vestige.store.sqlite.check.repair import repair_store
 from vestige.store.sqlite.connection import (
     WRITE_DEADLINE_SECONDS,
     Randomness,
@@ -212,9 +210,13 @@ class SqliteStore(SqliteSearch, Tables, SqlitePeers):
         self._connections.settle()
 
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
+        from vestige.store.sqlite.check import checks  # most processes never check
+
         return checks.examine(self._connections, now, deep=deep)
 
     def repair(self, repair: str, now: datetime) -> None:
+        from vestige.store.sqlite.check.repair import repair_store
+
         repair_store(self._connections, repair, now)
 
     def close(self) -> None:

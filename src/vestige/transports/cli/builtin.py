@@ -3,6 +3,7 @@ a command is run or completed."""
 
 import gc
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -86,8 +87,8 @@ COMMANDS: dict[tuple[str, ...], BuiltinCommand] = {
 def add_commands(root: CommandGroup, known: Mapping[str, str]) -> None:
     """Add every command; `known` are their summaries by command, and the missing ones are read."""
     for path, command in COMMANDS.items():
-        summary = known.get(" ".join(path)) or command.summary()
-        root.place(path, command.make, summary, _GROUPS)
+        said = known.get(" ".join(path))
+        root.place(path, command.make, partial(str, said) if said else command.summary, _GROUPS)
 
 
 def summaries() -> dict[str, str]:

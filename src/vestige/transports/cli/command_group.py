@@ -1,6 +1,7 @@
 """A group of commands that makes a command when it is called for, with help in sections."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import click
 from click.shell_completion import CompletionItem
@@ -10,6 +11,8 @@ from vestige.transports.cli.usage import unknown_command
 
 CommandMaker = Callable[[str], click.Command]
 """Makes a command under a name."""
+Summary = Callable[[], str]
+"""The first line of the help of a command, worded when it is shown."""
 _OTHERS = "Other"
 _NAME_COLUMNS = 18
 """The width of the column of names, the same in all sections."""
@@ -31,12 +34,12 @@ class CommandGroup(click.Group):
             callback=_show_help,
         )
         self._makers: dict[str, CommandMaker] = {}
-        self._summaries: dict[str, str] = {}
+        self._summaries: dict[str, Summary] = {}
         self._short_names: dict[str, tuple[str, ...]] = {}
         self.sections: Mapping[str, Sequence[str]] = {}
 
     def place(
-        self, path: tuple[str, ...], make: CommandMaker, summary: str, groups: Mapping[str, str]
+        self, path: tuple[str, ...], make: CommandMaker, summary: Summary, groups: Mapping[str, str]
     ) -> None:
         """Add a command at its path, creating the groups on the way."""
         first, *rest = path
@@ -48,7 +51,7 @@ class CommandGroup(click.Group):
         if not isinstance(inner, CommandGroup):
             inner = CommandGroup(first, groups.get(first, ""))
             self.add_command(inner)
-            self._summaries[first] = inner.help or ""
+            self._summaries[first] = partial(str, inner.help or "")
         inner.place(tuple(rest), make, summary, groups)
 
     def short_name(self, name: str, path: tuple[str, ...]) -> None:
@@ -151,7 +154,7 @@ class CommandGroup(click.Group):
         if rest:
             inner = self.commands[first]
             return inner._summary(rest[0]) if isinstance(inner, CommandGroup) else ""
-        return self._summaries.get(first, "")
+        return self._summaries[first]() if first in self._summaries else ""
 
 
 def _phrase(text: str, width: int) -> str:

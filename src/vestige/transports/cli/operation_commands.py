@@ -53,9 +53,13 @@ def add_operations(root: CommandGroup, catalog: CommandCatalog, find: FindOperat
     """Add the command of every operation. `find` returns an operation by its entry when a command runs."""
     for entry in catalog.commands:
         maker = partial(operation_command, entry, catalog, find or load_operation)
-        root.place(entry.command, maker, catalog.wording(entry).of(entry.summary), catalog.groups)
+        root.place(entry.command, maker, partial(_summary, entry, catalog), catalog.groups)
     for name, path in catalog.short_names.items():
         root.short_name(name, path)
+
+
+def _summary(entry: CommandEntry, catalog: CommandCatalog) -> str:
+    return catalog.wording(entry).of(entry.summary)
 
 
 def load_operation(entry: CommandEntry) -> "Operation":

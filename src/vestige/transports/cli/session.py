@@ -1,6 +1,5 @@
 """One run of the command line: its global options, and output."""
 
-import json
 import os
 import re
 import shutil
@@ -195,4 +194,6 @@ def _json(value: Any) -> str:
     try:
         return orjson.dumps(value).decode("utf-8")
     except TypeError:  # an error about invalid UTF-8 quotes the bytes, which need escapes
+        import json  # rarely needed
+
         return json.dumps(value)

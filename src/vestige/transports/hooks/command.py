@@ -143,9 +143,9 @@ def _opened(
     from pathlib import Path
 
     from vestige.core.caller import Invocation
-    from vestige.settings.blas import calm_blas
+    from vestige.settings.libraries import prepare_libraries
 
-    calm_blas()
+    prepare_libraries()
     from vestige.app.app import open_app
 
     folder = payload.get("cwd")

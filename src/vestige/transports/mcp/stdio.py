@@ -223,9 +223,9 @@ def main() -> int:
 
     def open_app() -> "Service":
         # Heavy imports, when they are first needed.
-        from vestige.settings.blas import calm_blas
+        from vestige.settings.libraries import prepare_libraries
 
-        calm_blas()
+        prepare_libraries()
         from vestige.app.app import open_server
 
         return open_server(options.settings)

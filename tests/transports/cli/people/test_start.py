@@ -22,6 +22,21 @@ HEAVY = (
     "vestige.app.app",
 )
 """Not needed to show help. Each costs a tenth of a second or more, or brings one that does."""
+UNUSED_MODULES = (
+    "vestige.operations.registry.groups",
+    "vestige.operations.memory.ingest",
+    "vestige.engine.reactions.table",
+    "vestige.engine.care.rebuild",
+    "vestige.engine.domains.catalogue",
+    "vestige.engine.embedding",
+    "vestige.cognition.gate.relation",
+    "vestige.store.sqlite.check.repair",
+    "configparser",
+    "tomllib",
+    "rich",
+)
+"""What `ls` and `status` do without: other operations, the repair of a store, libraries for files that are
+not there."""
 REPORT = """
 import sys
 from vestige.app.console import main
@@ -61,13 +76,20 @@ def test_a_small_command_imports_only_its_own_operation(tmp_path: Path) -> None:
     here = {"VESTIGE_DATA_DIR": str(tmp_path), "VESTIGE_EMBEDDINGS_PROVIDER": "off"}
     loaded = imported(["status"], **here)
     assert "vestige.operations.care.status" in loaded
-    others = (
-        "vestige.operations.memory.ingest",
-        "vestige.engine.reactions.table",
-        "vestige.engine.care.rebuild",
-        "rich",
-    )
-    assert loaded & {*others, "vestige.operations.registry.groups"} == set()
+    assert loaded & set(UNUSED_MODULES) == set()
+
+
+def test_a_list_imports_nothing_that_only_writing_or_repairing_needs(tmp_path: Path) -> None:
+    here = {"VESTIGE_DATA_DIR": str(tmp_path), "VESTIGE_EMBEDDINGS_PROVIDER": "off"}
+    loaded = imported(["ls"], **here)
+    assert "vestige.operations.memory.read" in loaded
+    assert loaded & set(UNUSED_MODULES) == set()
+
+
+@pytest.mark.parametrize("words", [["status"], ["ls"]])
+def test_a_small_command_does_not_load_the_model(tmp_path: Path, words: list[str]) -> None:
+    loaded = imported(words, VESTIGE_DATA_DIR=str(tmp_path), HOME=os.environ["HOME"], VESTIGE_OFFLINE="1")
+    assert loaded & {"onnxruntime", "tokenizers"} == set()
 
 
 UNUSED = """
