@@ -51,6 +51,7 @@ class Discovered(Wire):
     domains: list[str]
     unclassified: int
     several: int = Field(description="Memories in more than one domain.")
+    weak: int = Field(description="Clusters that became no domain: too few samples show them again.")
     proposals: int
     shown: int = Field(description="Proposals that were found twice in a row, which `proposals` lists.")
     message: str
@@ -110,6 +111,8 @@ def discover(
             f"{count(len(run.domains), 'domain')} found in {count(run.memories, 'memory')}; "
             f"{run.unclassified} unclassified, {run.several} in several."
         )
+        if run.weak:
+            message += f" {count(run.weak, 'cluster')} left out: too few samples of the memories show them."
     else:
         message = (
             f"{count(run.clusters, 'cluster')} found in {count(run.memories, 'memory')}; nothing was "
@@ -122,6 +125,7 @@ def discover(
         domains=list(run.domains),
         unclassified=run.unclassified,
         several=run.several,
+        weak=run.weak,
         proposals=run.proposals,
         shown=run.shown,
         message=message,
