@@ -11,7 +11,7 @@ import argparse
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from benchmarks.plot import bars
 from benchmarks.quality.corpus import DEFAULT_DATA, Missing, need
 from benchmarks.quality.locomo import conversations
 from benchmarks.report import Cell, Report, Target, publish
@@ -105,8 +106,25 @@ def run(data: Path, embedded: Callable[[Sequence[str]], Vectors], sizes: Sequenc
         tables["speed"] = list(processes.map(_speed, sizes))
     targets += _speed_targets(tables["speed"])
     return Report(
-        benchmark="domains", settings={}, tables=tables, targets=targets, notes=NOTES, skipped=skipped
+        benchmark="domains",
+        settings={},
+        tables=tables,
+        targets=targets,
+        notes=NOTES,
+        skipped=skipped,
+        plots={"agreement": _chart(tables)},
     )
+
+
+def _chart(tables: Mapping[str, Sequence[Mapping[str, Cell]]]) -> str:
+    """The agreement of each method with the labels of each set."""
+    sets = [name for name in ("so_dev", "b77s") if name in tables]
+    methods = [str(row["method"]).split(" told")[0] for row in tables[sets[0]]] if sets else []
+    series = {
+        method: [cell if isinstance(cell := tables[name][at]["ARI"], float) else None for name in sets]
+        for at, method in enumerate(methods)
+    }
+    return bars("Agreement with the labels (adjusted Rand index)", sets, series)
 
 
 def _ours() -> dict[str, Clustering]:

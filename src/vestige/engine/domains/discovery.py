@@ -121,6 +121,7 @@ def run_discovery(
     call.require_everything()
     settings = call.engine.settings.domains
     size = settings.min_cluster_size if least_size is None else least_size
+    _require_one_model(call)
     with alone(call, RUN) as call:
         corpus = _corpus(call, 0 if force else settings.discovery_threshold)
         old = {name: one for name, one in active_domains(call.engine.store).items() if one.found}
@@ -142,6 +143,19 @@ def look_again(call: Call) -> None:
             run_discovery(call)
         except (Conflict, InvalidInput) as exc:
             logger.info("No discovery of domains after this dream: %s", exc.message)
+
+
+def _require_one_model(call: Call) -> None:
+    """Raise InvalidInput if new memories get no vectors, or others than those in the store."""
+    held, configured = call.engine.store.signature(), call.engine.embedders.status().signature
+    if held is not None and configured is not None and held != configured:
+        raise InvalidInput(
+            f"The store holds vectors of {held.profile}, and the settings name {configured.profile}: vectors "
+            "of two models cannot be compared.",
+            hint=f"Run `vestige migrate --reembed` to embed every memory with {configured.name}, or set the "
+            f"embeddings back to {held.name}.",
+            details={"held": held.profile, "configured": configured.profile},
+        )
 
 
 def _corpus(call: Call, least: int) -> Corpus:

@@ -4,10 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from vestige.core.events import preview
 from vestige.engine.context import Call
 from vestige.engine.domains import changes, overview
 from vestige.engine.domains import proposals as pending
 from vestige.engine.domains.catalogue import all_domains
+from vestige.engine.domains.moves import memories_of
 from vestige.operations.domains.view import (
     DomainDetailView,
     DomainsView,
@@ -28,6 +30,7 @@ from vestige.operations.registry.registry import registry
 from vestige.operations.shared.memory_view import view
 from vestige.operations.shared.text import count
 
+TEXT_CHARS = 120
 EXAMPLE_MEMBER = "01890000-0000-7000-8000-0000000000f1"
 EXAMPLE_DOMAIN, EXAMPLE_OTHER, EXAMPLE_PROPOSAL, EXAMPLE_ACCEPTED = (
     "infra",
@@ -257,9 +260,13 @@ def proposals(
     """List proposed changes of domains, with counts, terms and confidence."""
     call.require_everything()
     found = pending.all_proposals(call)
+    shown = [one for one in found if all or pending.is_shown(one)]
     terms = {name: list(one.terms) for name, one in all_domains(call.engine.store).items()}
+    named = [memory for one in shown for part in one.body["parts"] for memory in part["exemplars"]]
+    exemplars = memories_of(call, list(dict.fromkeys(named)))
+    texts = {one.id: preview(one.content, TEXT_CHARS) for one in exemplars}
     return ProposalsView(
-        proposals=[proposal_view(one, terms) for one in found if all or pending.is_shown(one)],
+        proposals=[proposal_view(one, terms, texts) for one in shown],
         unconfirmed=sum(one.body["status"] == "pending" and not pending.is_shown(one) for one in found),
     )
 
