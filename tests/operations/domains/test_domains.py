@@ -41,8 +41,8 @@ def test_every_list_of_memories_takes_a_domain(world: World, tmp_path: Path) -> 
     dev, infra, home = domains = discovered(world)
     outside = {*domains[infra], *domains[home]}
     centre = domains[dev][0]
-    world.call("memory", action="link", id=centre, target_id=domains[infra][0])
-    world.call("memory", action="link", id=centre, target_id=domains[dev][1])
+    world.call("memory", action="link", id=centre, target=domains[infra][0])
+    world.call("memory", action="link", id=centre, target=domains[dev][1])
     words = world.get(domains[infra][0])["content"]
     label = {one["id"]: one["label"] for one in world.call("domains", action="list")["domains"]}[dev]
     (tmp_path / "data").mkdir(exist_ok=True)
@@ -111,4 +111,4 @@ def test_the_terminal_shows_a_table_terms_and_a_histogram(world: World) -> None:
     text = shown("domains.proposals")
     assert "15 memories; " in text
     assert "terms gained: " in text
-    assert text.count("violin cello sonata") == 3
+    assert "violin cello sonata quartet" in text
