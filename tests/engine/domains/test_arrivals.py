@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.world import World, open_world
+from testbed.world import HandClock, World, open_world
 from tests.engine.domains.corpus import IN_MEMORY, TOPICS, discovered, domain_of, membership, notes, store_all
 from vestige.core.models import EVERYTHING
 from vestige.embed.hashing import HashingEmbedder
@@ -18,7 +18,7 @@ from vestige.engine.domains.catalogue import centres
 def test_a_store_that_was_imported_assigns_new_memories_at_once(quick: World, tmp_path: Path) -> None:
     domains = discovered(quick)
     path = quick.call("export", format="portable", scope="/")["path"]
-    with open_world(tmp_path / "other", first=5000, **IN_MEMORY) as other:
+    with open_world(tmp_path / "other", clock=HandClock(first=5000), **IN_MEMORY) as other:
         (tmp_path / "other" / "exports").mkdir(parents=True)
         shutil.copy(
             tmp_path / "data" / "exports" / Path(path).name, tmp_path / "other" / "exports" / "all.jsonl"
