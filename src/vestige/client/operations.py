@@ -1209,9 +1209,9 @@ class Operations(Part):
 
     def memory_timeline(self, *, timezone: str | None = None, start: values.Moment | None = None,
                         end: values.Moment | None = None, node_type: str | None = None,
-                        tags: Sequence[str] | None = None, scope: str | None = None,
-                        as_of: values.Moment | None = None, known_at: values.Moment | None = None,
-                        limit: int | None = None,
+                        tags: Sequence[str] | None = None, domains: Sequence[str] | None = None,
+                        scope: str | None = None, as_of: values.Moment | None = None,
+                        known_at: values.Moment | None = None, limit: int | None = None,
                         detail_level: Literal["brief", "summary", "full"] | None = None) -> values.Timeline:
         """Show memories day by day, newest first.
 
@@ -1221,10 +1221,10 @@ class Operations(Part):
         `timezone`: Your time zone, such as Europe/Berlin, for times without an offset and for texts. Default:
         that of the machine; UTC for a client on another machine. `start`: Start of the range. Default: a week
         ago. `end`: End of the range; a bare date includes that day. Default: now. `node_type`: Only this node
-        type. `tags`: Only memories with any of these tags. `scope`: Only this scope and scopes below it.
-        Default: everything you have access to. `as_of`: Only memories that were true at this time.
-        `known_at`: As stored at this time; also the default of `end`. `limit`: Maximum number of memories.
-        `detail_level`: How much of each memory to show."""
+        type. `tags`: Only memories with any of these tags. `domains`: Only memories of these domains.
+        `scope`: Only this scope and scopes below it. Default: everything you have access to. `as_of`: Only
+        memories that were true at this time. `known_at`: As stored at this time; also the default of `end`.
+        `limit`: Maximum number of memories. `detail_level`: How much of each memory to show."""
         return self._channel.ask("memory_timeline", locals())
 
     def contradictions(self, topic: str | None = None, *, timezone: str | None = None,
@@ -1289,6 +1289,7 @@ class Operations(Part):
 
     def memory_graph(self, *, center_id: str | None = None, query: str | None = None,
                      depth: int | None = None, max_nodes: int | None = None, scope: str | None = None,
+                     domains: Sequence[str] | None = None,
                      format: Literal["json", "mermaid", "svg"] | None = None) -> values.GraphView:
         """Show linked memories with coordinates for drawing: all that is connected, or what is around one.
 
@@ -1299,8 +1300,8 @@ class Operations(Part):
         `center_id`: Id of the memory in the centre. Default: all that is connected, most linked first.
         `query`: Start from the best match of this query. `depth`: Maximum number of links from a given
         centre. `max_nodes`: Maximum number of memories. `scope`: Only this scope and scopes below it.
-        Default: everything you have access to. `format`: mermaid or svg also returns a drawing of the graph
-        in `drawing`."""
+        Default: everything you have access to. `domains`: Only memories of these domains. `format`: mermaid
+        or svg also returns a drawing of the graph in `drawing`."""
         return self._channel.ask("memory_graph", locals())
 
     def find_duplicates(self, *, similarity_threshold: float | None = None, limit: int | None = None,
@@ -1477,9 +1478,10 @@ class Operations(Part):
 
     def export(self, path: str | None = None, *, timezone: str | None = None,
                format: Literal["json", "jsonl", "portable"] | None = None, tags: Sequence[str] | None = None,
-               since: values.Moment | None = None, until: values.Moment | None = None,
-               as_of: values.Moment | None = None, known_at: values.Moment | None = None,
-               scope: str | None = None, vectors: bool | None = None) -> values.Exported:
+               domains: Sequence[str] | None = None, since: values.Moment | None = None,
+               until: values.Moment | None = None, as_of: values.Moment | None = None,
+               known_at: values.Moment | None = None, scope: str | None = None, vectors: bool | None = None,
+               ) -> values.Exported:
         """Write memories to a new file; without `path`, in the folder `exports` of the data directory.
 
         json and jsonl are for reading: every field with the names `memory` uses, without vectors and history.
@@ -1491,12 +1493,13 @@ class Operations(Part):
         `timezone`: Your time zone, such as Europe/Berlin, for times without an offset and for texts. Default:
         that of the machine; UTC for a client on another machine. `format`: json: one array; jsonl: one memory
         a line; portable: everything, for `import`. Default: by the ending of `path` (.vestige.jsonl and .gz
-        are portable), else json. `tags`: Only memories with all of these tags. `since`: Only memories stored
-        at or after this time. `until`: Only memories stored before this time; a bare date includes that day.
-        `as_of`: Only memories that were true at this time. `known_at`: As stored at this time. Not for
-        portable, which includes all history. `scope`: Only this scope and scopes below it; / is everything.
-        Default: the current scope. `vectors`: portable: include vectors, so that an import need not compute
-        them. `path`: File name in exports/ (any path on the command line). Default: a dated name."""
+        are portable), else json. `tags`: Only memories with all of these tags. `domains`: Only memories of
+        these domains. `since`: Only memories stored at or after this time. `until`: Only memories stored
+        before this time; a bare date includes that day. `as_of`: Only memories that were true at this time.
+        `known_at`: As stored at this time. Not for portable, which includes all history. `scope`: Only this
+        scope and scopes below it; / is everything. Default: the current scope. `vectors`: portable: include
+        vectors, so that an import need not compute them. `path`: File name in exports/ (any path on the
+        command line). Default: a dated name."""
         return self._channel.ask("export", locals())
 
     def import_(self, path: str, *, from_: values.Format | None = None, scope: str | None = None,

@@ -422,7 +422,7 @@ class Deleted(TypedDict):
 class Discovered(TypedDict):
     """What a discovery found. `applied`: the domains are in use; else the differences wait as proposals."""
     applied: bool; memories: int; clusters: int; domains: list[str]; unclassified: int; several: int
-    proposals: int; shown: int; message: str
+    weak: int; proposals: int; shown: int; message: str
 
 class Dismissed(TypedDict):
     """A dismissed insight."""
@@ -918,7 +918,7 @@ class ProjectStatus(TypedDict):
 
 class ProposalPartView(TypedDict):
     """A group of memories in a proposal."""
-    label: str; terms: list[str]; size: int; exemplars: list[str]
+    label: str; terms: list[str]; size: int; exemplars: list[str]; texts: list[str]
 
 class ProposalView(TypedDict):
     """A proposed change of domains."""

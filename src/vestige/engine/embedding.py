@@ -132,8 +132,16 @@ def _tokens(text: str, encoded: Encoded) -> Tokens | None:
 
 def backfill(call: Call, embedder: Embedder) -> int:
     """Embed the memories that have no vectors of this model; returns how many. If the store holds vectors of
-    another model, the process that has that model embeds them."""
-    return 0 if store_has_other_model(call.engine, embedder) else embed_missing(call, embedder)
+    another model, the process that has that model embeds them. They get their domains with it."""
+    if store_has_other_model(call.engine, embedder):
+        return 0
+    done = embed_missing(call, embedder)
+    if done:
+        # Imported late: domains are loaded only where memories had no vectors.
+        from vestige.engine.domains.arrivals import catch_up
+
+        catch_up(call)
+    return done
 
 
 def missing_vectors(store: MemoryStore, embedder: Embedder, *, limit: int) -> list[Memory]:

@@ -18,6 +18,8 @@ from vestige.cognition.graph.domains.discovery import discover
 from vestige.cognition.graph.domains.neighbours import nearest_neighbours
 from vestige.cognition.graph.neighbour_lists import direction
 from vestige.core.models import EVERYTHING
+from vestige.embed.background import EmbedderSource
+from vestige.embed.hashing import HashingEmbedder
 from vestige.engine.care.rebuild import rebuild
 from vestige.engine.context import Call
 from vestige.engine.domains import discovery as finding
@@ -89,6 +91,16 @@ def test_without_vectors_discovery_says_how_to_get_them(tmp_path: Path) -> None:
         refused = bare.refused("domains", action="discover")
     assert refused["code"] == "invalid_input"
     assert "vectors" in refused["message"]
+
+
+def test_vectors_of_two_models_are_refused_with_the_way_out(quick: World) -> None:
+    three_topics(quick)
+    other = EmbedderSource.of(HashingEmbedder(dimension=32))
+    object.__setattr__(quick.app.engine, "embedders", other)
+    refused = quick.refused("domains", action="discover")
+    assert refused["code"] == "invalid_input"
+    assert "migrate --reembed" in refused["hint"]
+    assert not any(membership(quick).values())
 
 
 def test_a_thousand_communities_are_found_and_none_is_lost() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from testbed.world import World, open_world
-from tests.engine.domains.corpus import IN_MEMORY, discovered
+from tests.engine.domains.corpus import IN_MEMORY, discovered, store_all
 from vestige.core.caller import Caller, Invocation, ignore_progress
 from vestige.core.models import Access
 from vestige.operations.registry.registry import registry
@@ -35,6 +35,29 @@ def test_what_a_filter_by_domain_returns_are_members_only(world: World) -> None:
             found = world.call("search", query=text, domains=[domain], all=True, limit=50)["results"]
             listed = world.call("memory", action="list", domains=[domain], limit=50)["results"]
             assert {one["id"] for one in (*found, *listed)} <= set(ids), other
+
+
+def test_every_list_of_memories_takes_a_domain(world: World, tmp_path: Path) -> None:
+    dev, infra, home = domains = discovered(world)
+    outside = {*domains[infra], *domains[home]}
+    centre = domains[dev][0]
+    world.call("memory", action="link", id=centre, target=domains[infra][0])
+    world.call("memory", action="link", id=centre, target=domains[dev][1])
+    words = world.get(domains[infra][0])["content"]
+    label = {one["id"]: one["label"] for one in world.call("domains", action="list")["domains"]}[dev]
+    (tmp_path / "data").mkdir(exist_ok=True)
+    exported = Path(world.call("export", format="jsonl", domains=[dev])["path"])
+    lines = (tmp_path / "data" / "exports" / exported.name).read_text(encoding="utf-8")
+    answers = [
+        world.call("memory_timeline", start="2020-01-01", limit=100, domains=[label]),
+        world.call("memory_graph", domains=[dev], max_nodes=100),
+        world.call("memory_graph", center_id=centre, domains=[dev]),
+        world.call("search", query=words, domains=[dev], all=True, limit=50),
+        world.call("memory", action="list", domains=[dev], limit=50),
+    ]
+    for shown in (*(json.dumps(one) for one in answers), lines):
+        assert sum(one in shown for one in domains[dev]) >= 2
+        assert not [one for one in outside if one in shown]
 
 
 def test_a_caller_limited_to_a_domain_sees_its_members_only_wherever_memories_are_listed(
@@ -82,3 +105,10 @@ def test_the_terminal_shows_a_table_terms_and_a_histogram(world: World) -> None:
     assert "0.9-1.0" in shown("domains.show", domain=domain)
     assert "Terms:" in shown("domains.show", domain=domain)
     assert shown("domains.proposals") == "No proposals."
+    store_all(world, [f"violin cello sonata quartet opera concerto note{at}" for at in range(15)])
+    for _ in range(2):
+        world.call("domains", action="discover")
+    text = shown("domains.proposals")
+    assert "15 memories; " in text
+    assert "terms gained: " in text
+    assert "violin cello sonata quartet" in text

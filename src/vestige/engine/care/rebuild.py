@@ -7,6 +7,7 @@ from vestige.core.models import EVERYTHING, Strength
 from vestige.engine.care.health import why_no_model
 from vestige.engine.care.reembed import no_model_error, switch_model
 from vestige.engine.context import Call
+from vestige.engine.domains.arrivals import catch_up
 from vestige.engine.embedding import embedder_or_none
 from vestige.engine.sleep.personal_curve import strength_history
 
@@ -39,6 +40,7 @@ def rebuild(call: Call, *, strengths: bool = False, words: bool = False, vectors
     if vectors or everything:
         call.check()
         call.engine.store.rebuild_neighbours()
+        catch_up(call)
     return Rebuilt(
         strengths=replayed,
         drifted=drifted,

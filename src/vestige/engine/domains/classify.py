@@ -61,8 +61,8 @@ class Classifier:
         if memory.thread is None:
             where = replace(where, source=memory.source)
         earlier = self._call.engine.store.find(where, access=EVERYTHING, limit=1)
-        if not earlier:
-            return domains
+        if not earlier or not (earlier[0].memory.domains or earlier[0].memory.domain_scores):
+            return domains  # it is the first one, or the thread came from a file
         return tuple(name for name in earlier[0].memory.domains if name in self._middles())
 
     def _middles(self) -> dict[str, DomainCentre]:

@@ -13,7 +13,13 @@ from typing import Any, Literal
 import numpy as np
 
 from vestige.cognition.graph.domains.assignment import Vectors, assigned, centroid, clamped
-from vestige.cognition.graph.domains.discovery import Community, Discovery, discover, discover_by_density
+from vestige.cognition.graph.domains.discovery import (
+    Community,
+    Discovery,
+    discover,
+    discover_by_density,
+    stable_part,
+)
 from vestige.cognition.graph.domains.names import (
     Said,
     exemplars,
@@ -31,6 +37,7 @@ from vestige.core.events import DomainsChanged
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING, Filter, Memory
 from vestige.engine.context import Call
+from vestige.engine.domains.arrivals import assign_unscored, catch_up
 from vestige.engine.domains.catalogue import (
     BATCH,
     HAND,
@@ -45,7 +52,6 @@ from vestige.engine.domains.catalogue import (
     home_of,
     make_centre,
     memory_vectors,
-    refresh_centres,
 )
 from vestige.engine.domains.moves import membership_changes
 from vestige.engine.domains.proposals import ProposalPart, keep_proposals
@@ -76,7 +82,8 @@ class FoundTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveryRun:
-    """What a discovery did. `applied`: its domains are in use now; else `proposals` of them wait."""
+    """What a discovery did. `applied`: its domains are in use now, all but `weak` ones; else the differences
+    wait as `proposals`."""
 
     memories: int
     clusters: int
@@ -84,6 +91,7 @@ class DiscoveryRun:
     domains: tuple[str, ...] = ()
     unclassified: int = 0
     several: int = 0
+    weak: int = 0
     proposals: int = 0
     shown: int = 0
 
@@ -113,14 +121,17 @@ def run_discovery(
     call.require_everything()
     settings = call.engine.settings.domains
     size = settings.min_cluster_size if least_size is None else least_size
+    _require_one_model(call)
     with alone(call, RUN) as call:
         corpus = _corpus(call, 0 if force else settings.discovery_threshold)
         old = {name: one for name, one in active_domains(call.engine.store).items() if one.found}
         discovery = _discovered(call, corpus, size, method, topics=not old)
         if not old:
-            return _apply(call, corpus, named(call, corpus, discovery))
+            run = _apply(call, corpus, discovery)
+            assign_unscored(call)
+            return run
         run = _propose(call, corpus, discovery, old, size)
-        refresh_centres(call)
+        catch_up(call)
         return run
 
 
@@ -132,6 +143,19 @@ def look_again(call: Call) -> None:
             run_discovery(call)
         except (Conflict, InvalidInput) as exc:
             logger.info("No discovery of domains after this dream: %s", exc.message)
+
+
+def _require_one_model(call: Call) -> None:
+    """Raise InvalidInput if new memories get no vectors, or others than those in the store."""
+    held, configured = call.engine.store.signature(), call.engine.embedders.status().signature
+    if held is not None and configured is not None and held != configured:
+        raise InvalidInput(
+            f"The store holds vectors of {held.profile}, and the settings name {configured.profile}: vectors "
+            "of two models cannot be compared.",
+            hint=f"Run `vestige migrate --reembed` to embed every memory with {configured.name}, or set the "
+            f"embeddings back to {held.name}.",
+            details={"held": held.profile, "configured": configured.profile},
+        )
 
 
 def _corpus(call: Call, least: int) -> Corpus:
@@ -260,7 +284,9 @@ def _topics(said: Sequence[Said], discovery: Discovery) -> dict[int, tuple[tuple
 # -- The first discovery
 
 
-def _apply(call: Call, corpus: Corpus, found: Sequence[FoundTopic]) -> DiscoveryRun:
+def _apply(call: Call, corpus: Corpus, discovery: Discovery) -> DiscoveryRun:
+    found = named(call, corpus, stable_part(discovery))
+
     def attempt() -> DiscoveryRun:
         taken = set(all_domains(call.engine.store))
         labels: dict[str, FoundTopic] = {}
@@ -281,8 +307,9 @@ def _apply(call: Call, corpus: Corpus, found: Sequence[FoundTopic]) -> Discovery
         call.engine.store.commit(changes, access=EVERYTHING)
         return DiscoveryRun(
             memories=corpus.memories,
-            clusters=len(found),
+            clusters=len(discovery.communities),
             applied=True,
+            weak=len(discovery.communities) - len(found),
             domains=tuple(labels),
             unclassified=sum(not domains for domains, _ in wanted.values()),
             several=sum(len(domains) > 1 for domains, _ in wanted.values()),

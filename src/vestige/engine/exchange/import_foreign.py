@@ -22,6 +22,7 @@ from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ANYTHING, EVERYTHING, Filter, Memory, covers
 from vestige.engine.care.scan_secrets import texts_of
 from vestige.engine.context import Call
+from vestige.engine.domains.arrivals import catch_up
 from vestige.engine.embedding import backfill, embedder_or_none, vectors_for
 from vestige.engine.exchange.import_batches import REDACTED, AcceptedRecord, Decided, ImportOutcome, Intake
 from vestige.engine.ingest import secrets
@@ -174,7 +175,10 @@ def import_reading(
         call.engine.events.emit(
             StoreMerged(timestamp=now, scopes=here, source=name, added=added, changed=0, ended=0)
         )
-    return _embed(call, outcome, embedded)
+    made = _embed(call, outcome, embedded)
+    if memories.imported:
+        catch_up(call)
+    return made
 
 
 def _embed(call: Call, outcome: ImportOutcome, embedded: int) -> ForeignImport:

@@ -19,6 +19,7 @@ from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING
 from vestige.embed.protocol import Signature
 from vestige.engine.context import Call
+from vestige.engine.domains.arrivals import catch_up
 from vestige.engine.embedding import backfill, embedder_or_none, store_has_other_model
 from vestige.engine.exchange.import_secrets import Holding, ImportedSecrets
 from vestige.engine.memory.delete import RemoteDeletions
@@ -110,6 +111,8 @@ def import_portable(call: Call, path: Path, *, embed: bool = True) -> ImportedPo
     dangling = DanglingLinks(call)
     done, holdings = _absorb(call, path, step, dangling)
     embedded, note = embed_missing(call) if embed else (0, None)
+    if embed and (done.memories_added or done.memories_changed or done.documents):
+        catch_up(call)
     return ImportedPortable(
         contents=contents,
         added=done.memories_added,

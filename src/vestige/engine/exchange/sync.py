@@ -25,6 +25,7 @@ from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING, MAX_LABEL_CHARS
 from vestige.engine.care.filenames import absolute
 from vestige.engine.context import Call
+from vestige.engine.domains.arrivals import catch_up
 from vestige.engine.exchange.export import write_portable
 from vestige.engine.exchange.import_portable import embed_missing, import_portable
 from vestige.engine.exchange.import_secrets import Holding, merge_holdings
@@ -99,6 +100,8 @@ def sync(call: Call, folder: Path) -> SyncResult:
         _note_own_name(call)  # a new one, if another store had ours
         own = _own_file(call, folder)
         embedded, note = embed_missing(call)
+        if any(one.state == "new" for one in found):
+            catch_up(call)
         call.progress(len(files), len(files) + 1, "our own memories")
         contents, written = _write_own(call, own)
         removed = _remove_former(call, folder, peers)

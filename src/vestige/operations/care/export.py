@@ -14,6 +14,7 @@ from vestige.engine.exchange.export import export, export_portable
 from vestige.operations.registry.arguments import (
     FilePath,
     Moment,
+    Names,
     ScopeTree,
     StoredBefore,
     Switch,
@@ -22,7 +23,7 @@ from vestige.operations.registry.arguments import (
     ZonedArguments,
 )
 from vestige.operations.registry.registry import registry, without_inaccessible_ids
-from vestige.operations.shared.filters import scoped, used, widening
+from vestige.operations.shared.filters import domains_named, scoped, used, widening
 from vestige.operations.shared.memory_view import MemoryView, view_fields
 from vestige.operations.shared.text import count, size, styled
 
@@ -46,6 +47,7 @@ class ExportArguments(ZonedArguments):
         "Default: by the ending of `path` (.vestige.jsonl and .gz are portable), else json.",
     )
     tags: Tags = Field([], description="Only memories with all of these tags.")
+    domains: Names = Field([], description="Only memories of these domains.")
     since: Moment | None = Field(None, description="Only memories stored at or after this time.")
     until: StoredBefore = None
     as_of: Moment | None = Field(None, description="Only memories that were true at this time.")
@@ -126,6 +128,7 @@ def export_memories(call: Call, asked: ExportArguments) -> Exported:
     form = _format(asked)
     where = Filter(
         tags_all=tuple(asked.tags),
+        domains=domains_named(call, asked.domains),
         created_from=asked.since,
         created_to=asked.until,
         valid_at=asked.as_of,

@@ -4,10 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from vestige.core.events import preview
 from vestige.engine.context import Call
 from vestige.engine.domains import changes, overview
 from vestige.engine.domains import proposals as pending
 from vestige.engine.domains.catalogue import all_domains
+from vestige.engine.domains.moves import memories_of
 from vestige.operations.domains.view import (
     DomainDetailView,
     DomainsView,
@@ -28,6 +30,7 @@ from vestige.operations.registry.registry import registry
 from vestige.operations.shared.memory_view import view
 from vestige.operations.shared.text import count
 
+TEXT_CHARS = 120
 EXAMPLE_MEMBER = "01890000-0000-7000-8000-0000000000f1"
 EXAMPLE_DOMAIN, EXAMPLE_OTHER, EXAMPLE_PROPOSAL, EXAMPLE_ACCEPTED = (
     "infra",
@@ -51,6 +54,7 @@ class Discovered(Wire):
     domains: list[str]
     unclassified: int
     several: int = Field(description="Memories in more than one domain.")
+    weak: int = Field(description="Clusters that became no domain: too few samples show them again.")
     proposals: int
     shown: int = Field(description="Proposals that were found twice in a row, which `proposals` lists.")
     message: str
@@ -110,6 +114,8 @@ def discover(
             f"{count(len(run.domains), 'domain')} found in {count(run.memories, 'memory')}; "
             f"{run.unclassified} unclassified, {run.several} in several."
         )
+        if run.weak:
+            message += f" {count(run.weak, 'cluster')} left out: too few samples of the memories show them."
     else:
         message = (
             f"{count(run.clusters, 'cluster')} found in {count(run.memories, 'memory')}; nothing was "
@@ -122,6 +128,7 @@ def discover(
         domains=list(run.domains),
         unclassified=run.unclassified,
         several=run.several,
+        weak=run.weak,
         proposals=run.proposals,
         shown=run.shown,
         message=message,
@@ -253,9 +260,13 @@ def proposals(
     """List proposed changes of domains, with counts, terms and confidence."""
     call.require_everything()
     found = pending.all_proposals(call)
+    shown = [one for one in found if all or pending.is_shown(one)]
     terms = {name: list(one.terms) for name, one in all_domains(call.engine.store).items()}
+    named = [memory for one in shown for part in one.body["parts"] for memory in part["exemplars"]]
+    exemplars = memories_of(call, list(dict.fromkeys(named)))
+    texts = {one.id: preview(one.content, TEXT_CHARS) for one in exemplars}
     return ProposalsView(
-        proposals=[proposal_view(one, terms) for one in found if all or pending.is_shown(one)],
+        proposals=[proposal_view(one, terms, texts) for one in shown],
         unconfirmed=sum(one.body["status"] == "pending" and not pending.is_shown(one) for one in found),
     )
 

@@ -1,5 +1,6 @@
 """Views of domains and proposals, as JSON and as text."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
@@ -67,6 +68,7 @@ class ProposalPartView(Wire):
     terms: list[str]
     size: int
     exemplars: list[str]
+    texts: list[str] = Field(description="The beginnings of the exemplars.")
 
 
 class ProposalView(Wire):
@@ -147,8 +149,8 @@ def detail_view(found: DomainDetail, exemplars: list[MemoryView]) -> DomainDetai
     )
 
 
-def proposal_view(proposal: Document, terms: dict[str, list[str]]) -> ProposalView:
-    """The view of a proposal; `terms` are those of the domains now."""
+def proposal_view(proposal: Document, terms: dict[str, list[str]], texts: Mapping[str, str]) -> ProposalView:
+    """The view of a proposal; `terms` are those of the domains now, `texts` the beginnings of exemplars."""
     body = proposal.body
     before = [term for name in body["targets"] for term in terms.get(name, ())]
     after = [term for part in body["parts"] for term in part["terms"]]
@@ -158,7 +160,10 @@ def proposal_view(proposal: Document, terms: dict[str, list[str]]) -> ProposalVi
         status=body["status"],
         domains=list(body["targets"]),
         before=dict(body.get("before", {})),
-        parts=[ProposalPartView(**part) for part in body["parts"]],
+        parts=[
+            ProposalPartView(**part, texts=[texts[one] for one in part["exemplars"] if one in texts])
+            for part in body["parts"]
+        ],
         terms_gained=[term for term in dict.fromkeys(after) if term not in before],
         terms_lost=[term for term in dict.fromkeys(before) if after and term not in after],
         confidence=body["confidence"],
@@ -227,9 +232,15 @@ def render_proposals(answer: ProposalsView) -> str:
 
 
 def _proposal_text(one: ProposalView) -> str:
-    lines = [f"{styled('id', one.id)}  {one.kind} {', '.join(one.domains)} ({percent(one.confidence)})"]
+    about = ", ".join(f"{name} ({count(one.before.get(name, 0), 'text')})" for name in one.domains)
+    lines = [f"{styled('id', one.id)}  {' '.join((one.kind, about)).strip()} ({percent(one.confidence)})"]
+    for part in one.parts:
+        lines.append(f"  {part.label}: {count(part.size, 'memory')}; {', '.join(part.terms[:6])}")
+        lines += [f"    {styled('quiet', clip(text))}" for text in part.texts]
     lines += [
-        f"  {part.label}: {count(part.size, 'memory')}; {', '.join(part.terms[:6])}" for part in one.parts
+        f"  terms {verb}: {', '.join(words[:6])}"
+        for verb, words in (("gained", one.terms_gained), ("lost", one.terms_lost))
+        if words
     ]
     return "\n".join(lines)
 

@@ -17,9 +17,9 @@ from vestige.core.models import Record
 from vestige.engine.context import Call, require_scope
 from vestige.engine.recall.explore import SHOWN, Graph, centre_for_query, graph, overview
 from vestige.engine.revise import load
-from vestige.operations.registry.arguments import Arguments, MemoryId, SearchedScope, Wire
+from vestige.operations.registry.arguments import Arguments, MemoryId, Names, SearchedScope, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, searched
+from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, domains_named, searched
 from vestige.operations.shared.memory_view import EdgeView, edge_view
 from vestige.operations.shared.text import clip, count, row_number, short_id, strength, table, unmarked
 
@@ -163,6 +163,7 @@ class GraphArguments(Arguments):
     depth: int = Field(2, ge=1, le=3, description="Maximum number of links from a given centre.")
     max_nodes: int = Field(50, ge=1, le=200, description="Maximum number of memories.")
     scope: SearchedScope = None
+    domains: Names = Field([], description="Only memories of these domains.")
     format: Format = Field(
         "json", description="mermaid or svg also returns a drawing of the graph in `drawing`."
     )
@@ -242,9 +243,10 @@ def memory_graph(call: Call, asked: GraphArguments) -> GraphView:
 
 
 def _graph(call: Call, asked: GraphArguments) -> Graph:
-    where = searched(call, SHOWN, asked.scope)
+    shown = replace(SHOWN, domains=domains_named(call, asked.domains))
+    where = searched(call, shown, asked.scope)
     if asked.center_id is not None:
-        centre, where = load(call, asked.center_id), replace(SHOWN, scope=asked.scope)
+        centre, where = load(call, asked.center_id), replace(shown, scope=asked.scope)
     elif asked.query is not None:
         check_query("query", asked.query)
         centre = centre_for_query(call, asked.query, where)

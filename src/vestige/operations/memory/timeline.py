@@ -14,13 +14,14 @@ from vestige.operations.registry.arguments import (
     DetailLevel,
     EndMoment,
     Moment,
+    Names,
     SearchedScope,
     Tags,
     Wire,
     ZonedArguments,
 )
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.filters import searched, searched_scope
+from vestige.operations.shared.filters import domains_named, searched, searched_scope
 from vestige.operations.shared.memory_view import MemoryView, memory_lines, view
 from vestige.operations.shared.text import count
 
@@ -54,6 +55,7 @@ class TimelineArguments(ZonedArguments):
     )
     node_type: str | None = Field(None, min_length=1, description="Only this node type.")
     tags: Tags = Field([], description="Only memories with any of these tags.")
+    domains: Names = Field([], description="Only memories of these domains.")
     scope: SearchedScope = None
     as_of: Moment | None = Field(None, description="Only memories that were true at this time.")
     known_at: Moment | None = Field(None, description="As stored at this time; also the default of `end`.")
@@ -96,6 +98,7 @@ def memory_timeline(call: Call, asked: TimelineArguments) -> Timeline:
         tags_any=tuple(asked.tags),
         valid_at=asked.as_of,
         known_at=asked.known_at,
+        domains=domains_named(call, asked.domains),
         include_suppressed=False,
     )
     where = searched(call, where, asked.scope)

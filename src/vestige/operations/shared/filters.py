@@ -87,6 +87,13 @@ _SAME = ("source", "author", "thread", "origin", "created_from", "created_to", "
 """Arguments that a filter has under the same name."""
 
 
+def domains_named(call: Call, names: Sequence[str]) -> tuple[str, ...]:
+    """The ids of the domains that a filter names by id or label."""
+    for label in names:
+        check_label("domains", label)
+    return resolved(call.engine.store, names)
+
+
 class FilterArguments(ZonedArguments):
     """Which memories to include; an omitted argument does not filter."""
 

@@ -1,10 +1,12 @@
 """Discovery: blobs become domains, small groups none, and the same vectors always the same."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vestige.cognition.graph.domains.discovery import UNCLASSIFIED, cohesion, discover
+from vestige.cognition.graph.domains.discovery import UNCLASSIFIED, cohesion, discover, stable_part
 from vestige.cognition.graph.domains.neighbours import nearest_neighbours
 
 
@@ -90,3 +92,14 @@ def test_neighbours_are_those_with_the_highest_cosine_and_missing_ones_are_marke
     assert (cosines[:, 4:] == -1.0).all()
     some, _ = nearest_neighbours(vectors, 10, rows=np.array([2, 4]))
     assert some.tolist() == found[[2, 4]].tolist()
+
+
+def test_what_samples_do_not_show_again_can_be_left_out() -> None:
+    found = discover(blobs(40, 30, 20))
+    first, *others = found.communities
+    weak = replace(first, recurrence=0.2)
+    left = stable_part(replace(found, communities=(weak, *others)))
+    assert [one.rows.tolist() for one in left.communities] == [one.rows.tolist() for one in others]
+    assert set(left.domain_of[first.rows].tolist()) == set(left.topic_of[first.rows].tolist()) == {-1}
+    for number, one in enumerate(others):
+        assert set(left.domain_of[one.rows].tolist()) == {number}

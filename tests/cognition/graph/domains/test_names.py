@@ -36,6 +36,15 @@ def test_a_word_in_a_third_of_all_texts_names_no_group() -> None:
     assert not any("today" in term.split() for terms in top_terms(groups) for term in terms)
 
 
+def test_numbers_times_and_common_verbs_name_a_group_only_if_nothing_else_does() -> None:
+    baking = [f"Needs {one} minutes: sourdough in three hours" for one in "ABCD"]
+    clocks = [f"Took {one} minutes, then three hours in August" for one in "ABCD"]
+    found, times = top_terms([baking, clocks])
+    assert found[0] == "sourdough"
+    assert label_of(found) == "sourdough"
+    assert set(times) >= {"August", "Took"}
+
+
 def test_names_depend_on_the_texts_only() -> None:
     assert top_terms([SHEETS, ROUTES, STUDIO]) == top_terms([SHEETS, ROUTES, STUDIO])
     assert top_terms([]) == []

@@ -118,16 +118,20 @@ def _moved(graph: WeightedGraph, part: list[int], resolution: float) -> list[int
         queued[node] = False
         own, degree = part[node], degrees[node]
         held[own] -= degree
-        nearby = targets[starts[node] : starts[node + 1]]
+        begin, end = starts[node], starts[node + 1]
+        nearby = targets[begin:end]
         links: dict[int, float] = {own: 0.0}
-        for near, weight in zip(nearby, weights[starts[node] : starts[node + 1]], strict=True):
+        for near, weight in zip(nearby, weights[begin:end], strict=True):
             other = part[near]
             links[other] = links.get(other, 0.0) + weight
+        if len(links) == 1:  # all its neighbours are in its own community
+            held[own] += degree
+            continue
         price = degree * scale
         best, most = own, links[own] - price * held[own]
         for other, weight in links.items():
             gain = weight - price * held[other]
-            if gain > most + ENOUGH or (gain > most - ENOUGH and other < best and best != own):
+            if gain > most - ENOUGH and (gain > most + ENOUGH or (other < best and best != own)):
                 best, most = other, gain
         held[best] += degree
         if best != own:

@@ -100,6 +100,19 @@ def discover_by_density(vectors: Vectors, *, least_size: int = LEAST_SIZE, min_s
     return Discovery(communities=communities, domain_of=domain_of, topic_of=domain_of)
 
 
+def stable_part(found: Discovery) -> Discovery:
+    """The discovery without its weak communities: their rows are in none."""
+    kept = [number for number, one in enumerate(found.communities) if one.stable]
+    numbers = np.full(len(found.communities) + 1, UNCLASSIFIED, dtype=np.int64)  # the last one is for none
+    numbers[kept] = np.arange(len(kept))
+    domain_of = numbers[found.domain_of]
+    return Discovery(
+        communities=tuple(found.communities[number] for number in kept),
+        domain_of=domain_of,
+        topic_of=np.where(domain_of == UNCLASSIFIED, UNCLASSIFIED, found.topic_of),
+    )
+
+
 def _sized(part: Ints, least: int) -> Ints:
     """The communities numbered by size, the largest first, ties by their first row; smaller ones than
     `least` are dissolved."""

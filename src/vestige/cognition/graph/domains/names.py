@@ -14,7 +14,8 @@ from math import log
 import numpy as np
 
 from vestige.cognition.graph.domains.assignment import Vectors, centroid
-from vestige.cognition.text.analyser import query_words
+from vestige.cognition.text.analyser import query_words, stem
+from vestige.cognition.text.word_lists import sections, words
 from vestige.core.lazy_dataclass import dataclass
 
 TOP_TERMS, LABEL_TERMS, EXEMPLARS = 10, 2, 3
@@ -30,6 +31,12 @@ ALIKE = 0.85
 """An exemplar more similar than this to an earlier one is left out."""
 MOST_CHARS = 4_000
 """The beginning of a text that is read for names."""
+VAGUE = frozenset(
+    stem(word)
+    for lines in sections("vestige.cognition.graph.domains", "vague").values()
+    for word in words(lines)
+)
+"""Numbers, times, units and verbs that occur on every topic: they name a group where nothing else does."""
 _SLUG = re.compile(r"[^a-z0-9]+")
 _Key = tuple[str, ...]
 Said = Sequence[tuple[str, str] | None]
@@ -118,20 +125,20 @@ def _best(
         return inside >= LEAST_MEMBERS and (anywhere <= most or inside >= CONCENTRATED * anywhere)
 
     weighed = [
-        (-uses * log(1 + mean / everywhere[key]), key)
+        (VAGUE.issuperset(key), -uses * log(1 + mean / everywhere[key]), key)
         for key, uses in group.uses.items()
         if common_enough(key) and all(common_enough((part,)) for part in key)
     ]
     phrases = {
         head: key
-        for _, key in sorted(weighed, reverse=True)
+        for *_, key in sorted(weighed, reverse=True)
         if len(key) == 2
         for head in key
         if group.uses[key] > PHRASE_SHARE * group.uses[(head,)]
     }
     chosen: list[_Key] = []
     used: set[str] = set()
-    for _, key in sorted(weighed):
+    for *_, key in sorted(weighed):
         if len(key) == 1:
             key = phrases.get(key[0], key)
         elif not all(phrases.get(head) == key for head in key[:1]):
@@ -171,7 +178,9 @@ def with_tags(
 
 
 def label_of(terms: Sequence[str]) -> str:
-    return ", ".join(terms[:LABEL_TERMS])
+    """The first terms that are not vague; the first ones if all are."""
+    telling = [term for term in terms if not VAGUE.issuperset(map(stem, term.casefold().split()))]
+    return ", ".join((telling or terms)[:LABEL_TERMS])
 
 
 def slug(label: str) -> str:
