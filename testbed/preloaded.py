@@ -55,9 +55,9 @@ def preloaded_commands(folder: Path) -> Iterator[Path]:
 
 def serve(address: str) -> None:
     """Fork a child for each command that a client sends, until the standard input ends."""
-    from vestige.settings.blas import calm_blas
+    from vestige.settings.libraries import prepare_libraries
 
-    calm_blas()
+    prepare_libraries()
     from vestige.transports.cli.main import root_command
 
     root_command()

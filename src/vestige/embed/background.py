@@ -198,7 +198,7 @@ class EmbedderSource(BackgroundSource["Embedder"]):
 
     def outlook(self, wait_seconds: float = 0.0) -> EmbedderStatus:
         """The status that a caller of `get` would find. A model whose files are checked is ready, and is not
-        loaded to find that out, unless somebody waits for it."""
+        loaded to find that out, unless a listener waits for it."""
         with self._changed:
             is_open = (
                 self._thread is None and self._status.state is EmbedderState.ABSENT and not self._waiting

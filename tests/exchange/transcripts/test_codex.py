@@ -4,6 +4,8 @@ import importlib
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.exchange.transcripts.homes import Record, found, read, talk, write_lines
 from vestige.exchange.transcripts import files
 
@@ -142,13 +144,12 @@ def test_a_compressed_file_gives_the_same_and_a_plain_one_beside_it_wins(tmp_pat
 def test_of_a_compressed_file_that_grows_without_end_a_part_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bomb: bytes
 ) -> None:
-    zstandard = pytest.importorskip("zstandard")
     monkeypatch.setattr(files, "MOST_UNPACKED_BYTES", 100_000)
     monkeypatch.setattr(files, "MOST_EXPANSION", 10)
     monkeypatch.setattr(files, "MAX_LINE_BYTES", 50_000)
     plain = write_lines(tmp_path / FILE, LEGACY)
     packed = plain.with_name(f"{plain.name}.zst")
-    packed.write_bytes(zstandard.ZstdCompressor(level=3).compress(plain.read_bytes() + bomb))
+    packed.write_bytes(compressed(plain.read_bytes() + bomb))
     expected = talk(read(tmp_path, "codex")[THREAD])
     plain.unlink()
     assert talk(read(tmp_path, "codex")[THREAD]) == expected
@@ -162,10 +163,9 @@ def test_of_a_compressed_file_that_grows_without_end_a_part_is_read(
 
 
 def test_a_compressed_file_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
-    zstandard = pytest.importorskip("zstandard")
     plain = write_lines(tmp_path / FILE, LEGACY * 50)
     packed = plain.with_name(f"{plain.name}.zst")
-    whole = zstandard.ZstdCompressor(level=3).compress(plain.read_bytes())
+    whole = compressed(plain.read_bytes())
     packed.write_bytes(b"not zstd" + whole)
     plain.unlink()
     (source,) = found(tmp_path, "codex")

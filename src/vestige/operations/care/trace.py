@@ -47,7 +47,7 @@ class TracedPhrase(Wire):
 
 def render_traced(answer: TracedPhrase) -> str:
     read = f"{count(answer.memories, 'memory')} and {count(answer.documents, 'other record')} read"
-    copies = f" Not read: {count(len(answer.copies), 'backup or export')}." if answer.copies else ""
+    copies = f" Not read: {count(len(answer.copies), 'copy')} (backups and exports)." if answer.copies else ""
     if not answer.found:
         return f"{read}: none holds it.{copies}"
     rows = ((short_id(one.id), _where(one), clip(one.preview or "")) for one in answer.found)

@@ -232,10 +232,13 @@ def render_proposals(answer: ProposalsView) -> str:
 
 
 def _proposal_text(one: ProposalView) -> str:
-    about = ", ".join(f"{name} ({count(one.before.get(name, 0), 'text')})" for name in one.domains)
+    about = ", ".join(
+        f"{name} ({count(one.before[name], 'text')})" if name in one.before else name for name in one.domains
+    )
     lines = [f"{styled('id', one.id)}  {' '.join((one.kind, about)).strip()} ({percent(one.confidence)})"]
     for part in one.parts:
-        lines.append(f"  {part.label}: {count(part.size, 'memory')}; {', '.join(part.terms[:6])}")
+        terms = f"; {', '.join(part.terms[:6])}" if part.terms else ""
+        lines.append(f"  {part.label}: {count(part.size, 'memory')}{terms}")
         lines += [f"    {styled('quiet', clip(text))}" for text in part.texts]
     lines += [
         f"  terms {verb}: {', '.join(words[:6])}"

@@ -76,6 +76,7 @@ _LABELS = (
 
 
 def _domains(call: Call, names: Sequence[str]) -> tuple[str, ...]:
+    """The ids of domains that are named by id or label."""
     if not names:
         return ()
     from vestige.engine.domains.catalogue import resolved  # brings the clustering
@@ -91,7 +92,7 @@ def domains_named(call: Call, names: Sequence[str]) -> tuple[str, ...]:
     """The ids of the domains that a filter names by id or label."""
     for label in names:
         check_label("domains", label)
-    return resolved(call.engine.store, names)
+    return _domains(call, names)
 
 
 class FilterArguments(ZonedArguments):

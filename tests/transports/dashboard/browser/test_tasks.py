@@ -326,7 +326,7 @@ def test_numbers_of_the_home_page_lead_to_lists_of_that_many(watched: Watched, g
     assert len(pairs) > 10
     for count, address in pairs:
         watched.open(address)
-        expect(page.locator(".lead")).to_contain_text(f"{count} memor" if count else "0 memories")
+        expect(page.locator(".lead")).to_contain_text(f"{count} {'memory' if count == 1 else 'memories'}")
 
 
 def test_the_map_shows_the_links_of_the_chosen_memory_and_lists_every_one(
