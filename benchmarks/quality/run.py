@@ -107,8 +107,8 @@ NOTES = (
     "All numbers are means over questions, in [0, 1]. frac, any and all: the share of the gold, whether any, "
     "whether all of it is among the first k of a search with limit 10. MRR looks at a search with limit 100. "
     "BM25 is the strongest of its forms, named in brackets. No search left a trace (`record: false`).",
-    "Every arm has every text: texts with a secret, which Vestige refuses as shipped, and texts that may give "
-    "orders, which it holds for a review, are stored by `memory.secrets` = `allow` and `review.policy` = `off`, "
+    "Every arm has every text. As shipped, Vestige refuses a text with a secret and holds one that may give "
+    "orders for a review; here they are stored (`memory.secrets` = `allow`, `review.policy` = `off`) "
     "and counted above.",
 )
 
