@@ -193,3 +193,22 @@ def test_notes_beside_a_talk_do_not_spoil_its_answer(real: World) -> None:
 
     answer = real.call("search", query="When is the launch of Heron?", record=False)
     assert answer["results"][0]["content"] == said[0].split(": ", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ("Why is our cat called Miso?", False),
+        ("How long did the repair of the roof take?", False),
+        ("What is our cat called?", True),
+        ("Was the roof repaired?", True),
+        ("When was the roof repaired?", True),
+    ],
+)
+def test_a_note_with_every_word_of_a_question_but_not_the_type_of_answer_is_no_answer(
+    real: World, asked: str, answered: bool
+) -> None:
+    for text in ("Our cat is called Miso.", "The roof was repaired.", "The server is backed up every night."):
+        real.remember(text)
+
+    assert bool(real.call("search", query=asked, record=False)["results"]) is answered

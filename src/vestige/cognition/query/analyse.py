@@ -4,6 +4,7 @@ import enum
 import re
 from collections.abc import Iterator, Sequence
 
+from vestige.cognition.query.answer_type import Wanted, wanted_in
 from vestige.cognition.query.literals import SUPPOSING, Literal, Particular, literals, particulars
 from vestige.cognition.text.analyser import QueryWord, query_terms, query_words, terms
 from vestige.cognition.text.form import name_hash
@@ -131,7 +132,7 @@ class Asked:
     season or a number. `literals` are texts that should occur as they are; `identifying`: one of them is an
     id, neither quoted nor a word of prose. `concrete`: the query is one literal and nothing else, so that its
     meaning adds little. `particulars` are the other things it names. `names` are `form.name_hash` of every
-    word that could be a person's name.
+    word that could be a person's name. `wanted` is the type of answer it asks for.
     """
 
     text: str
@@ -143,6 +144,7 @@ class Asked:
     kind: QuestionKind
     particulars: tuple[Particular, ...]
     names: frozenset[int]
+    wanted: Wanted | None
 
 
 _QUESTION = lazy_pattern(
@@ -171,6 +173,7 @@ def analyse(text: str) -> Asked:
         kind=kind_of(text),
         particulars=particulars(_unquoted(text, found)),
         names=frozenset(_names(text)),
+        wanted=wanted_in(text),
     )
 
 
