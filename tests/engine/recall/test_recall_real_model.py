@@ -211,4 +211,6 @@ def test_a_note_with_every_word_of_a_question_but_not_the_type_of_answer_is_no_a
     for text in ("Our cat is called Miso.", "The roof was repaired.", "The server is backed up every night."):
         real.remember(text)
 
-    assert bool(real.call("search", query=asked, record=False)["results"]) is answered
+    results = real.call("search", query=asked, record=False)["results"]
+
+    assert any(one["confidence"] >= 0.28 for one in results) is answered

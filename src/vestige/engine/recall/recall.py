@@ -7,8 +7,7 @@ from datetime import datetime
 
 import numpy as np
 
-from vestige.cognition.query.analyse import Asked, analyse, is_question
-from vestige.cognition.query.answer_type import could_answer
+from vestige.cognition.query.analyse import Asked, analyse, could_answer, is_question
 from vestige.cognition.query.literals import inside_compound
 from vestige.cognition.ranking.confidence import (
     CERTAIN,

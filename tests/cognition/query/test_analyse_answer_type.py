@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from vestige.cognition.query.answer_type import could_answer, wanted_in
+from vestige.cognition.query.analyse import could_answer, wanted_in
 from vestige.core.models import Memory
 
 AT = datetime(2026, 5, 3, tzinfo=UTC)
