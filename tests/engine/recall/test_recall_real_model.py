@@ -214,3 +214,14 @@ def test_a_note_with_every_word_of_a_question_but_not_the_type_of_answer_is_no_a
     results = real.call("search", query=asked, record=False)["results"]
 
     assert any(one["confidence"] >= 0.28 for one in results) is answered
+
+
+@pytest.mark.parametrize(
+    ("text", "read"), [("The list is sorted by age.", True), ("def f(x):\n    return sorted(x)", False)]
+)
+def test_code_is_ranked_without_the_pair_model(real: World, text: str, read: bool) -> None:
+    real.remember(text)
+
+    answer = real.call("search", query="How is the list sorted?", explain=True, all=True, record=False)
+
+    assert ("'reading'" in str(answer)) is read

@@ -179,8 +179,8 @@ def _read(
     best = ranking.best(READ)
     notes = _memories(call, pool, best, known_at)
     texts = {at: _text(memory, asked.terms) for at, memory in notes.items()}
-    # Beside a part of a conversation or a long text, which it does not read, what it says of notes is unfair.
-    if any(pool.traits.form[at] != Form.NOTE or len(texts.get(at, "")) > READ_CHARS for at in best):
+    # Beside a part of a conversation, code or a long text, which it does not read, what it says is unfair.
+    if any(pool.traits.form[at] != Form.NOTE or not _is_readable(texts.get(at, "")) for at in best):
         return {}
     odds: dict[int, float] = {}
     for at, text in texts.items():
@@ -189,6 +189,11 @@ def _read(
         if (found := embedder.answer(asked.text, text)) is not None:
             odds[at] = found if could_answer(asked.wanted, notes[at]) else min(found, NO_ANSWER)
     return odds
+
+
+def _is_readable(text: str) -> bool:
+    """Whether the pair model can judge a text: a short statement, not lines of code."""
+    return len(text) <= READ_CHARS and "\n" not in text.strip()
 
 
 def _memories(
