@@ -1,11 +1,12 @@
 """A bare MCP client over stdio that costs next to nothing, so that it measures only the server."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -31,12 +32,20 @@ def console_script() -> str:
 class Client:
     """A server started as a client would start it, spoken to one request at a time."""
 
-    def __init__(self, command: Sequence[str], *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._command = command
         self._last_id = 0
         self._started = time.perf_counter()
         # What the server logs goes to our own stderr: a failure should show.
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **(environment or {})}
+        )
         self._watch = threading.Timer(timeout_seconds, self._process.kill)
         self._watch.daemon = True
         self._watch.start()

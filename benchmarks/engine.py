@@ -16,6 +16,7 @@ from vestige.core.events import EventBus
 from vestige.embed.background import EmbedderSource
 from vestige.embed.protocol import Embedder
 from vestige.engine.context import Engine
+from vestige.settings.directories import environment_name
 
 MODEL_SECONDS = 60.0
 FILL_BATCH = 100
@@ -100,6 +101,10 @@ class InProcess:
         """Run a tool as a transport does."""
         return self._app.call_tool(Invocation(name=tool, arguments=arguments))
 
+    def scan(self, **arguments: object) -> Json:
+        """Run the operation `scan`, which is no tool."""
+        return self._app.call_operation(Invocation(name="scan", arguments=arguments, local=True))
+
     def settle(self) -> None:
         """Have the memory react to everything so far."""
         self._app.settle()
@@ -125,7 +130,9 @@ class OverStdio:
     """The engine of a `vestige-mcp` process, on a store of its own, with its model loaded."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._client = Client([console_script(), "--data-dir", str(data_dir)], timeout_seconds=3600)
+        settings = {environment_name(name): str(value) for name, value in ALL_TEXTS.items()}
+        command = [console_script(), "--data-dir", str(data_dir)]
+        self._client = Client(command, timeout_seconds=3600, environment=settings)
         self.decisions: Counter[str] = Counter()
         self._client.initialize()
         self._client.tool("search", {"query": "anything", "record": False})  # waits for the model

@@ -44,6 +44,7 @@ WANTED = (
     ("CoSQA", "MRR", None, 0.53),
 )
 REFUSED = 0.5
+NOT_STORED = "Texts that Vestige would not have stored as shipped"
 TRADE_OFF = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 
@@ -92,7 +93,9 @@ def run(
             "store": store,
             "refusing below": "as shipped" if min_confidence is None else min_confidence,
         },
-        tables={name: rows for one in sections for name, rows in one.tables().items()} | gathered.tables,
+        tables={name: rows for one in sections for name, rows in one.tables().items()}
+        | gathered.tables
+        | {NOT_STORED: [one.row(corpus) for corpus, one in sorted(ground.held_back.items())]},
         targets=[] if quick else [*_targets(sections), *gathered.targets],
         notes=NOTES,
         skipped=gathered.skipped,
@@ -104,6 +107,9 @@ NOTES = (
     "All numbers are means over questions, in [0, 1]. frac, any and all: the share of the gold, whether any, "
     "whether all of it is among the first k of a search with limit 10. MRR looks at a search with limit 100. "
     "BM25 is the strongest of its forms, named in brackets. No search left a trace (`record: false`).",
+    "Every arm has every text. As shipped, Vestige refuses a text with a secret and holds one that may give "
+    "orders for a review; here they are stored (`memory.secrets` = `allow`, `review.policy` = `off`) "
+    "and counted above.",
 )
 
 

@@ -8,20 +8,21 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
 import vestige
 from benchmarks.client import Json
-from benchmarks.engine import OverStdio, Service, decisions_in
+from benchmarks.engine import InProcess, OverStdio, Service, decisions_in
 from benchmarks.progress import track
 from benchmarks.quality.corpus import Corpus
+from benchmarks.report import Cell
 from testbed.postgres_server import server
 from vestige.settings.settings import CONFIG_NAME, load_settings
 
 BATCH = 100
-_KEYS = "keys.json"
+_SHELF = "shelf.json"
 _MIGRATIONS = Path(vestige.__file__).parent / "store" / "sqlite" / "migrations"
 
 
@@ -33,6 +34,8 @@ class Ground:
     min_confidence: float | None = None
     settle: Callable[[Path], None] = lambda data_dir: None
     """Says in a new data directory which kind of store it is."""
+    held_back: dict[str, "HeldBack"] = field(default_factory=dict)
+    """By corpus, what Vestige would not have stored as shipped."""
 
     def asking(self, service: Service) -> Service:
         """The service, asked in this way."""
@@ -46,6 +49,24 @@ class _Asking:
 
     def call(self, tool: str, arguments: Json) -> Json:
         return self._service.call(tool, arguments | self._least if tool == "search" else arguments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldBack:
+    """How many texts of a corpus Vestige would have refused or held for a review as shipped. They are stored
+    all the same, because every arm has them."""
+
+    texts: int
+    secrets: int
+    reviews: int
+
+    def row(self, corpus: str) -> dict[str, Cell]:
+        return {
+            "set": corpus,
+            "texts": self.texts,
+            "refused (secret)": self.secrets,
+            "held for a review (orders)": self.reviews,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,14 +99,22 @@ def settling(store: str) -> Iterator[Callable[[Path], None]]:
 def stock(corpus: Corpus, ground: Ground) -> Shelf:
     """A store that holds exactly this corpus."""
     home = ground.folder / _identity(corpus)
-    folder, written = home / "data", home / _KEYS
-    if written.is_file():
-        return Shelf(folder=folder, keys=json.loads(written.read_text(encoding="utf-8")))
-    shutil.rmtree(home, ignore_errors=True)  # a run that was stopped half-way
+    folder, written = home / "data", home / _SHELF
+    if not written.is_file():
+        shutil.rmtree(home, ignore_errors=True)  # a run that was stopped half-way
+        ground.settle(folder)
+        keys = _fill(corpus, folder)
+        held_back = asdict(_held_back(folder, len(keys)))
+        written.write_text(json.dumps({"keys": keys, "held_back": held_back}), encoding="utf-8")
+    kept = json.loads(written.read_text(encoding="utf-8"))
+    ground.held_back[corpus.name] = HeldBack(**kept["held_back"])
+    return Shelf(folder=folder, keys=kept["keys"])
+
+
+def _fill(corpus: Corpus, folder: Path) -> dict[str, str]:
     keys: dict[str, str] = {}
     items = [(document.key, document.item()) for document in corpus.documents]
     batches = [items[at : at + BATCH] for at in range(0, len(items), BATCH)]
-    ground.settle(folder)
     with OverStdio(folder) as opened:
         for batch in track(batches, f"{corpus.name}: remembering by {BATCH}"):
             answered = opened.call("smart_ingest", {"items": [item for _, item in batch]})
@@ -94,8 +123,14 @@ def stock(corpus: Corpus, ground: Ground) -> Shelf:
                 keys[result["nodeId"]] = key
     if len(keys) != len(items):
         raise RuntimeError(f"{corpus.name}: {len(items)} texts became {len(keys)} memories")
-    written.write_text(json.dumps(keys), encoding="utf-8")
-    return Shelf(folder=folder, keys=keys)
+    return keys
+
+
+def _held_back(folder: Path, texts: int) -> HeldBack:
+    with InProcess(folder) as opened:
+        secrets = {one["id"] for one in opened.scan()["findings"]}
+        orders = {one["id"] for one in opened.scan(injection=True)["injections"] or ()}
+    return HeldBack(texts=texts, secrets=len(secrets), reviews=len(orders - secrets))
 
 
 def _identity(corpus: Corpus) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmarks import domains, ingest, startup
 from benchmarks.client import OURS, Client
 from benchmarks.conversation import Turn, generated, load_turns
-from benchmarks.engine import decisions_in, items_of, request
+from benchmarks.engine import OverStdio, decisions_in, items_of, request
 from benchmarks.ingest import Way, measure
 from benchmarks.peers import process as peer_process
 from benchmarks.peers import run as peers
@@ -396,3 +396,14 @@ def test_groups_of_texts_are_found_and_missing_sets_are_named(tmp_path: Path) ->
     assert ours["ARI"] == 1.0
     assert {"b77s", "unrelated texts"} <= set(report.skipped)
     assert report.tables["assignment"][0]["right of assigned"] == 1.0
+
+
+def test_a_benchmark_stores_texts_with_a_secret_through_mcp_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VESTIGE_EMBEDDINGS_PROVIDER", "off")
+    text = "def login():\n    password = 'tr0ub4dor-and-3'\n    return connect('ada', password)"
+    with OverStdio(tmp_path) as opened:
+        stored = opened.call("smart_ingest", {"content": text, "force_create": True})
+        found = opened.call("search", {"query": "tr0ub4dor-and-3", "record": False})
+    assert [one["id"] for one in found["results"]] == [stored["nodeId"]]

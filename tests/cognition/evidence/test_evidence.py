@@ -21,6 +21,7 @@ from vestige.cognition.evidence.evidence import (
 )
 from vestige.cognition.fsrs.strength import after, encode
 from vestige.cognition.gate.relation import conflict_between
+from vestige.cognition.text.analyser import query_terms
 from vestige.core.models import MOST_SURE, Evidence, Memory, Record, Revision
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -67,6 +68,29 @@ def test_of_two_that_contradict_each_other_the_trusted_one_answers_and_both_are_
     assert settled_by(findings.trusts[stronger], findings.trusts[weaker]) == "trust"
     assert status_of(findings) is AnswerStatus.PARTIAL_EVIDENCE
     assert findings.confidence < 0.6
+
+
+@pytest.mark.parametrize(
+    ("fitting", "stronger", "question"),
+    [
+        (
+            "The rate limit for paid accounts is 500 requests a minute.",
+            "The rate limit for free accounts is 100 requests a minute.",
+            "What is the rate limit for paid accounts?",
+        ),
+        ("Ada's desk is in room 4.", "Bob's desk is in room 5.", "Which room is Ada's desk in?"),
+        ("Hotfixes are released on any day.", "Releases happen on Mondays.", "When are hotfixes released?"),
+    ],
+)
+def test_of_two_marked_memories_the_one_that_fits_the_question_answers(
+    fitting: str, stronger: str, question: str
+) -> None:
+    pair = told(fitting, relevance=0.9, votes=-1), told(stronger, relevance=0.85, votes=3, pinned=True)
+
+    findings = judge(pair, 0.8, NOW, {frozenset((0, 1))}, frozenset(query_terms(question)))
+
+    assert findings.trusts[1] > findings.trusts[0]
+    assert findings.roles == {0: Role.PRIMARY, 1: Role.CONTRADICTING}
 
 
 def test_a_contradiction_without_a_clear_margin_of_trust_is_not_settled() -> None:

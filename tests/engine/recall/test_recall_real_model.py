@@ -193,3 +193,35 @@ def test_notes_beside_a_talk_do_not_spoil_its_answer(real: World) -> None:
 
     answer = real.call("search", query="When is the launch of Heron?", record=False)
     assert answer["results"][0]["content"] == said[0].split(": ", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ("Why is our cat called Miso?", False),
+        ("How long did the repair of the roof take?", False),
+        ("What is our cat called?", True),
+        ("Was the roof repaired?", True),
+        ("When was the roof repaired?", True),
+    ],
+)
+def test_a_note_with_every_word_of_a_question_but_not_the_type_of_answer_is_no_answer(
+    real: World, asked: str, answered: bool
+) -> None:
+    for text in ("Our cat is called Miso.", "The roof was repaired.", "The server is backed up every night."):
+        real.remember(text)
+
+    results = real.call("search", query=asked, record=False)["results"]
+
+    assert any(one["confidence"] >= 0.28 for one in results) is answered
+
+
+@pytest.mark.parametrize(
+    ("text", "read"), [("The list is sorted by age.", True), ("def f(x):\n    return sorted(x)", False)]
+)
+def test_code_is_ranked_without_the_pair_model(real: World, text: str, read: bool) -> None:
+    real.remember(text)
+
+    answer = real.call("search", query="How is the list sorted?", explain=True, all=True, record=False)
+
+    assert ("'reading'" in str(answer)) is read

@@ -108,10 +108,14 @@ def settled_by(one: float, other: float) -> str | None:
 
 
 def judge(
-    exhibits: Sequence[Exhibit], sure: float, moment: datetime, marks: Collection[frozenset[int]] = ()
+    exhibits: Sequence[Exhibit],
+    sure: float,
+    moment: datetime,
+    marks: Collection[frozenset[int]] = (),
+    asked: Words = frozenset(),
 ) -> Findings:
     """Weigh the evidence. `sure` is the confidence of the search that the answer is there; `marks` are pairs
-    of exhibits that links mark as contradicting."""
+    of exhibits that links mark as contradicting; `asked` are the terms of the question."""
     clashes, agreeing = _compared(exhibits, marks)
     trusts = tuple(
         trust(one.record, moment, corroborations=len(_origins(exhibits, at, agreeing)))
@@ -124,7 +128,7 @@ def judge(
         for clash in clashes
         if clash.contradicts and clash.newer not in over and clash.older not in over
     ]
-    primary = _primary(exhibits, superseded, standing, trusts)
+    primary = _primary(exhibits, superseded, standing, trusts, asked)
     roles = _roles(exhibits, primary, over, standing, agreeing)
     rivals = [trusts[at] for at, role in roles.items() if role is Role.CONTRADICTING]
     corroborations = 0 if primary is None else len(_origins(exhibits, primary, agreeing))
@@ -249,6 +253,7 @@ def _primary(
     superseded: Sequence[Superseded],
     standing: Sequence[Clash],
     trusts: Sequence[float],
+    asked: Words,
 ) -> int | None:
     """The most relevant memory, or its successor, or the stronger one that contradicts it."""
     successor = {one.older: one.by for one in superseded}
@@ -260,16 +265,18 @@ def _primary(
             passed.add(at)
             at = successor[at]
         if at is not None and at not in successor:
-            return _strongest(exhibits, at, standing, trusts)
+            return _strongest(exhibits, at, standing, trusts, asked)
     return None
 
 
 def _strongest(
-    exhibits: Sequence[Exhibit], at: int, standing: Sequence[Clash], trusts: Sequence[float]
+    exhibits: Sequence[Exhibit], at: int, standing: Sequence[Clash], trusts: Sequence[float], asked: Words
 ) -> int:
-    """The strongest of a memory and those that contradict it, if they are relevant. What only links lead to
-    must also say something about the same in its words."""
+    """The strongest of a memory and those that contradict it, if they are relevant and have every term of the
+    question that it has: trust does not make a note on free accounts the answer about paid ones. What only
+    links lead to must also say something about the same in its words."""
     enough = BELONGING * exhibits[at].relevance
+    fitting = asked & exhibits[at].words
     opposed = (clash for clash in standing if at in (clash.newer, clash.older))
     rivals = ((clash.older if clash.newer == at else clash.newer, clash.conflict) for clash in opposed)
     contenders = [
@@ -277,7 +284,9 @@ def _strongest(
         *(
             rival
             for rival, conflict in rivals
-            if exhibits[rival].relevance >= enough and (exhibits[rival].found or conflict is not None)
+            if exhibits[rival].relevance >= enough
+            and fitting <= exhibits[rival].words
+            and (exhibits[rival].found or conflict is not None)
         ),
     ]
     return max(contenders, key=lambda one: weight(exhibits[one].memory, trusts[one]))

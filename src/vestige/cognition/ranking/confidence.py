@@ -95,8 +95,8 @@ class HitEvidence:
     a share of the best. `cosine` and `context` (MaxSim) are 0 without a model. `near` is its `nearness`, None
     without token states; `has_vector` says whether any model has seen it. `covered` is the share of the
     query's words it has. `kin` is its cosine with the best hit. `holds_literal`: it has a literal of the
-    query. `lacks`: the query names something that the hit does not mention. `holds_all`: it has every term of
-    the query.
+    query. `lacks`: the query names something that the hit does not mention, or asks for something that it
+    cannot hold (a person, a reason, an amount). `holds_all`: it has every term of the query.
     """
 
     form: int

@@ -8,7 +8,7 @@ from math import isnan
 
 import numpy as np
 
-from vestige.cognition.query.analyse import Asked, analyse, is_question
+from vestige.cognition.query.analyse import Asked, analyse, could_answer, is_question
 from vestige.cognition.query.literals import inside_compound
 from vestige.cognition.ranking.confidence import (
     CERTAIN,
@@ -41,7 +41,7 @@ from vestige.core.candidates import CandidatePool
 from vestige.core.errors import EmbedderError
 from vestige.core.events import EventScope, SearchPerformed, scopes_of
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.models import Filter
+from vestige.core.models import Filter, Memory
 from vestige.core.pair_model import PairModelState
 from vestige.engine.context import Call, visible_scope
 from vestige.engine.embedding import embedder_or_none
@@ -60,6 +60,7 @@ READ, READ_AT_LEAST, READ_CHARS, READ_TERMS = 3, 2, 600, 10
 """The best notes that the pair model reads with the query, the least of them, the longest of one,
 and the most terms of a query."""
 LINKS = 2  # The most links in a row that lead from one hit to another.
+NO_ANSWER = -3.0  # The most log odds of a note that has nothing of the type that the question asks for.
 READING = 0.3  # The weight of what the pair model says, beside relevance.
 
 
@@ -154,14 +155,14 @@ def rerank(
     reranker = call.engine.reranker()
     if reranker is None:
         return ranking
-    texts = _texts(call, pool, ranking.best(RERANKED), known_at)
-    pieces = [whole[pool.starts[at] : pool.ends[at] or None] for at, whole in texts.items()]
+    memories = _memories(call, pool, ranking.best(RERANKED), known_at)
+    pieces = [searchable(one)[pool.starts[at] : pool.ends[at] or None] for at, one in memories.items()]
     try:
         judged = reranker.score(text, pieces)
     except EmbedderError as exc:
         logger.warning("The reranker failed; results keep their order: %s", exc.message)
         return ranking
-    return ranking.scored("reranking", reranked(ranking.scores, list(texts), judged))
+    return ranking.scored("reranking", reranked(ranking.scores, list(memories), judged))
 
 
 def _read(
@@ -179,28 +180,37 @@ def _read(
     ):
         return {}
     best = ranking.best(READ)
-    texts = _texts(call, pool, best, known_at, asked.terms)
-    # Beside a part of a conversation or a long text, which it does not read, what it says of notes is unfair.
-    if any(pool.traits.form[at] != Form.NOTE or len(texts.get(at, "")) > READ_CHARS for at in best):
+    notes = _memories(call, pool, best, known_at)
+    texts = {at: _text(memory, asked.terms) for at, memory in notes.items()}
+    # Beside a part of a conversation, code or a long text, which it does not read, what it says is unfair.
+    if any(pool.traits.form[at] != Form.NOTE or not _is_readable(texts.get(at, "")) for at in best):
         return {}
     odds: dict[int, float] = {}
     for at, text in texts.items():
         if len(odds) >= READ_AT_LEAST and max(odds.values()) >= CERTAIN:
             break
         if (found := embedder.answer(asked.text, text)) is not None:
-            odds[at] = found
+            odds[at] = found if could_answer(asked.wanted, notes[at]) else min(found, NO_ANSWER)
     return odds
 
 
-def _texts(
-    call: Call, pool: CandidatePool, best: Sequence[int], known_at: datetime | None, named: Sequence[str] = ()
-) -> dict[int, str]:
-    """The text of each of these candidates that is still there, after those of its tags that are `named`."""
+def _is_readable(text: str) -> bool:
+    """Whether the pair model can judge a text: a short statement, not lines of code."""
+    return len(text) <= READ_CHARS and "\n" not in text.strip()
+
+
+def _memories(
+    call: Call, pool: CandidatePool, best: Sequence[int], known_at: datetime | None
+) -> dict[int, Memory]:
+    """Those of these candidates that are still there."""
     records = call.engine.store.get_many([pool.ids[at] for at in best], access=call.access)
     memories = {one.memory.id: one.memory for one in as_known(call, records, known_at)}
-    found = {at: memories[pool.ids[at]] for at in best if pool.ids[at] in memories}
-    tags = {at: [tag for tag in one.tags if set(terms(tag)) & set(named)] for at, one in found.items()}
-    return {at: ": ".join([*tags[at], searchable(one)]) for at, one in found.items()}
+    return {at: memories[pool.ids[at]] for at in best if pool.ids[at] in memories}
+
+
+def _text(memory: Memory, named: Sequence[str]) -> str:
+    """The text of a memory, after those of its tags that are `named`."""
+    return ": ".join([*(tag for tag in memory.tags if set(terms(tag)) & set(named)), searchable(memory)])
 
 
 def _run_stages(call: Call, query: RecallQuery, asked: Asked, time: TimeAsked, ranked: Ranked) -> Ranked:
@@ -270,6 +280,7 @@ def _evidence(
     context, own = (None, None) if matched is None else (matched.context, matched.own)
     evidence = {}
     for at, memory in zip(places, memories, strict=True):
+        silent = pool.traits.form[at] == Form.NOTE and not could_answer(asked.wanted, memory)
         cosine, match = float(pool.cosine[at]), np.nan if own is None else float(own[at])
         around = 0.0 if context is None else float(context[at])
         evidence[memory.id] = HitEvidence(
@@ -283,8 +294,8 @@ def _evidence(
             covered=float(pool.covered[at]),
             kin=float(np.einsum("i,i->", pool.vectors[at], pool.vectors[places[0]])),
             holds_literal=bool(pool.literals[at]) or inside_compound(asked.text.strip(), memory.content),
-            lacks=not all(named.mentioned_in(memory) for named in asked.particulars),
-            holds_all=holds_all(asked, pool, at),
+            lacks=silent or not all(named.mentioned_in(memory) for named in asked.particulars),
+            holds_all=not silent and holds_all(asked, pool, at),
         )
     return evidence
 

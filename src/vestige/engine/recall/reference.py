@@ -18,6 +18,7 @@ from vestige.cognition.evidence.evidence import (
 from vestige.cognition.graph.kinds import MERGES, SUPERSEDES
 from vestige.cognition.graph.spread import Activation, received
 from vestige.cognition.query.analyse import Intent, intent_of
+from vestige.cognition.text.analyser import query_terms
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Edge, Filter, Revision
 from vestige.engine.context import Call
@@ -75,7 +76,8 @@ def refer(call: Call, query: RecallQuery, moment: datetime) -> Reference:
     )
     call.check()
     marks = marked.places([one.memory for one in exhibits])
-    findings = judge(exhibits, recalled.confidence, moment, marks)
+    asked = frozenset(query_terms(query.text))
+    findings = judge(exhibits, recalled.confidence, moment, marks, asked)
     status, everywhere = status_of(findings), _all_times(query.where)
     if status is AnswerStatus.NO_EVIDENCE and not call.engine.store.count(everywhere, access=call.access):
         status = AnswerStatus.NO_MEMORIES
