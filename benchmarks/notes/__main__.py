@@ -15,7 +15,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, help="write the results here as JSON and Markdown")
     given = parser.parse_args()
-    publish(run(given.half), given.out)
+    publish(run(given.half), given.out, page=True)
 
 
 if __name__ == "__main__":
