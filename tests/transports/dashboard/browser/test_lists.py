@@ -1,16 +1,26 @@
-"""Lists that the server counts and cuts: contradictions and duplicates by the page, suppressed memories alone."""
+"""Lists that the server counts and cuts: contradictions and duplicates by the page, suppressed ones alone."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from testbed.world import World, open_world
+from testbed.world import HandClock, World, open_world
 from tests.transports.dashboard.browser.conftest import Open
 from tests.transports.dashboard.browser.support.browser import Site, serving
+from vestige.operations.registry.groups import registry
 
 PAIRS, PAGE = 52, 20
 NAMES = [first + second for first in ("oak", "elm", "fir", "yew") for second in "abcdefghijklm"]
+
+
+class OtherMachine(HandClock):
+    """Another machine with ids of its own."""
+
+    def new_id(self) -> str:
+        return "0190" + super().new_id()[4:]
 
 
 @pytest.fixture(scope="module")
@@ -99,4 +109,35 @@ def test_suppressed_memories_can_be_listed_alone(world: World, own: Site, window
     expect(page.get_by_role("table", name="Memories").get_by_role("row")).to_have_count(1)
     page.get_by_label("Suppressed").select_option("also")
     expect(page.get_by_text(f"{total + 1} memories fit the filter")).to_be_visible()
+    assert watched.wrong == []
+
+
+def test_operate_lists_the_backups_and_the_peers_that_the_operations_list(
+    world: World, own: Site, windows: Open, tmp_path: Path
+) -> None:
+    sync = registry.operations["sync"]
+    watched = windows(own.login(), own)
+    page = watched.open("/operate")
+    expect(page.get_by_text("Not synchronised with another machine.")).to_be_visible()
+    with open_world(tmp_path / "other", clock=OtherMachine(datetime.now(UTC))) as other:
+        other.app.run(sync, {"folder": str(tmp_path / "shared")}, lambda *_: None)
+        node = other.app.engine.store.node
+    world.app.run(sync, {"folder": str(tmp_path / "shared")}, lambda *_: None)
+    for number in range(9):
+        world.call("backup", path=f"before-{number}.db")
+    world.clock.advance(hours=1)  # after the times of those files, which the system sets
+    page = watched.open("/operate")
+    backups, peers = (page.locator("section.panel").filter(has=page.get_by_role("heading", name=name))
+                      for name in ("Backups", "Sync"))  # fmt: skip
+    expect(peers.locator(".file-row")).to_have_count(1)
+    expect(peers.locator(".file-row")).to_contain_text(node)
+    expect(peers).to_contain_text(str(tmp_path / "shared"))
+    expect(backups.locator(".file-row")).to_have_count(8)
+    backups.get_by_role("button", name="Older").click()
+    expect(backups.locator(".file-row")).to_have_count(1)
+    backups.get_by_role("button", name="Back up now").click()
+    expect(backups).to_contain_text("1–8 of 10")
+    listed = world.call("installation", action="backups")["backups"]
+    assert backups.locator(".file-row code").all_inner_texts() == [one["file"] for one in listed[:8]]
+    expect(backups.locator(".file-row").filter(has_text=listed[0]["file"])).to_contain_text("last")
     assert watched.wrong == []
