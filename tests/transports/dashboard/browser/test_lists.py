@@ -99,6 +99,17 @@ def test_the_inbox_says_how_much_more_waits_than_it_lists(world: World, own: Sit
     assert watched.wrong == []
 
 
+def test_the_projects_with_memories_lead_to_those_memories(world: World, own: Site, windows: Open) -> None:
+    world.remember("The harbour is dredged in May.", scope="/project/harbour")
+    watched = windows(own.login(), own)
+    page = watched.open("/projects")
+    page.get_by_role("link", name="/project/harbour").click()
+    expect(page.get_by_text("1 memory fits the filter")).to_be_visible()
+    expect(page.get_by_role("table", name="Memories")).to_contain_text("dredged in May")
+    world.call("memory", action="delete", id=world.call("memory", action="list", limit=1)["results"][0]["id"])
+    assert watched.wrong == []
+
+
 def test_suppressed_memories_can_be_listed_alone(world: World, own: Site, windows: Open) -> None:
     watched = windows(own.login(), own)
     page = watched.open("/memories")
