@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -25,7 +26,8 @@ class OtherMachine(HandClock):
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with open_world(tmp_path_factory.mktemp("pairs"), **{"mechanisms.autopilot": False}) as opened:
+    settings: dict[str, Any] = {"mechanisms.autopilot": False}
+    with open_world(tmp_path_factory.mktemp("pairs"), **settings) as opened:
         for number, name in enumerate(NAMES):
             for value in (5, 8):
                 opened.remember(f"The retry limit of {name} in {name[::-1]} is {value}.", force_create=True)
