@@ -23,12 +23,14 @@ class AsyncMemoryOperations(AsyncPart):
                    min_retention: float | None = None, as_of: values.Moment | None = None,
                    pinned: bool | None = None, max_retention: float | None = None, due: bool | None = None,
                    current: bool | None = None, include_suppressed: bool | None = None,
-                   limit: int | None = None, offset: int | None = None, order: values.Order | None = None,
+                   suppressed: bool | None = None, limit: int | None = None, offset: int | None = None,
+                   order: values.Order | None = None,
                    detail_level: Literal["brief", "summary", "full"] | None = None) -> values.Listed:
         """List memories without searching: newest, oldest, due or fading.
 
         Superseded and expired memories are included; `current` leaves them out, and `as_of` leaves out what
-        was not true then. Suppressed ones are listed with `include_suppressed` only, archived ones never.
+        was not true then. Suppressed ones are listed only with `include_suppressed` or `suppressed`, archived
+        ones never.
 
         `timezone`: Your time zone, such as Europe/Berlin, for times without an offset and for texts. Default:
         that of the machine; UTC for a client on another machine. `scope`: Only this scope and scopes below
@@ -41,8 +43,9 @@ class AsyncMemoryOperations(AsyncPart):
         `as_of`: Only memories that were true at this time. `pinned`: true: only pinned memories; false: only
         others. `max_retention`: Maximum retention. `due`: Only memories that are true now and due for review.
         `current`: Only memories that are true now. `include_suppressed`: Also list suppressed memories.
-        `limit`: Maximum number of memories. `offset`: How many to skip. `order`: newest, oldest, due (next
-        review first) or retention (weakest first). `detail_level`: How much of each memory to show."""
+        `suppressed`: Only suppressed memories. `limit`: Maximum number of memories. `offset`: How many to
+        skip. `order`: newest, oldest, due (next review first) or retention (weakest first). `detail_level`:
+        How much of each memory to show."""
         return await self._channel.ask("memory.list", locals())
 
     async def get(self, id: str) -> values.Got:
@@ -159,10 +162,10 @@ class AsyncMemoryOperations(AsyncPart):
                    min_retention: float | None = None, as_of: values.Moment | None = None,
                    pinned: bool | None = None, max_retention: float | None = None, due: bool | None = None,
                    current: bool | None = None, include_suppressed: bool | None = None,
-                   ids: Sequence[str] | None = None, add: Sequence[str] | None = None,
-                   remove: Sequence[str] | None = None, dry_run: bool | None = None,
-                   expected: int | None = None, secrets: Literal["refuse", "redact", "allow"] | None = None,
-                   ) -> values.BulkResult:
+                   suppressed: bool | None = None, ids: Sequence[str] | None = None,
+                   add: Sequence[str] | None = None, remove: Sequence[str] | None = None,
+                   dry_run: bool | None = None, expected: int | None = None,
+                   secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.BulkResult:
         """Pin, unpin, tag, suppress, archive or delete all memories that `memory list` lists for the same
         filter.
 
@@ -181,11 +184,11 @@ class AsyncMemoryOperations(AsyncPart):
         `as_of`: Only memories that were true at this time. `pinned`: true: only pinned memories; false: only
         others. `max_retention`: Maximum retention. `due`: Only memories that are true now and due for review.
         `current`: Only memories that are true now. `include_suppressed`: Also list suppressed memories.
-        `change`: pin, unpin, tag, suppress, archive or delete. `ids`: Ids of the memories, instead of a
-        filter. `add`: Tags to add. `remove`: Tags to remove. `dry_run`: Only show what would change (default
-        true). `expected`: `matched` of the dry run; a run refuses if another number matches now. `secrets`:
-        If the text contains a key, token or password: refuse it, redact (replace the secret), allow (store it
-        unchanged). Default: setting memory.secrets."""
+        `suppressed`: Only suppressed memories. `change`: pin, unpin, tag, suppress, archive or delete. `ids`:
+        Ids of the memories, instead of a filter. `add`: Tags to add. `remove`: Tags to remove. `dry_run`:
+        Only show what would change (default true). `expected`: `matched` of the dry run; a run refuses if
+        another number matches now. `secrets`: If the text contains a key, token or password: refuse it,
+        redact (replace the secret), allow (store it unchanged). Default: setting memory.secrets."""
         return await self._channel.ask("memory.bulk", locals())
 
     async def bulk_runs(self, *, limit: int | None = None) -> values.BulkRuns:
@@ -982,6 +985,22 @@ class AsyncSessionsOperations(AsyncPart):
         return await self._channel.ask("sessions.resume", locals())
 
 
+class AsyncInstallationOperations(AsyncPart):
+    """Operations on installation."""
+
+    async def backups(self, *, limit: int | None = None, offset: int | None = None) -> values.BackupFiles:
+        """List the backups in backups/, newest first: file, size and time.
+
+        A backup appears there only after it was checked by opening it. Those made elsewhere are not listed.
+
+        `limit`: Maximum number of backups. `offset`: Backups to skip."""
+        return await self._channel.ask("installation.backups", locals())
+
+    async def peers(self) -> values.PeersView:
+        """List the installations that this store synchronises with, and when it last did."""
+        return await self._channel.ask("installation.peers", locals())
+
+
 class AsyncToolsOperations(AsyncPart):
     """Operations on tools."""
 
@@ -1048,6 +1067,7 @@ class AsyncOperations(AsyncPart):
         self.review = AsyncReviewOperations(channel)
         self.agent = AsyncAgentOperations(channel)
         self.sessions = AsyncSessionsOperations(channel)
+        self.installation = AsyncInstallationOperations(channel)
         self.tools = AsyncToolsOperations(channel)
         self.keys = AsyncKeysOperations(channel)
 
@@ -1239,7 +1259,7 @@ class AsyncOperations(AsyncPart):
 
     async def contradictions(self, topic: str | None = None, *, timezone: str | None = None,
                              scope: str | None = None, as_of: values.Moment | None = None,
-                             limit: int | None = None) -> values.Contradictions:
+                             limit: int | None = None, offset: int | None = None) -> values.Contradictions:
         """List pairs of memories that contradict each other and are both considered true.
 
         Checks the memories that are true now, about a `topic` or in the whole scope. For each pair it states
@@ -1248,8 +1268,8 @@ class AsyncOperations(AsyncPart):
         `timezone`: Your time zone, such as Europe/Berlin, for times without an offset and for texts. Default:
         that of the machine; UTC for a client on another machine. `topic`: Only memories about this topic.
         Default: all. `scope`: Only this scope and scopes below it. Default: everything you have access to.
-        `as_of`: Check memories that were true at this time. Default: now. `limit`: Maximum number of
-        pairs."""
+        `as_of`: Check memories that were true at this time. Default: now. `limit`: Maximum number of pairs.
+        `offset`: Pairs to skip."""
         return await self._channel.ask("contradictions", locals())
 
     async def importance_score(self, content: str, *, context_topics: Sequence[str] | None = None,
@@ -1315,8 +1335,8 @@ class AsyncOperations(AsyncPart):
         return await self._channel.ask("memory_graph", locals())
 
     async def find_duplicates(self, *, similarity_threshold: float | None = None, limit: int | None = None,
-                              tags: Sequence[str] | None = None, scope: str | None = None,
-                              ) -> values.Duplicates:
+                              offset: int | None = None, tags: Sequence[str] | None = None,
+                              scope: str | None = None) -> values.Duplicates:
         """Find duplicates: clusters of memories that say the same.
 
         `suggested_action` is `merge` for small clusters without objections, else `review`. Only memories that
@@ -1324,8 +1344,8 @@ class AsyncOperations(AsyncPart):
         nothing; `dedup` merges.
 
         `similarity_threshold`: Minimum similarity of any two memories in a cluster. `limit`: Maximum number
-        of clusters. `tags`: Only memories with any of these tags. `scope`: Only this scope and scopes below
-        it. Default: the current scope."""
+        of clusters. `offset`: Clusters to skip. `tags`: Only memories with any of these tags. `scope`: Only
+        this scope and scopes below it. Default: the current scope."""
         return await self._channel.ask("find_duplicates", locals())
 
     async def project_recall(self, task: str, *, token_budget: int | None = None, session: str | None = None,

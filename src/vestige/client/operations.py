@@ -22,13 +22,15 @@ class MemoryOperations(Part):
              created_from: values.Moment | None = None, created_to: values.Moment | None = None,
              min_retention: float | None = None, as_of: values.Moment | None = None,
              pinned: bool | None = None, max_retention: float | None = None, due: bool | None = None,
-             current: bool | None = None, include_suppressed: bool | None = None, limit: int | None = None,
-             offset: int | None = None, order: values.Order | None = None,
+             current: bool | None = None, include_suppressed: bool | None = None,
+             suppressed: bool | None = None, limit: int | None = None, offset: int | None = None,
+             order: values.Order | None = None,
              detail_level: Literal["brief", "summary", "full"] | None = None) -> values.Listed:
         """List memories without searching: newest, oldest, due or fading.
 
         Superseded and expired memories are included; `current` leaves them out, and `as_of` leaves out what
-        was not true then. Suppressed ones are listed with `include_suppressed` only, archived ones never.
+        was not true then. Suppressed ones are listed only with `include_suppressed` or `suppressed`, archived
+        ones never.
 
         `timezone`: Your time zone, such as Europe/Berlin, for times without an offset and for texts. Default:
         that of the machine; UTC for a client on another machine. `scope`: Only this scope and scopes below
@@ -41,8 +43,9 @@ class MemoryOperations(Part):
         `as_of`: Only memories that were true at this time. `pinned`: true: only pinned memories; false: only
         others. `max_retention`: Maximum retention. `due`: Only memories that are true now and due for review.
         `current`: Only memories that are true now. `include_suppressed`: Also list suppressed memories.
-        `limit`: Maximum number of memories. `offset`: How many to skip. `order`: newest, oldest, due (next
-        review first) or retention (weakest first). `detail_level`: How much of each memory to show."""
+        `suppressed`: Only suppressed memories. `limit`: Maximum number of memories. `offset`: How many to
+        skip. `order`: newest, oldest, due (next review first) or retention (weakest first). `detail_level`:
+        How much of each memory to show."""
         return self._channel.ask("memory.list", locals())
 
     def get(self, id: str) -> values.Got:
@@ -158,8 +161,9 @@ class MemoryOperations(Part):
              min_retention: float | None = None, as_of: values.Moment | None = None,
              pinned: bool | None = None, max_retention: float | None = None, due: bool | None = None,
              current: bool | None = None, include_suppressed: bool | None = None,
-             ids: Sequence[str] | None = None, add: Sequence[str] | None = None,
-             remove: Sequence[str] | None = None, dry_run: bool | None = None, expected: int | None = None,
+             suppressed: bool | None = None, ids: Sequence[str] | None = None,
+             add: Sequence[str] | None = None, remove: Sequence[str] | None = None,
+             dry_run: bool | None = None, expected: int | None = None,
              secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.BulkResult:
         """Pin, unpin, tag, suppress, archive or delete all memories that `memory list` lists for the same
         filter.
@@ -179,11 +183,11 @@ class MemoryOperations(Part):
         `as_of`: Only memories that were true at this time. `pinned`: true: only pinned memories; false: only
         others. `max_retention`: Maximum retention. `due`: Only memories that are true now and due for review.
         `current`: Only memories that are true now. `include_suppressed`: Also list suppressed memories.
-        `change`: pin, unpin, tag, suppress, archive or delete. `ids`: Ids of the memories, instead of a
-        filter. `add`: Tags to add. `remove`: Tags to remove. `dry_run`: Only show what would change (default
-        true). `expected`: `matched` of the dry run; a run refuses if another number matches now. `secrets`:
-        If the text contains a key, token or password: refuse it, redact (replace the secret), allow (store it
-        unchanged). Default: setting memory.secrets."""
+        `suppressed`: Only suppressed memories. `change`: pin, unpin, tag, suppress, archive or delete. `ids`:
+        Ids of the memories, instead of a filter. `add`: Tags to add. `remove`: Tags to remove. `dry_run`:
+        Only show what would change (default true). `expected`: `matched` of the dry run; a run refuses if
+        another number matches now. `secrets`: If the text contains a key, token or password: refuse it,
+        redact (replace the secret), allow (store it unchanged). Default: setting memory.secrets."""
         return self._channel.ask("memory.bulk", locals())
 
     def bulk_runs(self, *, limit: int | None = None) -> values.BulkRuns:
@@ -975,6 +979,22 @@ class SessionsOperations(Part):
         return self._channel.ask("sessions.resume", locals())
 
 
+class InstallationOperations(Part):
+    """Operations on installation."""
+
+    def backups(self, *, limit: int | None = None, offset: int | None = None) -> values.BackupFiles:
+        """List the backups in backups/, newest first: file, size and time.
+
+        A backup appears there only after it was checked by opening it. Those made elsewhere are not listed.
+
+        `limit`: Maximum number of backups. `offset`: Backups to skip."""
+        return self._channel.ask("installation.backups", locals())
+
+    def peers(self) -> values.PeersView:
+        """List the installations that this store synchronises with, and when it last did."""
+        return self._channel.ask("installation.peers", locals())
+
+
 class ToolsOperations(Part):
     """Operations on tools."""
 
@@ -1041,6 +1061,7 @@ class Operations(Part):
         self.review = ReviewOperations(channel)
         self.agent = AgentOperations(channel)
         self.sessions = SessionsOperations(channel)
+        self.installation = InstallationOperations(channel)
         self.tools = ToolsOperations(channel)
         self.keys = KeysOperations(channel)
 
@@ -1229,7 +1250,7 @@ class Operations(Part):
 
     def contradictions(self, topic: str | None = None, *, timezone: str | None = None,
                        scope: str | None = None, as_of: values.Moment | None = None,
-                       limit: int | None = None) -> values.Contradictions:
+                       limit: int | None = None, offset: int | None = None) -> values.Contradictions:
         """List pairs of memories that contradict each other and are both considered true.
 
         Checks the memories that are true now, about a `topic` or in the whole scope. For each pair it states
@@ -1238,8 +1259,8 @@ class Operations(Part):
         `timezone`: Your time zone, such as Europe/Berlin, for times without an offset and for texts. Default:
         that of the machine; UTC for a client on another machine. `topic`: Only memories about this topic.
         Default: all. `scope`: Only this scope and scopes below it. Default: everything you have access to.
-        `as_of`: Check memories that were true at this time. Default: now. `limit`: Maximum number of
-        pairs."""
+        `as_of`: Check memories that were true at this time. Default: now. `limit`: Maximum number of pairs.
+        `offset`: Pairs to skip."""
         return self._channel.ask("contradictions", locals())
 
     def importance_score(self, content: str, *, context_topics: Sequence[str] | None = None,
@@ -1305,7 +1326,8 @@ class Operations(Part):
         return self._channel.ask("memory_graph", locals())
 
     def find_duplicates(self, *, similarity_threshold: float | None = None, limit: int | None = None,
-                        tags: Sequence[str] | None = None, scope: str | None = None) -> values.Duplicates:
+                        offset: int | None = None, tags: Sequence[str] | None = None,
+                        scope: str | None = None) -> values.Duplicates:
         """Find duplicates: clusters of memories that say the same.
 
         `suggested_action` is `merge` for small clusters without objections, else `review`. Only memories that
@@ -1313,8 +1335,8 @@ class Operations(Part):
         nothing; `dedup` merges.
 
         `similarity_threshold`: Minimum similarity of any two memories in a cluster. `limit`: Maximum number
-        of clusters. `tags`: Only memories with any of these tags. `scope`: Only this scope and scopes below
-        it. Default: the current scope."""
+        of clusters. `offset`: Clusters to skip. `tags`: Only memories with any of these tags. `scope`: Only
+        this scope and scopes below it. Default: the current scope."""
         return self._channel.ask("find_duplicates", locals())
 
     def project_recall(self, task: str, *, token_budget: int | None = None, session: str | None = None,

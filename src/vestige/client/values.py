@@ -111,6 +111,15 @@ class BackedUp(TypedDict):
     """The path of the backup, the older ones removed, and what it does not contain."""
     path: str; sizeBytes: int; timestamp: str; removed: list[str]; leftOut: list[str]
 
+class BackupFileView(TypedDict):
+    """A backup: `kind` is database or snapshot (of the whole data directory). `rotated` ones make room for
+    later ones; `last` is the one that was made last."""
+    file: str; sizeBytes: int; at: str; kind: str; rotated: bool; last: bool
+
+class BackupFiles(TypedDict):
+    """The backups in the folder beside the store, newest first."""
+    action: str; folder: str; total: int; sizeBytes: int; backups: list[BackupFileView]
+
 class IngestedView(TypedDict):
     """The gate's decision about one text; `pending` for one that waits in the review inbox under `node_id`,
     `flags` being the kinds of orders or hidden text found in it.
@@ -400,8 +409,8 @@ class Contradictions(TypedDict):
 
     `total` counts all pairs found; `left_out` counts memories not compared because they are too long or too
     many."""
-    topic: NotRequired[str]; scope: str; total: int; shown: int; contradictions: list[SettledView]
-    memoriesAnalyzed: int; pairsChecked: int; leftOut: NotRequired[int]
+    topic: NotRequired[str]; scope: str; total: int; offset: int; shown: int
+    contradictions: list[SettledView]; memoriesAnalyzed: int; pairsChecked: int; leftOut: NotRequired[int]
 
 class CurvePoint(TypedDict):
     """The chance that a memory is recalled, and its retention, at a time."""
@@ -459,8 +468,8 @@ class Duplicates(TypedDict):
 
     `compared_by_words` memories have no vectors or exceed the number compared by vectors; `left_out` ones
     were not compared at all."""
-    scope: str; totalClusters: int; clusters: list[ClusterView]; memoriesAnalyzed: int; pairsChecked: int
-    comparedByWords: NotRequired[int]; leftOut: NotRequired[int]
+    scope: str; totalClusters: int; offset: int; clusters: list[ClusterView]; memoriesAnalyzed: int
+    pairsChecked: int; comparedByWords: NotRequired[int]; leftOut: NotRequired[int]
 
 class EdgeView(TypedDict):
     source: str; target: str; type: str; weight: float
@@ -825,6 +834,15 @@ class PartView(TypedDict):
     """A memory that the merge would end, with its text and provenance."""
     id: str; content: str; tags: list[str]; createdAt: str; source: NotRequired[str]
     author: NotRequired[str]; validFrom: NotRequired[str]; revision: int; endsAt: NotRequired[str]
+
+class PeerView(TypedDict):
+    """Another installation, and when its file last brought something. `refused` says why its file was not
+    merged then."""
+    node: str; at: str; refused: NotRequired[str]
+
+class PeersView(TypedDict):
+    """The folder and the time of the last sync, and the installations met so far, latest first."""
+    action: str; folder: NotRequired[str]; at: NotRequired[str]; total: int; peers: list[PeerView]
 
 class Planned(TypedDict):
     """A preview of a merge. Nothing is stored; pass `plan_id` to `apply`."""

@@ -362,6 +362,8 @@ BODIES: Mapping[str, Body] = {
                 "digest": text,
                 "names": list_of(text),
                 "removed": list_of(text),
+                "folder": text,
+                "at": moment,
                 "refused": Fields({"reason": text, "size": COUNT, "mtime_ns": whole(-(MOST**2), MOST**2)}),
             },
         )

@@ -89,3 +89,35 @@ def test_a_full_disk_is_told_of_the_snapshot_that_was_asked_for(
     assert error["code"] == "store_full"
     assert "whole.tar.gz cannot be written" in error["message"]
     assert ".partial" not in str(error)
+
+
+def test_backups_are_listed_newest_first_with_size_time_and_kind(tmp_path: Path) -> None:
+    with open_world(tmp_path / "data") as world:
+        assert world.call("installation", action="backups")["backups"] == []
+        made = []
+        for arguments in ({"path": "mine.db"}, {}, {"rotate": True}, {"snapshot": True}):
+            world.clock.advance(days=1)
+            made.append(world.call("backup", **arguments))
+        folder = tmp_path / "data" / "backups"
+        (folder / ".half.partial").write_text("x")
+        (folder / "notes.txt").write_text("x")
+        (folder / "link.db").symlink_to(folder / "mine.db")
+        mine = made.pop(0)
+
+        listed = world.call("installation", action="backups")
+        page = world.call("installation", action="backups", limit=1, offset=1)
+
+    by_name = {one["file"]: one for one in listed["backups"]}
+    dated = [one for one in listed["backups"] if one["file"] != Path(mine["path"]).name]
+    assert [one["file"] for one in dated] == [Path(one["path"]).name for one in reversed(made)]
+    assert [one["at"] for one in dated] == [
+        "2026-03-05T09:00:00Z",
+        "2026-03-04T09:00:00Z",
+        "2026-03-03T09:00:00Z",
+    ]
+    assert [one["kind"] for one in dated] == ["snapshot", "database", "database"]
+    assert [one["rotated"] for one in dated] == [False, True, False]
+    assert [one["last"] for one in dated] == [True, False, False]
+    assert by_name["mine.db"]["sizeBytes"] == mine["sizeBytes"]
+    assert (listed["total"], listed["sizeBytes"]) == (4, sum(one["sizeBytes"] for one in by_name.values()))
+    assert (page["total"], page["backups"]) == (4, listed["backups"][1:2])

@@ -62,6 +62,19 @@ def test_a_topic_narrows_it_down(world: World) -> None:
     assert answer["topic"] == "retry limit of the uploader"
 
 
+def test_pages_of_contradictions_follow_each_other_and_name_the_total(world: World) -> None:
+    for number in range(3):
+        name = ("uploader", "mailer", "crawler")[number]
+        plant(world, f"The retry limit of the {name} is 5.", f"The retry limit of the {name} is 8.")
+    whole = world.call("contradictions")
+
+    parts = [world.call("contradictions", limit=2, offset=offset) for offset in (0, 2, 4)]
+
+    assert [part["shown"] for part in parts] == [2, 1, 0]
+    assert [(part["offset"], part["total"]) for part in parts] == [(0, 3), (2, 3), (4, 3)]
+    assert [one for part in parts for one in part["contradictions"]] == whole["contradictions"]
+
+
 def test_what_is_settled_is_not_listed_any_more(world: World) -> None:
     old, _ = plant(world, "The audit log is enabled in staging.", "The audit log is disabled in staging.")
     assert world.call("contradictions")["total"] == 1

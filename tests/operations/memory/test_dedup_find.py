@@ -50,6 +50,19 @@ def test_memories_that_say_the_same_are_one_cluster(world: World) -> None:
     assert answer["pairsChecked"] >= 1
 
 
+def test_pages_of_clusters_follow_each_other_and_name_the_total(world: World) -> None:
+    for text in (TEA, *FILLING):
+        keep(world, text)
+        keep(world, text.upper())
+    whole = world.call("find_duplicates")
+
+    parts = [world.call("find_duplicates", limit=3, offset=offset) for offset in (0, 3, 6)]
+
+    assert [len(part["clusters"]) for part in parts] == [3, 1, 0]
+    assert [(part["offset"], part["totalClusters"]) for part in parts] == [(0, 4), (3, 4), (6, 4)]
+    assert [one for part in parts for one in part["clusters"]] == whole["clusters"]
+
+
 def test_a_scan_is_the_same_question(world: World) -> None:
     keep(world, TEA)
     keep(world, TEA_TOO)

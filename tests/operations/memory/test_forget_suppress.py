@@ -50,6 +50,21 @@ def test_the_answer_says_how_far_it_is_out_of_mind_and_until_when_that_can_be_ta
     assert (told.id, told.suppression_count, told.estimated_cascade) == (memory_id, 1, 0)
 
 
+def test_a_list_and_a_bulk_change_can_be_of_suppressed_memories_only(world: World) -> None:
+    gone = world.remember(TEXT)
+    kept = world.remember("Bo keeps a canoe behind the boathouse.")
+    suppress(world, gone)
+
+    listed = world.call("memory", action="list", suppressed=True)
+    planned = world.call("memory", action="bulk", change="pin", suppressed=True)
+
+    assert ([one["id"] for one in listed["results"]], listed["total"]) == ([gone], 1)
+    assert listed["total"] == world.call("system_status")["suppressed"]
+    assert planned["matched"] == 1
+    both = world.call("memory", action="list", include_suppressed=True)
+    assert {one["id"] for one in both["results"]} == {gone, kept}
+
+
 def test_the_reason_is_kept_nowhere(world: World) -> None:
     memory_id = world.remember(TEXT)
     suppress(world, memory_id, reason="because of Ottavio")

@@ -338,3 +338,33 @@ def test_secrets_that_others_left_are_named_without_their_text(
     assert done["secrets"]["first"] == [{"entity": "memory", "id": held, "secrets": ["GitHub token"]}]
     assert KEY not in str(done)
     assert "secrets" not in sync(desktop, folder)
+
+
+def test_the_peers_of_a_store_are_listed_with_the_last_sync(
+    machines: tuple[World, World], folder: Path
+) -> None:
+    laptop, desktop = machines
+    assert laptop.call("installation", action="peers") == {"action": "peers", "total": 0, "peers": []}
+    laptop.remember("The ferry leaves at nine.")
+    round_of(machines, folder)
+    heard = laptop.clock.now
+
+    listed = laptop.call("installation", action="peers")
+
+    [peer] = listed["peers"]
+    assert (peer["node"], listed["total"]) == (desktop.app.engine.store.node, 1)
+    assert (listed["folder"], listed["at"]) == (str(folder), f"{heard:%Y-%m-%dT%H:%M:%SZ}")
+    assert "refused" not in peer
+
+
+def test_a_peer_whose_file_was_refused_says_why(machines: tuple[World, World], folder: Path) -> None:
+    laptop, desktop = machines
+    round_of(machines, folder)
+    [theirs] = folder.glob(f"{desktop.app.engine.store.node}*")
+    theirs.write_bytes(gzip.compress(b"no line of an export\n"))
+    sync(laptop, folder)
+
+    [peer] = laptop.call("installation", action="peers")["peers"]
+
+    assert peer["node"] == desktop.app.engine.store.node
+    assert peer["refused"]

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
+from stat import S_ISREG
 
 from vestige.core.errors import InvalidInput, StoreBusy, StoreError, StoreFull, VestigeError
 from vestige.core.events import BackupCompleted
@@ -42,6 +43,7 @@ WORTH_A_BACKUP, NEGLECTED = 10, timedelta(days=7)
 """A store with this number of memories and no backup for this long causes a warning."""
 
 _ROTATED = re.compile(r"vestige-auto-(?P<number>\d{6,12})-(?P<at>\d{8}-\d{6})\.db", re.ASCII)
+_DATED = re.compile(r"vestige-(?:auto-\d{6,12}-)?(?P<at>\d{8}-\d{6})[-.]", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,19 @@ class LastBackup:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupFile:
+    """A file in backups/. The time is the one in its name, else that of the file; `last` marks the backup
+    that this installation made last."""
+
+    path: Path
+    size: int
+    at: datetime
+    snapshot: bool
+    rotated: bool
+    last: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class RotatedBackup:
     """A rotated backup. Its number gives the order, whatever the clock said."""
@@ -91,7 +106,7 @@ def backup(call: Call, wanted: BackupRequest) -> MadeBackup:
         )
     if wanted.rotate:
         return _rotate(call)
-    folder = _folder(call)
+    folder = backup_folder(call)
     if path is not None and not call.local:
         check_file_name(str(path), place=f"it goes into {BACKUPS}/", example="before.db")
         path = folder / path
@@ -105,7 +120,7 @@ def backup(call: Call, wanted: BackupRequest) -> MadeBackup:
     )
 
 
-def _folder(call: Call) -> Path:
+def backup_folder(call: Call) -> Path:
     return absolute(call.engine.settings.data_dir / BACKUPS)
 
 
@@ -135,6 +150,32 @@ def _pack(call: Call, path: Path) -> MadeBackup:
     return _record_backup(call, MadeBackup(path=path, size=path.stat().st_size, left=packed.left))
 
 
+def backup_files(call: Call) -> list[BackupFile]:
+    """The backups in backups/, newest first. A file appears there only after it was checked."""
+    folder, last = backup_folder(call), last_backup(call)
+    found = []
+    for path in folder.iterdir() if folder.is_dir() else ():
+        packed = path.name.endswith(snapshot.ENDINGS)
+        if path.name.startswith(".") or not (packed or path.suffix == ".db"):
+            continue
+        with suppress(FileNotFoundError):  # rotated away meanwhile
+            about = path.lstat()
+            if not S_ISREG(about.st_mode):
+                continue
+            named = _DATED.match(path.name)
+            found.append(
+                BackupFile(
+                    path=path,
+                    size=about.st_size,
+                    at=(_time(named["at"]) if named else None) or datetime.fromtimestamp(about.st_mtime, UTC),
+                    snapshot=packed,
+                    rotated=_ROTATED.fullmatch(path.name) is not None,
+                    last=last is not None and last.path == path,
+                )
+            )
+    return sorted(found, key=lambda one: (one.at, one.path), reverse=True)
+
+
 # -- Rotation
 
 
@@ -160,7 +201,7 @@ def _time(text: str) -> datetime | None:
 
 def _rotate(call: Call) -> MadeBackup:
     """Make the next backup, then remove those beyond the number to keep."""
-    folder = _folder(call)
+    folder = backup_folder(call)
     made = _next(call, folder)
     spare = rotated_backups(folder)[: -call.engine.settings.backup.keep]
     removed = [one.path for one in spare if one.path != made.path and _remove(one.path)]
@@ -214,7 +255,7 @@ def due(call: Call) -> bool:
     hours, now = engine.settings.backup.every_hours, engine.now()
     if not hours or engine.store.read_only:
         return False
-    last = next(reversed(rotated_backups(_folder(call))), None)
+    last = next(reversed(rotated_backups(backup_folder(call))), None)
     if last is not None and timedelta(0) <= now - last.at < timedelta(hours=hours):
         return False
     failed = find_document(call, KIND, FAILED, access=EVERYTHING)
@@ -302,4 +343,4 @@ def _file_errors(path: Path) -> Iterator[None]:
 
 def _ensure_folder(call: Call, path: Path) -> None:
     with _file_errors(path):
-        ensure_folder(path.parent, own=_folder(call))
+        ensure_folder(path.parent, own=backup_folder(call))

@@ -14,7 +14,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from hashlib import blake2b, file_digest
 from pathlib import Path
@@ -39,6 +39,9 @@ SUFFIX = ".vestige.jsonl.gz"
 PEER = "peer"
 SELF = "self"
 """The document with the names under which this installation has written files. No file has this name."""
+LAST = "last"
+"""The document with the folder and the time of the last sync. No file has this name either."""
+MOST_PEERS = 1_000
 DIGEST_BYTES = 16
 REFUSED_FOR = timedelta(days=1)
 """How long a refusal is remembered: a newer version may read the file, and time catches up with a clock."""
@@ -79,6 +82,43 @@ class SyncResult:
     note: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownPeer:
+    """Another installation whose file a sync has read: its node, when its file last brought something or was
+    refused, and why it was refused."""
+
+    node: str
+    at: datetime
+    refused: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownPeers:
+    """The other installations, the last one heard of first, and the folder and time of the last sync."""
+
+    peers: tuple[KnownPeer, ...]
+    folder: str | None = None
+    at: datetime | None = None
+
+
+def known_peers(call: Call) -> KnownPeers:
+    """What syncs have left in this store about other installations."""
+    own, _ = _own_names(call)
+    noted = call.engine.store.documents(PEER, access=EVERYTHING, limit=MOST_PEERS)
+    peers = [
+        KnownPeer(node=node, at=one.updated_at, refused=one.body.get("refused", {}).get("reason"))
+        for one in noted
+        if one.id.endswith(SUFFIX)
+        if (node := one.id.removesuffix(SUFFIX)) not in own
+    ]
+    last = find_document(call, PEER, LAST, access=EVERYTHING)
+    return KnownPeers(
+        peers=tuple(sorted(peers, key=lambda one: (one.at, one.node), reverse=True)),
+        folder=last.body["folder"] if last else None,
+        at=datetime.fromisoformat(last.body["at"]) if last else None,
+    )
+
+
 def sync(call: Call, folder: Path) -> SyncResult:
     """Merge the files of every other installation in the folder, and write ours."""
     engine = call.engine
@@ -105,6 +145,7 @@ def sync(call: Call, folder: Path) -> SyncResult:
         call.progress(len(files), len(files) + 1, "our own memories")
         contents, written = _write_own(call, own)
         removed = _remove_former(call, folder, peers)
+        _note(call, LAST, {"folder": str(folder), "at": engine.now().isoformat()})
     return SyncResult(
         folder=folder,
         file=own,

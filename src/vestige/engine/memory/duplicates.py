@@ -80,7 +80,9 @@ class _DuplicateSurvey:
     asked: int = 0
 
 
-def find_duplicates(call: Call, where: Filter, *, least: float, limit: int) -> FoundDuplicates:
+def find_duplicates(
+    call: Call, where: Filter, *, least: float, limit: int, offset: int = 0
+) -> FoundDuplicates:
     """The clusters of memories that pass the filter, are valid now and may be merged."""
     records, passed = _mergeable(call, where)
     signature = call.engine.store.signature()
@@ -115,7 +117,7 @@ def find_duplicates(call: Call, where: Filter, *, least: float, limit: int) -> F
         key=lambda one: (len(one[1]) > MOST_TO_MERGE, one),
     )
     return FoundDuplicates(
-        clusters=tuple(_cluster(survey, group, -score) for score, group in ranked[:limit]),
+        clusters=tuple(_cluster(survey, group, -score) for score, group in ranked[offset : offset + limit]),
         total=len(groups),
         memories=len(records),
         pairs=len(survey.pairs),

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from vestige.engine.care.backup import BackupRequest, backup
+from vestige.engine.care.backup import BackupRequest, backup, backup_files, backup_folder
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import FilePath, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.text import count, size, styled, warning
+from vestige.operations.shared.text import count, day, size, styled, table, warning
 
 
 class BackedUp(Wire):
@@ -21,6 +21,36 @@ class BackedUp(Wire):
     timestamp: datetime
     removed: list[str] = []
     left_out: list[str] = []
+
+
+class BackupFileView(Wire):
+    """A backup: `kind` is database or snapshot (of the whole data directory). `rotated` ones make room for
+    later ones; `last` is the one that was made last."""
+
+    file: str
+    size_bytes: int
+    at: datetime
+    kind: str
+    rotated: bool
+    last: bool
+
+
+class BackupFiles(Wire):
+    """The backups in the folder beside the store, newest first."""
+
+    action: str = "backups"
+    folder: str
+    total: int
+    size_bytes: int
+    backups: list[BackupFileView]
+
+
+def render_backups(found: BackupFiles) -> str:
+    if not found.backups:
+        return f"There is no backup in {found.folder}. Make one: `vestige backup`"
+    rows = ((one.file, size(one.size_bytes), day(one.at), one.kind) for one in found.backups)
+    listed = table(("file", "size", "made", "kind"), rows)
+    return f"{listed}\n\n{count(found.total, 'backup')}, {size(found.size_bytes)}, in {found.folder}."
 
 
 def render_backup(made: BackedUp) -> str:
@@ -65,4 +95,41 @@ def backup_store(
         timestamp=call.engine.now(),
         removed=[str(one) for one in made.removed],
         left_out=list(made.left),
+    )
+
+
+@registry.operation(
+    "installation.backups",
+    permission="admin",
+    effect="none",
+    example={},
+    command="backups",
+    title="List backups",
+    render=render_backups,
+)
+def list_backups(
+    call: Call,
+    limit: Annotated[int, Field(ge=1, le=1000, description="Maximum number of backups.")] = 50,
+    offset: Annotated[int, Field(ge=0, le=1_000_000, description="Backups to skip.")] = 0,
+) -> BackupFiles:
+    """List the backups in backups/, newest first: file, size and time.
+
+    A backup appears there only after it was checked by opening it. Those made elsewhere are not listed.
+    """
+    found = backup_files(call)
+    return BackupFiles(
+        folder=str(backup_folder(call)),
+        total=len(found),
+        size_bytes=sum(one.size for one in found),
+        backups=[
+            BackupFileView(
+                file=one.path.name,
+                size_bytes=one.size,
+                at=one.at,
+                kind="snapshot" if one.snapshot else "database",
+                rotated=one.rotated,
+                last=one.last,
+            )
+            for one in found[offset : offset + limit]
+        ],
     )

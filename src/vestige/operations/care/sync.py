@@ -1,5 +1,6 @@
 """Synchronising stores through a shared folder: `sync`."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -7,11 +8,11 @@ from pydantic import Field
 
 from vestige.engine.context import Call
 from vestige.engine.exchange.import_portable import fork_notes
-from vestige.engine.exchange.sync import sync
+from vestige.engine.exchange.sync import known_peers, sync
 from vestige.operations.care.scan import HoldingsView, holdings_lines, view_holdings
 from vestige.operations.registry.arguments import FilePath, Wire
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.text import count, table, warning
+from vestige.operations.shared.text import count, day, table, warning
 from vestige.store.merge.histories import Fork
 
 
@@ -100,4 +101,52 @@ def sync_stores(
         memories=done.contents.memories,
         secrets=view_holdings(done.holdings),
         forks=[ForkView.of(one) for one in done.forks],
+    )
+
+
+class PeerView(Wire):
+    """Another installation, and when its file last brought something. `refused` says why its file was not
+    merged then."""
+
+    node: str
+    at: datetime
+    refused: str | None = None
+
+
+class PeersView(Wire):
+    """The folder and the time of the last sync, and the installations met so far, latest first."""
+
+    action: str = "peers"
+    folder: str | None = None
+    at: datetime | None = None
+    total: int
+    peers: list[PeerView]
+
+
+def render_peers(found: PeersView) -> str:
+    if found.at is None and not found.peers:
+        return "This store was never synchronised: `vestige sync FOLDER`"
+    rows = ((one.node, day(one.at), one.refused or "") for one in found.peers)
+    listed = table(("installation", "news", "refused"), rows) if found.peers else "No other installation yet."
+    last = f"\n\nLast sync: {day(found.at)}, in {found.folder}." if found.at else ""
+    return f"{listed}{last}"
+
+
+@registry.operation(
+    "installation.peers",
+    permission="admin",
+    effect="none",
+    example={},
+    command="peers",
+    title="List sync peers",
+    render=render_peers,
+)
+def list_peers(call: Call) -> PeersView:
+    """List the installations that this store synchronises with, and when it last did."""
+    found = known_peers(call)
+    return PeersView(
+        folder=found.folder,
+        at=found.at,
+        total=len(found.peers),
+        peers=[PeerView.of(one) for one in found.peers],
     )

@@ -36,6 +36,7 @@ class Contradictions(Wire):
     topic: str | None = None
     scope: str
     total: int
+    offset: int
     shown: int
     contradictions: list[SettledView]
     memories_analyzed: int
@@ -57,6 +58,7 @@ class ContradictionsArguments(ZonedArguments):
         None, description="Check memories that were true at this time. Default: now."
     )
     limit: int = Field(20, ge=1, le=1000, description="Maximum number of pairs.")
+    offset: int = Field(0, ge=0, le=1_000_000, description="Pairs to skip.")
 
 
 def _for_people(one: SettledView) -> str:
@@ -107,11 +109,12 @@ def find_contradictions(call: Call, asked: ContradictionsArguments) -> Contradic
     found = contradictions(call, where, asked.topic, moment)
     if not found.memories:
         require_scope(call, asked.scope)
-    shown = [_view(one) for one in found.contradictions[: asked.limit]]
+    shown = [_view(one) for one in found.contradictions[asked.offset : asked.offset + asked.limit]]
     return Contradictions(
         topic=asked.topic,
         scope=searched_scope(call, asked.scope),
         total=len(found.contradictions),
+        offset=asked.offset,
         shown=len(shown),
         contradictions=shown,
         memories_analyzed=found.memories,

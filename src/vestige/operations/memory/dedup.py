@@ -67,6 +67,7 @@ class Duplicates(Wire):
 
     scope: str
     total_clusters: int
+    offset: int
     clusters: list[ClusterView]
     memories_analyzed: int
     pairs_checked: int
@@ -81,6 +82,7 @@ class DuplicatesArguments(Arguments):
         0.80, ge=0.5, le=1, description="Minimum similarity of any two memories in a cluster."
     )
     limit: int = Field(20, ge=1, le=100, description="Maximum number of clusters.")
+    offset: int = Field(0, ge=0, le=1_000_000, description="Clusters to skip.")
     tags: Tags = Field([], description="Only memories with any of these tags.")
     scope: ScopeBelow = None
 
@@ -200,13 +202,18 @@ def duplicates(call: Call, asked: DuplicatesArguments) -> Duplicates:
     now = call.engine.now()
     where = Filter(valid_at=now, pinned=False, include_suppressed=False, tags_any=tuple(asked.tags))
     found = find_duplicates(
-        call, scoped(call, where, asked.scope), least=asked.similarity_threshold, limit=asked.limit
+        call,
+        scoped(call, where, asked.scope),
+        least=asked.similarity_threshold,
+        limit=asked.limit,
+        offset=asked.offset,
     )
     if not found.memories:
         require_scope(call, asked.scope)
     return Duplicates(
         scope=used(call, asked.scope),
         total_clusters=found.total,
+        offset=asked.offset,
         clusters=[_cluster_view(cluster, now) for cluster in found.clusters],
         memories_analyzed=found.memories,
         pairs_checked=found.pairs,

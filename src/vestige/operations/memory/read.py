@@ -253,6 +253,7 @@ class SelectionArguments(FilterArguments):
     due: bool = Field(False, description="Only memories that are true now and due for review.")
     current: bool = Field(False, description="Only memories that are true now.")
     include_suppressed: bool = Field(False, description="Also list suppressed memories.")
+    suppressed: bool = Field(False, description="Only suppressed memories.")
 
     def where(self, call: Call) -> Filter:
         """The filter of these arguments."""
@@ -262,7 +263,8 @@ class SelectionArguments(FilterArguments):
             Filter(
                 valid_at=self.as_of or (now if self.due or self.current else None),
                 pinned=self.pinned,
-                include_suppressed=self.include_suppressed,
+                include_suppressed=self.include_suppressed or self.suppressed,
+                suppressed_by=now if self.suppressed else None,
                 max_retention=self.max_retention,
                 due_by=now if self.due else None,
             ),
@@ -287,7 +289,8 @@ def memory_list(call: Call, asked: ListArguments) -> Listed:
     """List memories without searching: newest, oldest, due or fading.
 
     Superseded and expired memories are included; `current` leaves them out, and `as_of` leaves out what was
-    not true then. Suppressed ones are listed with `include_suppressed` only, archived ones never.
+    not true then. Suppressed ones are listed only with `include_suppressed` or `suppressed`, archived ones
+    never.
     """
     now, store, where = call.engine.now(), call.engine.store, asked.where(call)
     records = store.find(where, access=call.access, order=asked.order, limit=asked.limit, offset=asked.offset)

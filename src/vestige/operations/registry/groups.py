@@ -64,7 +64,7 @@ TOOLS = (
     "session_context", "dream", "consolidate", "memory_timeline", "vestige", "memory", "codebase",
     "dedup", "explore_connections", "archive", "insights", "intention", "domains", "project",
     "project_recall", "project_warm_up", "agent", "keys", "review", "recall_sessions", "read_session",
-    "sessions", "capture", "system_settings",
+    "sessions", "capture", "system_settings", "installation",
 )  # fmt: skip
 """The order of `tools/list`. Clients cut or cache the list, so it does not follow the imports."""
 
@@ -236,6 +236,13 @@ registry.group(
 )
 
 registry.group(
+    "installation",
+    title="Backups and sync",
+    description="backups lists the backups of this store, peers the installations it synchronises with.",
+    actions={"backups": "installation.backups", "peers": "installation.peers"},
+)
+
+registry.group(
     "keys",
     title="API keys",
     description="API keys for network clients: create, list, revoke, rotate.",
@@ -360,7 +367,8 @@ registry.list_in_core("project_warm_up", "token_budget", in_project=True)
 
 registry.concerns_everything(
     "backup", "doctor", "import", "index.rebuild", "index.status", "rebuild", "scan", "sync",
-    "system_settings", "keys.create", "keys.list", "keys.revoke", "keys.rotate",
+    "installation.backups", "installation.peers", "system_settings",
+    "keys.create", "keys.list", "keys.revoke", "keys.rotate",
     "domains.show", "domains.discover", "domains.create", "domains.rename", "domains.merge",
     "domains.remove", "domains.assign", "domains.unassign", "domains.proposals", "domains.accept",
     "domains.reject", "domains.undo", "agent.init", "agent.context", "agent.recall", "agent.log",

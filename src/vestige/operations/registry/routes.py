@@ -172,6 +172,8 @@ ROUTES: dict[str, dict[str, tuple[Method, str]]] = {
         "memory_changelog": ("GET", "/changelog"),
         "doctor": ("POST", "/doctor"),
         "backup": ("POST", "/backup"),
+        "installation.backups": ("GET", "/backups"),
+        "installation.peers": ("GET", "/peers"),
         "export": ("POST", "/export"),
         "import": ("POST", "/import"),
         "tools.describe": ("GET", "/tools"),

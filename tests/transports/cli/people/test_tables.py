@@ -26,7 +26,8 @@ pytestmark = pytest.mark.slow
 SNAPSHOTS = Path(__file__).with_name("tables.txt")
 HEAD = "=== "
 SAY_WHERE = (
-    "backup", "doctor", "export", "import", "index.rebuild", "index.status", "keys.create", "keys.rotate",
+    "backup", "doctor", "export", "import", "index.rebuild", "index.status", "installation.backups",
+    "keys.create", "keys.rotate",
     "project.backup", "project.export", "project.import", "project.restore", "project.status", "rebuild",
     "sessions.archive", "sessions.doctor", "sync", "system_settings", "system_status",
 )  # fmt: skip

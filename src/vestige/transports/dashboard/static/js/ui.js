@@ -129,13 +129,18 @@ export function Badge({ children, tone = "" }) {
   return html`<span class=${`badge ${tone}`}>${children}</span>`;
 }
 
-export function Pager({ total, offset, limit, onMove }) {
-  if (total <= limit) return null;
+// A page behind the last one is left: what it showed was settled meanwhile.
+export function Pager({ total, offset, limit, onMove, names = ["Newer", "Older"] }) {
+  const behind = offset > 0 && offset >= total;
+  useEffect(() => {
+    if (behind) onMove(Math.max(0, Math.ceil(total / limit) - 1) * limit);
+  }, [behind]);
+  if (total <= limit || behind) return null;
   const last = Math.min(total, offset + limit);
-  return html`<nav class="pager" aria-label="Pages">
-    <button disabled=${offset === 0} onClick=${() => onMove(Math.max(0, offset - limit))}>Newer</button>
+  return html`<nav class="pager" aria-label="Parts of the list">
+    <button disabled=${offset === 0} onClick=${() => onMove(Math.max(0, offset - limit))}>${names[0]}</button>
     <span>${number(offset + 1)}–${number(last)} of ${number(total)}</span>
-    <button disabled=${last >= total} onClick=${() => onMove(offset + limit)}>Older</button></nav>`;
+    <button disabled=${last >= total} onClick=${() => onMove(offset + limit)}>${names[1]}</button></nav>`;
 }
 
 // Advice of the server, where `commands` stand between backticks.

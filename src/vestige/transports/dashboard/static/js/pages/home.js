@@ -103,7 +103,7 @@ export function Home() {
         <${Figure} value=${stats.connections} label="links" to="/map" />
         <${Figure} value=${stats.dueForReview} label="due for review" to="/schedule" />
         <${Figure} value=${stats.pinned} label="pinned" to="/memories" query=${{ pinned: true }} />
-        <${Figure} value=${stats.suppressed} label="suppressed" title="Shown faintly among the others" to="/memories" query=${{ suppressed: 1 }} />
+        <${Figure} value=${stats.suppressed} label="suppressed" to="/memories" query=${{ suppressed: "only" }} />
         <${Growth} />
         <${Figure} value=${stats.status} label="health" tone=${stats.status === "healthy" ? "good" : "fair"} to="/operate" />
       </div>

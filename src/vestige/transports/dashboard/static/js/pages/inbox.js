@@ -1,24 +1,27 @@
 // The inbox: everything that waits for a person, one after another, with keys and undo.
 
-import { act, api, capital, get, go, html, many, may, post, useData, useEffect, useRef, useState, words } from "../lib.js";
+import { act, api, capital, get, go, html, many, may, number, post, useData, useEffect, useRef, useState, words } from "../lib.js";
 import { Badge, Empty, Failed, Link, Loading, MemoryLink, Page } from "../ui.js";
 import { Cluster, endOlder, mergeCluster, newerOf, Pair } from "./pairs.js";
 import { acceptProposal, Proposal, rejectProposal } from "./domains.js";
 import { useLive } from "../live.js";
 
+const FIRST = 50;
+
 // What waits, by kind; each kind appears as soon as it is known.
 const KINDS = [
-  { kind: "proposed memory", path: "/review", list: (answer) => answer.texts, key: (one) => one.id },
-  { kind: "contradiction", path: "/contradictions", list: (answer) => answer.contradictions, key: (one) => `${one.stronger.id} ${one.weaker.id}` },
+  { kind: "proposed memory", path: "/review", list: (answer) => answer.texts, total: (answer) => answer.total, key: (one) => one.id },
+  { kind: "contradiction", path: "/contradictions", list: (answer) => answer.contradictions, total: (answer) => answer.total, key: (one) => `${one.stronger.id} ${one.weaker.id}` },
   { kind: "domain proposal", path: "/domains/proposals", list: (answer) => answer.proposals, key: (one) => one.id },
-  { kind: "duplicates", path: "/duplicates", list: (answer) => answer.clusters, key: (one) => one.clusterId },
+  { kind: "duplicates", path: "/duplicates", list: (answer) => answer.clusters, total: (answer) => answer.totalClusters, key: (one) => one.clusterId },
   { kind: "insight", path: "/insights", list: (answer) => answer.insights, key: (one) => one.id },
 ];
 
 function useWaiting() {
-  const all = KINDS.map(({ path }) => useData((signal) => get(path, path === "/domains/proposals" ? {} : { limit: 50 }, { signal }), []));
+  const all = KINDS.map(({ path }) => useData((signal) => get(path, path === "/domains/proposals" ? {} : { limit: FIRST }, { signal }), []));
   return {
     items: KINDS.flatMap(({ kind, list, key }, index) => (all[index].data ? list(all[index].data) : []).map((value) => ({ kind, key: `${kind} ${key(value)}`, value }))),
+    more: KINDS.reduce((sum, { list, total }, index) => sum + (total && all[index].data ? total(all[index].data) - list(all[index].data).length : 0), 0),
     loading: all.some((one) => one.loading && one.data === null),
     failed: all.every((one) => one.error) ? all[0].error : null,
     reload: () => all.forEach((one) => one.reload()),
@@ -141,7 +144,7 @@ export function Inbox() {
   return html`<${Page} title="Inbox" lead=${html`Everything that waits for you. <span class="for-keys">j and k move, a accepts, r rejects, e opens, u undoes.</span>`}>
     ${from.failed && html`<${Failed} error=${from.failed} retry=${from.reload} />`}
     ${items.length ? html`<div class="inbox">
-      <div><ol class="plain inbox-list" aria-label="Waiting">${items.map((one, index) => html`<li key=${one.key}><button class="inbox-item" aria-current=${index === current ? "true" : null} onClick=${() => setAt(index)}><${Badge}>${one.kind}<//><bdi>${titleOf(one)}</bdi></button></li>`)}</ol>${from.loading && html`<p class="note" role="status">Still comparing memories…</p>`}</div>
+      <div><ol class="plain inbox-list" aria-label="Waiting">${items.map((one, index) => html`<li key=${one.key}><button class="inbox-item" aria-current=${index === current ? "true" : null} onClick=${() => setAt(index)}><${Badge}>${one.kind}<//><bdi>${titleOf(one)}</bdi></button></li>`)}</ol>${from.more > 0 && html`<p class="note">${number(from.more)} more wait: the first ${FIRST} of a kind are listed.</p>`}${from.loading && html`<p class="note" role="status">Still comparing memories…</p>`}</div>
       <div class="inbox-detail"><p class="note">${current + 1} of ${items.length}</p><${Item} key=${item.key} item=${item} reload=${from.reload} />
         <div class="actions">${writes && html`<button class="primary" onClick=${() => decide("accept")}>${HANDLERS[item.kind].names[0]} <kbd>a</kbd></button><button onClick=${() => decide("reject")}>${HANDLERS[item.kind].names[1]} <kbd>r</kbd></button>`}
           <button onClick=${() => decide("open")}>Open <kbd>e</kbd></button><button class="quiet" onClick=${() => skip(item)}>Later</button></div></div></div>`

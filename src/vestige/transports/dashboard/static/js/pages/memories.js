@@ -26,6 +26,7 @@ export function filtersOf(query) {
     pinned: query.pinned || null,
     due: query.due === "1" ? true : null,
     include_suppressed: query.suppressed === "1" ? true : null,
+    suppressed: query.suppressed === "only" ? true : null,
     as_of: query.as_of || null,
   };
 }
@@ -241,7 +242,7 @@ export function Memories({ query }) {
   const set = (name) => (value) => setQuery({ [name]: value });
   const twin = urlOf("/memories", filters);
   const filtered = Object.keys(query).some((name) => !["order", "new", "as_of"].includes(name));
-  return html`<${Page} title="Memories" lead=${rows.total === null ? "…" : many(rows.total, "memory", "memories") + (filtered ? " fit the filter" : "")} twin=${twin}
+  return html`<${Page} title="Memories" lead=${rows.total === null ? "…" : many(rows.total, "memory", "memories") + (filtered ? (rows.total === 1 ? " fits the filter" : " fit the filter") : "")} twin=${twin}
       actions=${writes && html`<button class="primary" onClick=${() => setQuery({ new: 1 })}>Remember</button>`}>
     <div class="filters">
       <${Choice} label="Order" value=${filters.order} options=${ORDERS} onChange=${set("order")} />
@@ -250,10 +251,10 @@ export function Memories({ query }) {
       <${Field} label="Source" value=${query.source ?? ""} onCommit=${set("source")} />
       <${Field} label="Scope" value=${query.scope ?? ""} onCommit=${set("scope")} placeholder="/" />
       <${Choice} label="Retention" value=${query.max_retention ?? ""} options=${[["", "any"], ["0.3", "below 30%"], ["0.5", "below 50%"], ["0.7", "below 70%"]]} onChange=${set("max_retention")} />
+      <${Choice} label="Suppressed" value=${query.suppressed ?? ""} options=${[["", "left out"], ["1", "also"], ["only", "only these"]]} onChange=${set("suppressed")} />
       <${Field} label="Written after" type="date" value=${query.from ?? ""} onCommit=${set("from")} />
       <${Field} label="Written before" type="date" value=${query.to ?? ""} onCommit=${set("to")} />
       <label class="check"><input type="checkbox" checked=${query.pinned === "true"} onChange=${(event) => set("pinned")(event.target.checked ? "true" : "")} /> pinned</label>
-      <label class="check"><input type="checkbox" checked=${query.suppressed === "1"} onChange=${(event) => set("suppressed")(event.target.checked ? "1" : "")} /> with suppressed</label>
       ${query.domain && html`<button class="tag" onClick=${() => set("domain")("")}>domain ${query.domain} ✕</button>`}
       ${filtered && html`<button class="quiet" onClick=${() => go("/memories", { order: query.order ?? "" })}>Clear</button>`}
     </div>

@@ -1,7 +1,7 @@
 // Operate: the store, its model, backups, keys, processes and the doctor.
 
 import { act, api, get, html, many, may, number, percent, post, useData, useState, when, bytes } from "../lib.js";
-import { Badge, Choice, Facts, Link, Loaded, Page, Panel, Prose, Time } from "../ui.js";
+import { Badge, Choice, Facts, Link, Loaded, Page, Pager, Panel, Prose, Time } from "../ui.js";
 import { Bars } from "../charts.js";
 
 function Doctor() {
@@ -14,12 +14,25 @@ function Doctor() {
     <div class="actions"><button onClick=${() => check({}, "Checked.")}>Check</button>${found && found.findings.length > 0 && html`<button class="primary" onClick=${() => check({ repair: true }, "Repaired.")}>Repair</button>`}</div><//>`;
 }
 
+const BACKUPS = 8;
+
 function Backups({ advice, last }) {
-  const [made, setMade] = useState(null);
+  const [offset, setOffset] = useState(0);
+  const from = useData((signal) => get("/backups", { limit: BACKUPS, offset }, { signal }), [offset]);
+  const make = () => act("The backup is written and verified.", () => post("/backup", {}), { after: () => { setOffset(0); from.reload(); } });
   return html`<${Panel} title="Backups">
     ${advice.map((one) => html`<p class="note"><${Prose} text=${one} /></p>`)}
-    ${made ? html`<${Facts} rows=${[["Written", html`<${Time} at=${made.timestamp} />`], ["File", html`<code>${made.path}</code>`], ["Size", bytes(made.sizeBytes)], ["Verified", "opened and compared"]]} />` : html`<${Facts} rows=${[["Last backup", last ? html`<${Time} at=${last} />` : "none yet"]]} /><p class="note">A backup is a copy of the whole store in the folder <code>backups</code> beside it, verified by opening it. <code>vestige restore</code> brings one back.</p>`}
-    <div class="actions"><button onClick=${() => act("The backup is written and verified.", () => post("/backup", {})).then((answer) => answer && setMade(answer))}>Back up now</button></div><//>`;
+    <${Loaded} from=${from}>${(found) => html`<${Facts} rows=${[["Last backup", last ? html`<${Time} at=${last} />` : "none yet"], ["In the folder", found.total ? `${many(found.total, "file")}, ${bytes(found.sizeBytes)}` : null], ["Folder", html`<code>${found.folder}</code>`]]} />
+      ${found.backups.length ? html`<ul class="plain rows">${found.backups.map((one) => html`<li class="file-row" key=${one.file}><code>${one.file}</code>${one.last ? html`<${Badge} tone="good">last<//>` : null}${one.kind === "snapshot" ? html`<${Badge}>with settings<//>` : null}<span class="num">${bytes(one.sizeBytes)}</span><${Time} at=${one.at} /></li>`)}</ul>` : null}
+      <${Pager} total=${found.total} offset=${offset} limit=${BACKUPS} onMove=${setOffset} />`}<//>
+    <p class="note">A backup is a copy of the whole store, checked by opening it before it gets its name. <code>vestige restore</code> brings one back.</p>
+    <div class="actions"><button onClick=${make}>Back up now</button></div><//>`;
+}
+
+function Sync() {
+  const from = useData((signal) => get("/peers", {}, { signal }), []);
+  return html`<${Panel} title="Sync"><${Loaded} from=${from}>${({ at, folder, peers }) => at || peers.length ? html`<${Facts} rows=${[["Last sync", at && html`<${Time} at=${at} />`], ["Folder", folder && html`<code>${folder}</code>`]]} />
+    ${peers.length ? html`<ul class="plain rows">${peers.map((one) => html`<li class="file-row" key=${one.node}><code>${one.node}</code>${one.refused ? html`<${Badge} tone="warn">refused<//>` : null}<${Time} at=${one.at} />${one.refused ? html`<p class="note">${one.refused}</p>` : null}</li>`)}</ul>` : html`<p class="note">No other installation has written a file there yet.</p>`}` : html`<p class="note">Not synchronised with another machine. <code>vestige sync FOLDER</code> does it through a folder that both see.</p>`}<//><//>`;
 }
 
 function Keys() {
@@ -62,6 +75,6 @@ export function Operate() {
         <${Panel} title="Processes"><ul class="plain rows">${stats.processes.map((one) => html`<li class="change"><span class="change-kind">process ${one.pid}</span><span class="change-what">${one.command}${one.server ? " · server" : ""}</span><${Time} at=${one.since} /></li>`)}</ul>
           <${Facts} rows=${[["Autopilot", stats.autopilot.running ? "running" : "off"], ["Handled", number(stats.autopilot.handled)], ["Waiting", number(stats.autopilot.waiting)], ["Failed", number(stats.autopilot.failed)]]} /><//>
         <${Panel} title="By scope"><${Bars} label="Memories by scope" rows=${Object.entries(stats.byScope).map(([name, count]) => ({ name, count, to: `/memories?scope=${encodeURIComponent(name)}` }))} /><//>
-      </div><div class="stack">${may("admin") && html`<${Doctor} /><${Backups} advice=${stats.recommendations.filter((one) => one.includes("backup"))} last=${stats.lastBackup} /><${Keys} />`}${may("write") && html`<${CleanUp} />`}
+      </div><div class="stack">${may("admin") && html`<${Doctor} /><${Backups} advice=${stats.recommendations.filter((one) => one.includes("backup"))} last=${stats.lastBackup} /><${Sync} /><${Keys} />`}${may("write") && html`<${CleanUp} />`}
         ${!may("admin") && html`<p class="note">Doctor, backups and keys need a key with the permission admin.</p>`}</div></div>`}<//><//>`;
 }

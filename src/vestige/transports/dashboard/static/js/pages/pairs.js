@@ -1,8 +1,22 @@
 // Contradictions and duplicates: side by side, with a plan, and a way back.
 
-import { act, api, capital, get, html, many, may, number, percent, post, route, useData, useState, words } from "../lib.js";
-import { Badge, Dialog, Empty, Facts, Link, Loaded, MemoryLink, MemoryText, Meter, Page, Panel, Tags, Time } from "../ui.js";
+import { act, api, capital, get, html, many, may, number, percent, post, setQuery, urlOf, useData, useState, words } from "../lib.js";
+import { Badge, Empty, Loaded, MemoryLink, MemoryText, Meter, Page, Pager, Tags, Time } from "../ui.js";
 import { useLive } from "../live.js";
+
+const PAGE = 20;
+
+// Which part of a list the address names, and how to go to another.
+function usePage({ offset }) {
+  const at = Math.max(0, Math.floor(Number(offset) || 0));
+  const move = (to) => {
+    setQuery({ offset: to || "" });
+    scrollTo(0, 0);
+  };
+  return { at, move, params: { limit: PAGE, offset: at } };
+}
+
+const Pages = ({ page, total, names }) => html`<${Pager} total=${total} offset=${page.at} limit=${PAGE} onMove=${page.move} names=${names} />`;
 
 export const newerOf = (pair) => (pair.newer === pair.stronger.id ? pair.stronger : pair.weaker);
 
@@ -26,11 +40,14 @@ export function Pair({ pair, reload, buttons = true }) {
 }
 
 export function Contradictions({ query }) {
-  const from = useData((signal) => get("/contradictions", { limit: 50, as_of: query.as_of }, { signal }), [query.as_of]);
+  const page = usePage(query);
+  const asked = { ...page.params, as_of: query.as_of };
+  const from = useData((signal) => get("/contradictions", asked, { signal }), [query.as_of, page.at]);
   useLive(["MemoryUpdated", "MemoryDeleted"], from.reload, 5000);
-  return html`<${Page} title="Contradictions" lead="Pairs of memories that cannot both be true." twin="/api/v1/contradictions?limit=50">
-    <${Loaded} from=${from} note="Comparing all memories. The first time after a start of the server takes longest.">${({ contradictions, total, memoriesAnalyzed }) => contradictions.length ? html`<p class="note">${many(total, "pair")} among ${number(memoriesAnalyzed)} memories${contradictions.length < total ? `; the latest ${number(contradictions.length)} are listed` : ""}.</p>
-      ${contradictions.map((pair) => html`<${Pair} key=${pair.stronger.id + pair.weaker.id} pair=${pair} reload=${from.reload} />`)}` : html`<${Empty} title="No memory contradicts another.">${number(memoriesAnalyzed)} memories were compared.<//>`}<//>
+  return html`<${Page} title="Contradictions" lead="Pairs of memories that cannot both be true." twin=${urlOf("/contradictions", asked)}>
+    <${Loaded} from=${from} note="Comparing all memories. The first time after a start of the server takes longest.">${({ contradictions, total, memoriesAnalyzed }) => total ? html`<p class="note">${many(total, "pair")} among ${number(memoriesAnalyzed)} memories, the latest first.</p>
+      ${contradictions.map((pair) => html`<${Pair} key=${pair.stronger.id + pair.weaker.id} pair=${pair} reload=${from.reload} />`)}
+      <${Pages} page=${page} total=${total} />` : html`<${Empty} title="No memory contradicts another.">${number(memoriesAnalyzed)} memories were compared.<//>`}<//>
   <//>`;
 }
 
@@ -50,11 +67,13 @@ export function Cluster({ cluster, reload, buttons = true }) {
       : html`<div class="actions"><button onClick=${show}>Plan a merge</button></div>`)}</article>`;
 }
 
-export function Duplicates() {
-  const from = useData((signal) => get("/duplicates", { limit: 50 }, { signal }), []);
+export function Duplicates({ query }) {
+  const page = usePage(query);
+  const from = useData((signal) => get("/duplicates", page.params, { signal }), [page.at]);
   useLive(["MemoryUpdated", "MemoryDeleted"], from.reload, 5000);
-  return html`<${Page} title="Duplicates" lead="Memories that say the same. A merge keeps every wording and can be undone." twin="/api/v1/duplicates?limit=50">
-    <${Loaded} from=${from} note="Comparing all memories.">${({ clusters, totalClusters, memoriesAnalyzed }) => clusters.length ? html`<p class="note">${many(totalClusters, "group")} among ${number(memoriesAnalyzed)} memories${clusters.length < totalClusters ? `; the best ${number(clusters.length)} are listed` : ""}.</p>
-      ${clusters.map((one) => html`<${Cluster} key=${one.clusterId} cluster=${one} reload=${from.reload} />`)}` : html`<${Empty} title="No two memories say the same.">${number(memoriesAnalyzed)} memories were compared.<//>`}<//>
+  return html`<${Page} title="Duplicates" lead="Memories that say the same. A merge keeps every wording and can be undone." twin=${urlOf("/duplicates", page.params)}>
+    <${Loaded} from=${from} note="Comparing all memories.">${({ clusters, totalClusters, memoriesAnalyzed }) => totalClusters ? html`<p class="note">${many(totalClusters, "group")} among ${number(memoriesAnalyzed)} memories, what merges best first.</p>
+      ${clusters.map((one) => html`<${Cluster} key=${one.clusterId} cluster=${one} reload=${from.reload} />`)}
+      <${Pages} page=${page} total=${totalClusters} names=${["Back", "More"]} />` : html`<${Empty} title="No two memories say the same.">${number(memoriesAnalyzed)} memories were compared.<//>`}<//>
   <//>`;
 }

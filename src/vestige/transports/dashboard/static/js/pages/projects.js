@@ -1,6 +1,7 @@
 // Projects: the index of a project's code, a search in it, and the package that an agent would get for a task.
 
 import { act, bytes, failure, get, html, may, number, percent, post, score, session, setQuery, useData, useStore, when } from "../lib.js";
+import { Bars } from "../charts.js";
 import { Badge, Empty, Facts, Field, Loaded, MemoryLink, Page, Panel, Prose } from "../ui.js";
 import { NotHere, seesMachine } from "./sessions.js";
 
@@ -45,11 +46,21 @@ function Project({ path, query }) {
     ${query.q ? html`<div class="grid two"><${Panel} title="Sections of the code"><${Code} path=${path} text=${query.q} /><//><${Panel} title="What an agent would get for this task"><${Package} path=${path} text=${query.q} /><//></div>` : null}`}<//>`;
 }
 
+// Scopes of projects that hold memories, whether their code has an index here or not.
+function Scopes() {
+  const from = useData((signal) => get("/stats", {}, { signal }), []);
+  return html`<${Panel} title="Projects with memories"><${Loaded} from=${from}>${({ byScope }) => {
+    const found = Object.entries(byScope).filter(([name]) => name.startsWith("/project/"));
+    return found.length ? html`<${Bars} label="Memories by project" rows=${found.map(([name, count]) => ({ name, count, to: `/memories?suppressed=1&scope=${encodeURIComponent(name)}` }))} />` : html`<p class="note">No project has memories yet.</p>`;
+  }}<//><//>`;
+}
+
 export function Projects({ query }) {
   const who = useStore(session);
   const sees = seesMachine(who) && may("admin"); // naming a folder of the server needs that
   return html`<${Page} title="Projects" lead="The index of a project's code on this machine, and what an agent gets from it.">
     ${!sees ? html`<${NotHere} what="projects" />` : html`
       <div class="filters"><${Field} className="grow-field" label="Folder on the server's machine" value=${query.path ?? ""} placeholder="~/code" onCommit=${(path) => setQuery({ path: path.trim() })} /></div>
-      ${query.path ? html`<${Project} key=${query.path} path=${query.path} query=${query} />` : html`<${Empty} title="Enter the folder of a project."><code>vestige project init</code> in a repository makes its index.<//>`}`}<//>`;
+      ${query.path ? html`<${Project} key=${query.path} path=${query.path} query=${query} />` : html`<${Empty} title="Enter the folder of a project."><code>vestige project init</code> in a repository makes its index.<//>`}`}
+    ${!query.path && html`<${Scopes} />`}<//>`;
 }

@@ -36,7 +36,7 @@ function Reader({ id, first }) {
   return html`<${Loaded} from=${from} rows=${8}>${(read) => html`<${Panel} title=${read.session.title || read.session.sessionId} extra=${html`<${Link} to="/sessions">All sessions<//>`}>
       <${Facts} one=${read.session} />${read.session.resumeCommand ? html`<p class="note">Take it up again: <code>${read.session.resumeCommand}</code></p>` : null}
       <ol class="plain rows entries">${read.entries.map((entry, index) => html`<${Entry} entry=${entry} key=${first + index} />`)}</ol>
-      <nav class="pager" aria-label="Pages"><button disabled=${first === 0} onClick=${() => setQuery({ first: Math.max(0, first - PAGE) || "" })}>Earlier</button><span>${read.entries.length ? `${number(first + 1)}–${number(first + read.entries.length)} of ${number(read.session.entries)}` : "No entries."}</span><button disabled=${!read.more} onClick=${() => setQuery({ first: first + PAGE })}>Later</button></nav><//>`}<//>`;
+      <nav class="pager" aria-label="Parts of the session"><button disabled=${first === 0} onClick=${() => setQuery({ first: Math.max(0, first - PAGE) || "" })}>Earlier</button><span>${read.entries.length ? `${number(first + 1)}–${number(first + read.entries.length)} of ${number(read.session.entries)}` : "No entries."}</span><button disabled=${!read.more} onClick=${() => setQuery({ first: first + PAGE })}>Later</button></nav><//>`}<//>`;
 }
 
 function Found({ query }) {
