@@ -286,6 +286,43 @@ def test_a_correction_by_the_user_counts_against_the_last_injection(world: World
     assert (impact(world)["misled"], impact(world)["used"]) == (1, 0)
 
 
+def test_a_correction_counts_against_the_memory_that_the_answer_used(world: World) -> None:
+    memory_id = remembered(world)
+    assert hook(world, "UserPromptSubmit", prompt=PROMPT)
+    hook(world, "Stop", last_assistant_message=f"As {memory_id} says, it is so.")
+    hook(world, "UserPromptSubmit", prompt="No, that is outdated.")
+    found = impact(world)
+    assert (found["used"], found["helped"], found["misled"]) == (1, 0, 1)
+
+
+def test_a_correction_of_a_later_answer_counts_against_no_memory_that_was_used_before(world: World) -> None:
+    memory_id = remembered(world)
+    assert hook(world, "UserPromptSubmit", prompt=PROMPT)
+    hook(world, "Stop", last_assistant_message=f"As {memory_id} says, it is so.")
+    hook(world, "UserPromptSubmit", prompt="Good. Now write a haiku about autumn.")
+    hook(world, "UserPromptSubmit", prompt="No, that is wrong.")
+    assert (impact(world)["used"], impact(world)["misled"]) == (1, 0)
+
+
+def test_feedback_in_the_session_that_was_shown_a_memory_says_whether_it_helped(world: World) -> None:
+    memory_id = remembered(world)
+    world.call("memory", action="promote", id=memory_id)
+    world.clock.advance(hours=2)
+    assert hook(world, "UserPromptSubmit", prompt=PROMPT)
+    counts = [impact(world)[name] for name in ("used", "helped", "misled")]
+    assert counts == [0, 0, 0]
+
+    world.clock.advance(hours=0.1)
+    world.call("memory", action="useful", id=memory_id)
+    assert [impact(world)[name] for name in ("used", "helped", "misled")] == [1, 1, 0]
+    world.clock.advance(hours=0.1)
+    world.call("memory", action="demote", id=memory_id)
+    assert [impact(world)[name] for name in ("helped", "misled")] == [0, 1]
+    world.clock.advance(hours=5)
+    world.call("memory", action="promote", id=memory_id)
+    assert [impact(world)[name] for name in ("helped", "misled")] == [0, 1]
+
+
 def test_impact_counts_silence_repeats_and_tokens(tmp_path: Path) -> None:
     with open_world(tmp_path / "data", clock=HandClock()) as world:
         remembered(world)

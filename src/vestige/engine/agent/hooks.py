@@ -149,14 +149,19 @@ def new_receipt(call: Call) -> str:
 
 
 def _corrected(call: Call, files: AgentFiles, session: AgentSession, event: HookEvent) -> AgentSession:
-    """Note that the user rejected what followed the last injection."""
-    if not session.pending or not receipts.is_correction(event.prompt):
+    """Note that the user rejected what followed an injection: the memories that the last answer used, or if
+    it used none, those of the last injection. Any other prompt lets the answer stand."""
+    if not receipts.is_correction(event.prompt):
+        stands = (replace(one, used=()) for one in session.pending)
+        return replace(session, pending=tuple(one for one in stands if one.signs))
+    last = next((one for one in reversed(session.pending) if one.used), None)
+    last = last or next(reversed(session.pending), None)
+    if last is None:
         return session
-    last = session.pending[-1]
-    for memory_id in last.signs:
+    for memory_id in last.used or last.signs:
         fields = {"session": event.session, "receipt": last.id, "memory": memory_id}
         receipts.record(call, files.state, receipts.MISLED, **fields)
-    return replace(session, pending=session.pending[:-1])
+    return replace(session, pending=tuple(one for one in session.pending if one is not last))
 
 
 def _follow(call: Call, files: AgentFiles, event: HookEvent) -> None:
@@ -172,11 +177,14 @@ def _follow(call: Call, files: AgentFiles, event: HookEvent) -> None:
         logged = session.logged and not (done.files or done.commands)  # it goes on after its end
         used = receipts.used_memories(session.pending, f"{part.text}\n{event.message}")
         pending = tuple(
-            replace(one, signs={name: signs for name, signs in one.signs.items() if name not in used})
+            replace(
+                one,
+                signs={name: signs for name, signs in one.signs.items() if name not in used},
+                used=(*one.used, *(name for name in one.signs if name in used)),
+            )
             for one in session.pending
         )
-        left = tuple(one for one in pending if one.signs)
-        session = replace(session, client=event.client, work=work, pending=left, read_to=part.end)
+        session = replace(session, client=event.client, work=work, pending=pending, read_to=part.end)
         save(replace(session, logged=logged).with_shown(part.memories))
     if used:
         receipts.note_use(call, files.state, event.session, used)

@@ -60,10 +60,12 @@ NO_WORK = SessionWork()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenReceipt:
-    """An injection whose use is not known yet: its memories with the words and files that would show it."""
+    """An injection whose use is not known yet: its memories with the words and files that would show it.
+    `used` are those that the last answer used, which a correction by the user would be about."""
 
     id: str
     signs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    used: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +176,11 @@ def _body(session: AgentSession, now: datetime) -> dict[str, Any]:
             "lastMessage": work.last_message,
         },
         "pending": [
-            {"id": one.id, "signs": {name: list(words) for name, words in one.signs.items()}}
+            {
+                "id": one.id,
+                "signs": {name: list(words) for name, words in one.signs.items()},
+                "used": list(one.used),
+            }
             for one in session.pending
         ],
     }
@@ -204,7 +210,9 @@ def _session(session_id: str, found: Mapping[str, Any]) -> AgentSession:
         ),
         pending=tuple(
             OpenReceipt(
-                id=str(one["id"]), signs={name: tuple(words) for name, words in one.get("signs", {}).items()}
+                id=str(one["id"]),
+                signs={name: tuple(words) for name, words in one.get("signs", {}).items()},
+                used=tuple(map(str, one.get("used", ()))),
             )
             for one in found.get("pending", ())
         ),

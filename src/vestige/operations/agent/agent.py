@@ -445,6 +445,7 @@ class AgentImpact(Wire):
     memories: int
     repeats: int
     used: int
+    helped: int
     misled: int
     tokens: int
     silence: float | None = None
@@ -456,7 +457,7 @@ def _render_impact(view: AgentImpact) -> str:
     facts = {
         "sessions": view.sessions, "prompts": view.prompts, "silent": silence, "injections": view.injections,
         "contexts": view.packs, "memories shown": view.memories, "repeats": view.repeats, "used": view.used,
-        "corrected": view.misled, "tokens": view.tokens,
+        "helped": view.helped, "misled": view.misled, "tokens": view.tokens,
     }  # fmt: skip
     text = fields((name, str(value)) for name, value in facts.items())
     if not view.never_used:
@@ -478,10 +479,11 @@ def impact(
 ) -> AgentImpact:
     """Count what hooks put into contexts: injections, silence, repeats, tokens, and what was used later.
 
-    Use is read from transcripts: the id, a file or distinctive words of a memory in a later answer, or a
-    correction by the user.
+    Use is read from transcripts: the id, a file or distinctive words of a memory in a later answer. A memory
+    helped if it was promoted or marked as useful in the session that was shown it; it misled if it was
+    demoted there, or if the user corrected what the agent said after it.
     """
-    found = receipts.impact(_files(call).state, since.isoformat() if since else None)
+    found = receipts.impact(call, _files(call).state, since.isoformat() if since else None)
     counted = {name: getattr(found, name) for name in AgentImpact.model_fields if name != "never_used"}
     counted["silence"] = None if found.silence is None else round(found.silence, 4)
     return AgentImpact(**counted, never_used=[ShownOften(id=one, shown=n) for one, n in found.never_used])
