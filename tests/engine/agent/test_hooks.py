@@ -2,6 +2,7 @@
 
 import json
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from tests.transports.http.support.harness import bearer, open_site
 from tests.transports.http.support.inside import URL, inside
 from tests.transports.http.support.mcp_requests import modern
 from vestige.core.models import EVERYTHING
+from vestige.engine.agent.checkup import HOOK_FILES
 from vestige.engine.agent.session_state import load_session
+from vestige.transports.connect.hooks import HOOK_CLIENTS
 
 SESSION = "0f1e"
 
@@ -335,6 +338,35 @@ def test_impact_counts_silence_repeats_and_tokens(tmp_path: Path) -> None:
         assert found["silence"] == pytest.approx(4 / 6, abs=1e-4)
         assert 20 < found["tokens"] < 500
         assert [one["shown"] for one in found["neverUsed"]] == [2]
+
+
+def test_doctor_says_when_the_hooks_of_each_client_last_ran(tmp_path: Path) -> None:
+    with open_world(tmp_path) as world:
+        for name in (".claude/settings.json", ".codex/hooks.json"):
+            path = tmp_path / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text('{"hooks": {"Stop": [{"command": "vestige-hook x"}]}}', encoding="utf-8")
+        (tmp_path / ".cursor").mkdir()
+        (tmp_path / ".cursor" / "hooks.json").write_text('{"hooks": {}}', encoding="utf-8")
+        hook(world, "SessionStart", source="startup")
+        first = world.clock.now
+        world.clock.advance(hours=3)
+        hook(world, "Stop", last_assistant_message="Done.")
+        found = world.call("agent", action="doctor")
+        assert [(one["client"], one["installed"]) for one in found["hooks"]] == [
+            ("claude-code", True),
+            ("codex", True),
+        ]
+        ran = datetime.fromisoformat(found["hooks"][0]["lastRun"])
+        assert ran == world.clock.now.replace(microsecond=0) > first
+        assert "lastRun" not in found["hooks"][1]
+        (never,) = [one for one in found["problems"] if "none has run" in one]
+        assert never.startswith("The hooks of codex are installed")
+
+
+def test_doctor_looks_for_hooks_where_connect_writes_them() -> None:
+    written = {name: one.user[0].replace("CONFIG", "~/.config") for name, one in HOOK_CLIENTS.items()}
+    assert written == HOOK_FILES
 
 
 def test_doctor_names_broken_lines_future_notes_and_what_is_not_stored(world: World) -> None:

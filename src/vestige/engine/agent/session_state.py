@@ -134,6 +134,17 @@ def quiet_sessions(state: Path, now: datetime) -> list[str]:
     ]
 
 
+def last_runs(state: Path) -> dict[str, datetime]:
+    """When a hook of each client last ran, by the sessions that are kept."""
+    runs: dict[str, datetime] = {}
+    with suppress(OSError):
+        for _, path in _entries(state / FOLDER):
+            held = _read(Path(path)) if path.endswith(".json") else None
+            if held is not None and held.client and held.changed is not None:
+                runs[held.client] = max(held.changed, runs.get(held.client, held.changed))
+    return runs
+
+
 def _read(path: Path) -> AgentSession | None:
     try:
         found = json.loads(path.read_bytes())

@@ -1,5 +1,6 @@
 """A persistent agent: its files, its context at the start of a session, and hooks: the tool `agent`."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -217,12 +218,22 @@ class LayerView(Wire):
     stored: int
 
 
+class ClientHooksView(Wire):
+    """The hooks of a client; without `last_run` none has run in a session that is kept."""
+
+    client: str
+    path: str | None = None
+    installed: bool
+    last_run: datetime | None = None
+
+
 class AgentState(Wire):
     """The state of the agent's files and hooks."""
 
     layers: list[LayerView]
     problems: list[str]
     future_notes: list[str]
+    hooks: list[ClientHooksView]
     hook_log: list[str]
     servers: int = Field(description="Running servers that hooks can ask.")
     sessions: int
@@ -234,6 +245,16 @@ def _render_state(state: AgentState) -> str:
         for one in state.layers
     ]
     parts = [table(("layer", "file", "there", "records", "stored"), rows)]
+    if state.hooks:
+        ran = [
+            (
+                one.client,
+                "yes" if one.installed else "no",
+                one.last_run.isoformat(" ", "minutes") if one.last_run else "never",
+            )
+            for one in state.hooks
+        ]
+        parts.append(table(("hooks of", "installed", "last ran"), ran))
     parts += [warning(one) for one in state.problems]
     if state.future_notes:
         parts.append(f"Notes to write: {', '.join(state.future_notes)}")
@@ -254,7 +275,7 @@ def _render_state(state: AgentState) -> str:
 )
 def doctor(call: Call) -> AgentState:
     """Check the agent's files and hooks: what is missing or broken, what is not in the store, which notes are
-    still to be written, and which hooks failed."""
+    still to be written, which hooks failed, and when those of each client last ran."""
     found, shown = check_agent(call), call.engine.settings.shown_path
     return AgentState(
         layers=[
@@ -265,6 +286,15 @@ def doctor(call: Call) -> AgentState:
         ],
         problems=list(found.problems),
         future_notes=list(found.future),
+        hooks=[
+            ClientHooksView(
+                client=one.client,
+                path=None if one.path is None else shown(one.path),
+                installed=one.installed,
+                last_run=one.last_run,
+            )
+            for one in found.hooks
+        ],
         hook_log=list(found.hook_log),
         servers=found.servers,
         sessions=found.sessions,
