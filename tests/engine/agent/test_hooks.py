@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -338,6 +339,34 @@ def test_impact_counts_silence_repeats_and_tokens(tmp_path: Path) -> None:
         assert found["silence"] == pytest.approx(4 / 6, abs=1e-4)
         assert 20 < found["tokens"] < 500
         assert [one["shown"] for one in found["neverUsed"]] == [2]
+
+
+def test_a_session_gets_its_pack_where_nothing_can_be_written(tmp_path: Path) -> None:
+    with open_world(tmp_path) as world:
+        files = new_agent(world)
+        files.memory.write_text("# Working Patterns\n- Prefers short answers.\n", encoding="utf-8")
+        shutil.rmtree(files.state, ignore_errors=True)
+        files.state.write_text(
+            "a file here makes the folder as unwritable as a read-only home", encoding="utf-8"
+        )
+        first = hook(world, "SessionStart", source="startup")
+        assert "Prefers short answers." in first
+        assert hook(world, "SessionStart", source="resume") == first
+        assert world.call("agent", action="context", session_id="s")["kept"] is False
+        assert hook(world, "UserPromptSubmit", prompt=PROMPT) == ""
+        assert hook(world, "SessionEnd") == ""
+
+
+def test_a_session_keeps_its_pack_after_the_disk_became_full(world: World) -> None:
+    files = new_agent(world)
+    files.memory.write_text("# Working Patterns\n- Prefers short answers.\n", encoding="utf-8")
+    first = hook(world, "SessionStart", source="startup")
+    (lock,) = (files.state / "sessions").glob(".*.lock")
+    lock.unlink()
+    lock.mkdir()  # the session cannot be locked any more, so it cannot be changed
+    files.memory.write_text("# Working Patterns\n- Prefers long answers.\n", encoding="utf-8")
+    assert hook(world, "SessionStart", source="resume") == first
+    assert "Prefers long answers." in hook(world, "SessionStart", source="clear")
 
 
 def test_doctor_says_when_the_hooks_of_each_client_last_ran(tmp_path: Path) -> None:

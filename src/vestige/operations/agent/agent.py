@@ -361,7 +361,7 @@ def context(
         kind=HookKind.START, name="SessionStart", client=OWN_CLIENT, session_id=session_id, renews=renew
     )
     found = session_pack(call, _files(call), event)
-    return AgentContext(context=found.text, id=found.receipt, characters=len(found.text), kept=True)
+    return AgentContext(context=found.text, id=found.receipt, characters=len(found.text), kept=found.kept)
 
 
 class AgentRecalled(Wire):
