@@ -41,7 +41,8 @@ def test_a_chosen_policy_decides_at_once_and_after_a_restart(tmp_path: Path) -> 
 
 
 def test_the_nearest_scope_decides_and_a_choice_replaces_a_setting(tmp_path: Path) -> None:
-    with open_world(tmp_path, **{"review.scopes": "/project=all,/project/open=off"}) as world:
+    settings: dict[str, Any] = {"review.scopes": "/project=all,/project/open=off"}
+    with open_world(tmp_path, **settings) as world:
         choose(world, "/project", "off")
         choose(world, "/project/open", "all")
         assert status(world, "/project/other") == "saved"
@@ -56,7 +57,8 @@ def test_the_nearest_scope_decides_and_a_choice_replaces_a_setting(tmp_path: Pat
 
 
 def test_the_default_lets_the_settings_decide_again(tmp_path: Path) -> None:
-    with open_world(tmp_path, **{"review.scopes": "/project=all"}) as world:
+    settings: dict[str, Any] = {"review.scopes": "/project=all"}
+    with open_world(tmp_path, **settings) as world:
         choose(world, "/project", "off")
         assert status(world, "/project/one") == "saved"
         assert choose(world, "/project", "default")["policy"] == "all"
