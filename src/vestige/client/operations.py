@@ -784,6 +784,24 @@ class ReviewOperations(Part):
         Default: the current scope. `limit`: Maximum number of texts. `offset`: Texts to skip."""
         return self._channel.ask("review.list", locals())
 
+    def policy(self, scope: str | None = None) -> values.ReviewPolicies:
+        """Say which texts wait for a review in a scope, and where a policy is set: the nearest scope decides.
+
+        `scope`: The scope to tell about. Default: your own."""
+        return self._channel.ask("review.policy", locals())
+
+    def choose(self, scope: str, policy: Literal["off", "low_trust", "all", "default"],
+               ) -> values.ReviewPolicies:
+        """Choose which texts wait for a review in a scope, at once and for all processes of this store.
+
+        It replaces the setting for this scope. An agent can only let more texts wait, not fewer. What waits
+        already goes on waiting.
+
+        `scope`: The scope; what is below it follows. / is everything. `policy`: off: nothing waits;
+        low_trust: what gives orders to an agent or hides something; all: everything that the user did not
+        write; default: as in the settings."""
+        return self._channel.ask("review.choose", locals())
+
     def show(self, id: str) -> values.PendingView:
         """Show a text of the inbox in full, with its origin and the reason why it waits.
 
@@ -911,14 +929,15 @@ class AgentOperations(Part):
 
     def doctor(self) -> values.AgentState:
         """Check the agent's files and hooks: what is missing or broken, what is not in the store, which notes
-        are still to be written, and which hooks failed."""
+        are still to be written, which hooks failed, and when those of each client last ran."""
         return self._channel.ask("agent.doctor", locals())
 
     def impact(self, *, since: values.Moment | None = None) -> values.AgentImpact:
         """Count what hooks put into contexts: injections, silence, repeats, tokens, and what was used later.
 
-        Use is read from transcripts: the id, a file or distinctive words of a memory in a later answer, or a
-        correction by the user.
+        Use is read from transcripts: the id, a file or distinctive words of a memory in a later answer. A
+        memory helped if it was promoted or marked as useful in the session that was shown it; it misled if it
+        was demoted there, or if the user corrected what the agent said after it.
 
         `since`: Count from this time on."""
         return self._channel.ask("agent.impact", locals())

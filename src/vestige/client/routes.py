@@ -111,6 +111,8 @@ ROUTES = {
     "domains.explain": RestRoute("GET", "/memories/{id}/domains", repeatable=True),
     "capture": RestRoute("POST", "/capture"),
     "review.list": RestRoute("GET", "/review", repeatable=True),
+    "review.policy": RestRoute("GET", "/review/policy", repeatable=True),
+    "review.choose": RestRoute("PUT", "/review/policy"),
     "review.show": RestRoute("GET", "/review/{id}", repeatable=True),
     "review.approve": RestRoute("POST", "/review/{id}/approve"),
     "review.edit": RestRoute("PATCH", "/review/{id}"),

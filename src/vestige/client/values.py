@@ -28,7 +28,7 @@ class AgentImpact(TypedDict):
     """What hooks did. `silence` is the share of prompts that got nothing; a repeat is a memory that one
     session was shown twice."""
     sessions: int; prompts: int; injections: int; packs: int; memories: int; repeats: int; used: int
-    misled: int; tokens: int; silence: NotRequired[float]; neverUsed: list[ShownOften]
+    helped: int; misled: int; tokens: int; silence: NotRequired[float]; neverUsed: list[ShownOften]
 
 class AgentRebuilt(TypedDict):
     """What the files brought into the store."""
@@ -45,10 +45,14 @@ class AgentRemoved(TypedDict):
 class LayerView(TypedDict):
     name: str; path: str; exists: bool; records: int; stored: int
 
+class ClientHooksView(TypedDict):
+    """The hooks of a client; without `last_run` none has run in a session that is kept."""
+    client: str; path: NotRequired[str]; installed: bool; lastRun: NotRequired[str]
+
 class AgentState(TypedDict):
     """The state of the agent's files and hooks."""
-    layers: list[LayerView]; problems: list[str]; futureNotes: list[str]; hookLog: list[str]; servers: int
-    sessions: int
+    layers: list[LayerView]; problems: list[str]; futureNotes: list[str]; hooks: list[ClientHooksView]
+    hookLog: list[str]; servers: int; sessions: int
 
 class AgentWritten(TypedDict):
     """A line in a file; it is in the store too, unless `note` says why not."""
@@ -1013,6 +1017,14 @@ class ReviewDecision(TypedDict):
     """What was decided about a text, and what became of it."""
     id: str; status: str; memoryId: NotRequired[str]; decision: NotRequired[str]; reason: NotRequired[str]
     message: str
+
+class ReviewPolicyView(TypedDict):
+    """The policy of a scope and what is below it; `chosen` with `choose`, or else set in the settings."""
+    scope: str; policy: str; chosen: bool
+
+class ReviewPolicies(TypedDict):
+    """The policy that counts in a scope, with the scope that it was set for (`set_in`), and all policies."""
+    scope: str; policy: str; setIn: str; policies: list[ReviewPolicyView]; message: str
 
 class RunView(TypedDict):
     """A past dream or consolidation with its counts."""

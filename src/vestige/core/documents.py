@@ -18,11 +18,12 @@ from vestige.core.lazy_dataclass import dataclass
 LOCAL = frozenset(
     {
         "running", "peer", "backup", "bulk", "domain_centroids", "domain_proposal", "domain_moves",
-        "domain_run",
+        "domain_run", "review_policy",
     }
 )  # fmt: skip
 """Kinds that never leave an installation: running processes, sync peers, the last backup, bulk changes that
-can be undone here; and of domains what is derived from vectors, or waits for a decision here."""
+can be undone here, which texts wait for a review here; and of domains what is derived from vectors, or
+waits for a decision here."""
 PENDING = "pending"
 """The kind of texts that wait for a review, or had one: they are not memories, so nothing else reads them."""
 WAITING = "waiting"
@@ -92,6 +93,15 @@ def text(value: Any) -> bool:
 def label(value: Any) -> bool:
     """A text that is neither blank nor long."""
     return isinstance(value, str) and bool(value.strip()) and len(value) <= 300
+
+
+def scope(value: Any) -> bool:
+    """A scope in normal form."""
+    return (
+        isinstance(value, str)
+        and value[:1] == "/"
+        and "/" + "/".join(filter(None, value.split("/"))) == value
+    )
 
 
 def flag(value: Any) -> bool:
@@ -277,6 +287,7 @@ class Body:
 
 
 BODIES: Mapping[str, Body] = {
+    "review_policy": Body(fields=Fields({"scopes": table_of(one_of("off", "low_trust", "all"), scope)})),
     "intention": Body(fields=_INTENTION),
     PENDING: Body(fields=_PENDING),
     "importance": Body(

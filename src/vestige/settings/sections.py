@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, SecretStr
 
 from vestige.core.errors import ConfigError
-from vestige.core.models import SCHEMA_NAMES, covers, is_schema_name, normal_scope
+from vestige.core.models import ROOT_SCOPE, SCHEMA_NAMES, is_schema_name, normal_scope
 
 FROM_PROJECT: dict[str, JsonValue] = {"project": True}
 """Marks a setting that a project's own file may change."""
@@ -126,14 +126,12 @@ class ReviewSettings(Section):
     scopes: Annotated[Several, AfterValidator(_policies)] = Field(
         (),
         description="Policies of single scopes and what is below them, such as `/project/vestige=all`; the "
-        "nearest one counts.",
+        "nearest one counts. `vestige review choose` sets them without a restart.",
     )
 
-    def policy_of(self, scope: str) -> str:
-        """The policy of a scope: that of the nearest scope which has one."""
-        named = dict(one.rpartition("=")[::2] for one in self.scopes)
-        above = [one for one in named if covers(one, scope)]
-        return named[max(above, key=len)] if above else self.policy
+    def by_scope(self) -> dict[str, str]:
+        """The policies by their scopes, with that of the root."""
+        return {ROOT_SCOPE: self.policy} | dict(one.rpartition("=")[::2] for one in self.scopes)
 
 
 class McpSettings(Section):

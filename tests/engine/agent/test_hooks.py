@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ from tests.transports.http.support.harness import bearer, open_site
 from tests.transports.http.support.inside import URL, inside
 from tests.transports.http.support.mcp_requests import modern
 from vestige.core.models import EVERYTHING
+from vestige.engine.agent.checkup import HOOK_FILES
 from vestige.engine.agent.session_state import load_session
+from vestige.transports.connect.hooks import HOOK_CLIENTS
 
 SESSION = "0f1e"
 
@@ -286,6 +290,43 @@ def test_a_correction_by_the_user_counts_against_the_last_injection(world: World
     assert (impact(world)["misled"], impact(world)["used"]) == (1, 0)
 
 
+def test_a_correction_counts_against_the_memory_that_the_answer_used(world: World) -> None:
+    memory_id = remembered(world)
+    assert hook(world, "UserPromptSubmit", prompt=PROMPT)
+    hook(world, "Stop", last_assistant_message=f"As {memory_id} says, it is so.")
+    hook(world, "UserPromptSubmit", prompt="No, that is outdated.")
+    found = impact(world)
+    assert (found["used"], found["helped"], found["misled"]) == (1, 0, 1)
+
+
+def test_a_correction_of_a_later_answer_counts_against_no_memory_that_was_used_before(world: World) -> None:
+    memory_id = remembered(world)
+    assert hook(world, "UserPromptSubmit", prompt=PROMPT)
+    hook(world, "Stop", last_assistant_message=f"As {memory_id} says, it is so.")
+    hook(world, "UserPromptSubmit", prompt="Good. Now write a haiku about autumn.")
+    hook(world, "UserPromptSubmit", prompt="No, that is wrong.")
+    assert (impact(world)["used"], impact(world)["misled"]) == (1, 0)
+
+
+def test_feedback_in_the_session_that_was_shown_a_memory_says_whether_it_helped(world: World) -> None:
+    memory_id = remembered(world)
+    world.call("memory", action="promote", id=memory_id)
+    world.clock.advance(hours=2)
+    assert hook(world, "UserPromptSubmit", prompt=PROMPT)
+    counts = [impact(world)[name] for name in ("used", "helped", "misled")]
+    assert counts == [0, 0, 0]
+
+    world.clock.advance(hours=0.1)
+    world.call("memory", action="useful", id=memory_id)
+    assert [impact(world)[name] for name in ("used", "helped", "misled")] == [1, 1, 0]
+    world.clock.advance(hours=0.1)
+    world.call("memory", action="demote", id=memory_id)
+    assert [impact(world)[name] for name in ("helped", "misled")] == [0, 1]
+    world.clock.advance(hours=5)
+    world.call("memory", action="promote", id=memory_id)
+    assert [impact(world)[name] for name in ("helped", "misled")] == [0, 1]
+
+
 def test_impact_counts_silence_repeats_and_tokens(tmp_path: Path) -> None:
     with open_world(tmp_path / "data", clock=HandClock()) as world:
         remembered(world)
@@ -298,6 +339,63 @@ def test_impact_counts_silence_repeats_and_tokens(tmp_path: Path) -> None:
         assert found["silence"] == pytest.approx(4 / 6, abs=1e-4)
         assert 20 < found["tokens"] < 500
         assert [one["shown"] for one in found["neverUsed"]] == [2]
+
+
+def test_a_session_gets_its_pack_where_nothing_can_be_written(tmp_path: Path) -> None:
+    with open_world(tmp_path) as world:
+        files = new_agent(world)
+        files.memory.write_text("# Working Patterns\n- Prefers short answers.\n", encoding="utf-8")
+        shutil.rmtree(files.state, ignore_errors=True)
+        files.state.write_text(
+            "a file here makes the folder as unwritable as a read-only home", encoding="utf-8"
+        )
+        first = hook(world, "SessionStart", source="startup")
+        assert "Prefers short answers." in first
+        assert hook(world, "SessionStart", source="resume") == first
+        assert world.call("agent", action="context", session_id="s")["kept"] is False
+        assert hook(world, "UserPromptSubmit", prompt=PROMPT) == ""
+        assert hook(world, "SessionEnd") == ""
+
+
+def test_a_session_keeps_its_pack_after_the_disk_became_full(world: World) -> None:
+    files = new_agent(world)
+    files.memory.write_text("# Working Patterns\n- Prefers short answers.\n", encoding="utf-8")
+    first = hook(world, "SessionStart", source="startup")
+    (lock,) = (files.state / "sessions").glob(".*.lock")
+    lock.unlink()
+    lock.mkdir()  # the session cannot be locked any more, so it cannot be changed
+    files.memory.write_text("# Working Patterns\n- Prefers long answers.\n", encoding="utf-8")
+    assert hook(world, "SessionStart", source="resume") == first
+    assert "Prefers long answers." in hook(world, "SessionStart", source="clear")
+
+
+def test_doctor_says_when_the_hooks_of_each_client_last_ran(tmp_path: Path) -> None:
+    with open_world(tmp_path) as world:
+        for name in (".claude/settings.json", ".codex/hooks.json"):
+            path = tmp_path / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text('{"hooks": {"Stop": [{"command": "vestige-hook x"}]}}', encoding="utf-8")
+        (tmp_path / ".cursor").mkdir()
+        (tmp_path / ".cursor" / "hooks.json").write_text('{"hooks": {}}', encoding="utf-8")
+        hook(world, "SessionStart", source="startup")
+        first = world.clock.now
+        world.clock.advance(hours=3)
+        hook(world, "Stop", last_assistant_message="Done.")
+        found = world.call("agent", action="doctor")
+        assert [(one["client"], one["installed"]) for one in found["hooks"]] == [
+            ("claude-code", True),
+            ("codex", True),
+        ]
+        ran = datetime.fromisoformat(found["hooks"][0]["lastRun"])
+        assert ran == world.clock.now.replace(microsecond=0) > first
+        assert "lastRun" not in found["hooks"][1]
+        (never,) = [one for one in found["problems"] if "none has run" in one]
+        assert never.startswith("The hooks of codex are installed")
+
+
+def test_doctor_looks_for_hooks_where_connect_writes_them() -> None:
+    written = {name: one.user[0].replace("CONFIG", "~/.config") for name, one in HOOK_CLIENTS.items()}
+    assert written == HOOK_FILES
 
 
 def test_doctor_names_broken_lines_future_notes_and_what_is_not_stored(world: World) -> None:

@@ -6,20 +6,33 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import field
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 from vestige.core.errors import VestigeError
 from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.agent.files import AgentFiles, agent_files, read_text
+from vestige.engine.agent.hook_events import CLIENTS
 from vestige.engine.agent.hook_log import NAME as HOOK_LOG
 from vestige.engine.agent.layers import LAYERS, SCOPE, FilesRead, records_of
+from vestige.engine.agent.session_state import last_runs
 from vestige.engine.context import Call
 from vestige.engine.exchange.import_foreign import import_target
 from vestige.exchange.importers.records import CONNECTION, BroughtMemory, UnreadRecords
 
+HOOK_FILES = {
+    "claude-code": "~/.claude/settings.json",
+    "codex": "~/.codex/hooks.json",
+    "cursor": "~/.cursor/hooks.json",
+    "gemini-cli": "~/.gemini/settings.json",
+    "copilot-cli": "~/.copilot/hooks/vestige.json",
+    "opencode": "~/.config/opencode/plugins/vestige.js",
+}
+"""The files of the user that `vestige connect CLIENT --hooks` writes to."""
+HOOK_PROGRAMS = ("vestige-hook", "vestige.transports.hooks.command")
 SHOWN_LINES = 10
 SHOWN_LINKS = 20
+ADVICE = {"codex": ": open `/hooks` in Codex and trust each of them once."}
 OTHERS = 0o077
 
 
@@ -35,12 +48,24 @@ class LayerState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClientHooks:
+    """The hooks of a client: whether the user's file of the client has them, and when one last ran, as far
+    as the sessions that are kept say it."""
+
+    client: str
+    path: Path | None
+    installed: bool
+    last_run: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCheckup:
     """The state of the agent. `future` are names of notes that others link to and that do not exist yet."""
 
     layers: tuple[LayerState, ...]
     problems: tuple[str, ...]
     future: tuple[str, ...]
+    hooks: tuple[ClientHooks, ...]
     hook_log: tuple[str, ...]
     servers: int
     sessions: int
@@ -65,14 +90,33 @@ def check_agent(call: Call) -> AgentCheckup:
     missing = sum(one.records - one.stored for one in layers)
     if missing:
         problems.append(f"{missing} records of the files are not in the store; `agent rebuild` brings them.")
+    hooks = tuple(_hooks(call, files))
+    problems += [
+        f"The hooks of {one.client} are installed but none has run{ADVICE.get(one.client, '.')}"
+        for one in hooks
+        if one.installed and one.last_run is None
+    ]
     return AgentCheckup(
         layers=layers,
         problems=tuple(problems),
         future=tuple(dict.fromkeys(count.future))[:SHOWN_LINKS],
+        hooks=hooks,
         hook_log=tuple((read_text(files.state / HOOK_LOG) or "").splitlines()[-SHOWN_LINES:]),
         servers=sum(1 for _ in _named(files.state, ".sock")),
         sessions=sum(1 for _ in _named(files.state / "sessions", ".json")),
     )
+
+
+def _hooks(call: Call, files: AgentFiles) -> Iterator[ClientHooks]:
+    """The clients that have hooks of ours, or had."""
+    runs = last_runs(files.state)
+    for client in sorted({*HOOK_FILES, *runs} & {*CLIENTS}):
+        name = HOOK_FILES.get(client)
+        path = None if name is None else call.engine.settings.in_home("", name)
+        text = (read_text(path) or "") if path is not None else ""
+        installed = any(one in text for one in HOOK_PROGRAMS)
+        if installed or client in runs:
+            yield ClientHooks(client=client, path=path, installed=installed, last_run=runs.get(client))
 
 
 def _counted(call: Call, files: AgentFiles, zone: tzinfo, found: FilesRead) -> _Count:

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Any
 
 from vestige.cognition.evidence.capture.propose import ProposalKind
-from vestige.core.errors import VestigeError
+from vestige.core.errors import ConfigError, VestigeError
 from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.agent import receipts
 from vestige.engine.agent.files import AgentFiles
@@ -44,9 +44,10 @@ TRANSCRIPTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookContext:
-    """What a hook puts into the context, and its receipt."""
+    """What a hook puts into the context, and its receipt; `kept` if the session gets the same text again."""
 
     text: str = ""
+    kept: bool = True
     receipt: str = ""
     memories: tuple[str, ...] = ()
     why: str = ""
@@ -57,9 +58,13 @@ def answer_hook(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
     try:
         return run_hook(call, files, _with_own_transcript(call, files, event))
     except VestigeError as exc:
-        at = call.engine.now().isoformat(timespec="seconds")
-        note_failure(files.state, f"{at} {event.client} {event.name}: {exc.code}: {exc.message}")
+        _note(call, files, event, f"{exc.code}: {exc.message}")
         return HookContext(why=exc.code)
+
+
+def _note(call: Call, files: AgentFiles, event: HookEvent, why: str) -> None:
+    at = call.engine.now().isoformat(timespec="seconds")
+    note_failure(files.state, f"{at} {event.client} {event.name}: {why}")
 
 
 def run_hook(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
@@ -90,14 +95,26 @@ def _with_own_transcript(call: Call, files: AgentFiles, event: HookEvent) -> Hoo
     roots = client_folders(call.engine.settings).of_hook(event.client) if call.on_this_machine else ()
     found = own_transcript(event.transcript, roots)
     if found is None and call.on_this_machine and os.path.lexists(event.transcript):
-        at = call.engine.now().isoformat(timespec="seconds")
         why = f"{event.transcript} was not read: no transcript in the folders of the client"
-        note_failure(files.state, f"{at} {event.client} {event.name}: {why}")
+        _note(call, files, event, why)
     return replace(event, transcript=found)
 
 
 def session_pack(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
-    """The pack of a session: the one it has, unless a clear or a compaction renews it."""
+    """The pack of a session: the one it has, unless a clear or a compaction renews it. Where nothing can be
+    written, it is made and given without being kept."""
+    try:
+        return _kept_pack(call, files, event)
+    except ConfigError as exc:  # a home that is read-only, or a full disk
+        _note(call, files, event, f"{exc.code}: {exc.message}")
+        held = load_session(files.state, event.session)
+        if held.pack is not None and not event.renews:
+            return HookContext(text=held.pack, receipt=held.pack_id)
+        pack = build_pack(call, files, pack_id=_receipt(event.session))
+        return HookContext(text=pack.text, receipt=pack.id, memories=pack.memories, kept=False)
+
+
+def _kept_pack(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
     now = call.engine.now()
     if load_session(files.state, event.session).pack is None:
         _log_left(call, files)
@@ -145,18 +162,27 @@ def prompt_tail(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
 
 
 def new_receipt(call: Call) -> str:
-    return f"r-{blake2b(call.engine.new_id().encode(), digest_size=6).hexdigest()}"
+    return _receipt(call.engine.new_id())
+
+
+def _receipt(name: str) -> str:
+    return f"r-{blake2b(name.encode(), digest_size=6).hexdigest()}"
 
 
 def _corrected(call: Call, files: AgentFiles, session: AgentSession, event: HookEvent) -> AgentSession:
-    """Note that the user rejected what followed the last injection."""
-    if not session.pending or not receipts.is_correction(event.prompt):
+    """Note that the user rejected what followed an injection: the memories that the last answer used, or if
+    it used none, those of the last injection. Any other prompt lets the answer stand."""
+    if not receipts.is_correction(event.prompt):
+        stands = (replace(one, used=()) for one in session.pending)
+        return replace(session, pending=tuple(one for one in stands if one.signs))
+    last = next((one for one in reversed(session.pending) if one.used), None)
+    last = last or next(reversed(session.pending), None)
+    if last is None:
         return session
-    last = session.pending[-1]
-    for memory_id in last.signs:
+    for memory_id in last.used or last.signs:
         fields = {"session": event.session, "receipt": last.id, "memory": memory_id}
         receipts.record(call, files.state, receipts.MISLED, **fields)
-    return replace(session, pending=session.pending[:-1])
+    return replace(session, pending=tuple(one for one in session.pending if one is not last))
 
 
 def _follow(call: Call, files: AgentFiles, event: HookEvent) -> None:
@@ -172,11 +198,14 @@ def _follow(call: Call, files: AgentFiles, event: HookEvent) -> None:
         logged = session.logged and not (done.files or done.commands)  # it goes on after its end
         used = receipts.used_memories(session.pending, f"{part.text}\n{event.message}")
         pending = tuple(
-            replace(one, signs={name: signs for name, signs in one.signs.items() if name not in used})
+            replace(
+                one,
+                signs={name: signs for name, signs in one.signs.items() if name not in used},
+                used=(*one.used, *(name for name in one.signs if name in used)),
+            )
             for one in session.pending
         )
-        left = tuple(one for one in pending if one.signs)
-        session = replace(session, client=event.client, work=work, pending=left, read_to=part.end)
+        session = replace(session, client=event.client, work=work, pending=pending, read_to=part.end)
         save(replace(session, logged=logged).with_shown(part.memories))
     if used:
         receipts.note_use(call, files.state, event.session, used)

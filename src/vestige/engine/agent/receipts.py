@@ -2,6 +2,7 @@
 
 The log is in the data directory and can be lost; it holds ids and counts, never a memory's text. A memory
 that the transcript shows to be used is exposed once more, which is weak evidence; being shown does not count.
+Whether it helped or misled is what somebody said about it in the same session: feedback, or a correction.
 """
 
 import logging
@@ -9,23 +10,31 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from vestige.cognition.text.analyser import terms
 from vestige.core.errors import VestigeError
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.models import Memory
+from vestige.core.models import Evidence, Memory, utc
 from vestige.engine.agent.files import append_line, read_lines, replace_text
 from vestige.engine.agent.session_state import OpenReceipt
 from vestige.engine.context import Call
 from vestige.engine.recall.testing_effect import leave_trace
+from vestige.store.contract.answers import LogQuery
+from vestige.store.contract.changes import REMARKED
 
 logger = logging.getLogger(__name__)
 
 LOG = "receipts.jsonl"
 MAX_LOG_BYTES = 4_000_000
 PACK, TAIL, SILENT, USED, MISLED = "pack", "tail", "silent", "used", "misled"
+HELPED = (Evidence.PROMOTED, Evidence.USEFUL)
+FEEDBACK = (*HELPED, Evidence.DEMOTED)
+FEEDBACK_TIME = timedelta(hours=1)
+"""How long after the last hook of a session feedback on a memory counts as given in it."""
+MOST_FEEDBACK = 50_000
 SIGNS, LEAST_SIGNS = 40, 3
 """The most distinctive words of a memory, and how many of them must re-appear."""
 CHARS_PER_TOKEN = 4
@@ -101,7 +110,8 @@ def note_use(call: Call, state: Path, session: str, used: Mapping[str, tuple[str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impact:
-    """Counts over the log. `never_used` are memories that were shown for several prompts and never used."""
+    """Counts over the log. `used`, `helped` and `misled` are numbers of memories; the last judgement of one
+    counts. `never_used` are memories that were shown for several prompts and never used."""
 
     sessions: int = 0
     prompts: int = 0
@@ -110,6 +120,7 @@ class Impact:
     memories: int = 0
     repeats: int = 0
     used: int = 0
+    helped: int = 0
     misled: int = 0
     characters: int = 0
     never_used: tuple[tuple[str, int], ...] = field(default_factory=tuple)
@@ -124,7 +135,7 @@ class Impact:
         return self.characters // CHARS_PER_TOKEN
 
 
-def impact(state: Path, since: str | None = None) -> Impact:
+def impact(call: Call, state: Path, since: str | None = None) -> Impact:
     """What the injections of all sessions did; `since` is a time in ISO form."""
     lines = [
         one for _, one in read_lines(state / LOG).records if since is None or str(one.get("at")) >= since
@@ -141,6 +152,9 @@ def impact(state: Path, since: str | None = None) -> Impact:
             repeats += key in seen
             seen.add(key)
     used = {str(one.get("memory")) for one in lines if one.get("kind") == USED}
+    judged = _judgements(call, lines)
+    helped = {memory_id for memory_id, good in judged.items() if good}
+    used |= helped
     chars = (one.get("chars") for one in lines if one.get("kind") in (TAIL, PACK))
     return Impact(
         sessions=len({str(one.get("session")) for one in lines}),
@@ -150,10 +164,44 @@ def impact(state: Path, since: str | None = None) -> Impact:
         memories=len(shown),
         repeats=repeats,
         used=len(used & shown.keys()),
-        misled=kinds[MISLED],
+        helped=len(helped),
+        misled=len(judged) - len(helped),
         characters=sum(one for one in chars if isinstance(one, int)),
         never_used=tuple((name, n) for name, n in shown.most_common() if name not in used and n > 1)[:20],
     )
+
+
+def _judgements(call: Call, lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
+    """Whether a memory that was shown helped, by its id, for those that somebody judged: a correction by the
+    user after it was shown, or feedback on it in a session that was shown it."""
+    said = [
+        (at, str(one.get("memory")), False)
+        for one in lines
+        if one.get("kind") == MISLED and (at := _moment(one)) is not None
+    ]
+    shown: dict[str, list[tuple[datetime, datetime]]] = {}
+    ends: dict[str, datetime] = {}
+    for one in reversed(lines):
+        at, session = _moment(one), str(one.get("session"))
+        if at is not None:
+            end = ends.setdefault(session, at)
+            for memory_id in _ids(one) if one.get("kind") == TAIL else ():
+                shown.setdefault(memory_id, []).append((at, end + FEEDBACK_TIME))
+    if shown:
+        first = min(at for times in shown.values() for at, _ in times)
+        asked = LogQuery(kinds=(REMARKED,), evidence=FEEDBACK, since=first)
+        for event in call.engine.store.latest(asked, access=call.access, limit=MOST_FEEDBACK):
+            memory_id = event.memory_id or ""
+            if any(begin <= event.at <= end for begin, end in shown.get(memory_id, ())):
+                said.append((event.at, memory_id, event.payload.get("evidence") in HELPED))
+    return {memory_id: good for _, memory_id, good in sorted(said)}
+
+
+def _moment(line: Mapping[str, Any]) -> datetime | None:
+    try:
+        return utc(datetime.fromisoformat(str(line.get("at"))))
+    except ValueError:
+        return None
 
 
 def _ids(line: Mapping[str, Any]) -> list[str]:

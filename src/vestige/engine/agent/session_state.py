@@ -60,10 +60,12 @@ NO_WORK = SessionWork()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenReceipt:
-    """An injection whose use is not known yet: its memories with the words and files that would show it."""
+    """An injection whose use is not known yet: its memories with the words and files that would show it.
+    `used` are those that the last answer used, which a correction by the user would be about."""
 
     id: str
     signs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    used: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +134,17 @@ def quiet_sessions(state: Path, now: datetime) -> list[str]:
     ]
 
 
+def last_runs(state: Path) -> dict[str, datetime]:
+    """When a hook of each client last ran, by the sessions that are kept."""
+    runs: dict[str, datetime] = {}
+    with suppress(OSError):
+        for _, path in _entries(state / FOLDER):
+            held = _read(Path(path)) if path.endswith(".json") else None
+            if held is not None and held.client and held.changed is not None:
+                runs[held.client] = max(held.changed, runs.get(held.client, held.changed))
+    return runs
+
+
 def _read(path: Path) -> AgentSession | None:
     try:
         found = json.loads(path.read_bytes())
@@ -174,7 +187,11 @@ def _body(session: AgentSession, now: datetime) -> dict[str, Any]:
             "lastMessage": work.last_message,
         },
         "pending": [
-            {"id": one.id, "signs": {name: list(words) for name, words in one.signs.items()}}
+            {
+                "id": one.id,
+                "signs": {name: list(words) for name, words in one.signs.items()},
+                "used": list(one.used),
+            }
             for one in session.pending
         ],
     }
@@ -204,7 +221,9 @@ def _session(session_id: str, found: Mapping[str, Any]) -> AgentSession:
         ),
         pending=tuple(
             OpenReceipt(
-                id=str(one["id"]), signs={name: tuple(words) for name, words in one.get("signs", {}).items()}
+                id=str(one["id"]),
+                signs={name: tuple(words) for name, words in one.get("signs", {}).items()},
+                used=tuple(map(str, one.get("used", ()))),
             )
             for one in found.get("pending", ())
         ),

@@ -26,7 +26,7 @@ from vestige.engine.domains.arrivals import catch_up
 from vestige.engine.embedding import backfill, embedder_or_none, vectors_for
 from vestige.engine.exchange.import_batches import REDACTED, AcceptedRecord, Decided, ImportOutcome, Intake
 from vestige.engine.ingest import secrets
-from vestige.engine.ingest.inbox import document_of, flags_in, pending_import
+from vestige.engine.ingest.inbox import document_of, flags_in, pending_import, policy_of
 from vestige.engine.ingest.orders import MEANING, is_judged, new_orders
 from vestige.engine.intentions import KIND, MOST, intentions
 from vestige.engine.memory.link import FADED, LINKS
@@ -285,7 +285,7 @@ def _memory(intake: Intake, one: BroughtMemory) -> Decided:
     flags = flags_in(texts_of(memory), memory.origin)
     if not flags and made is not None and new_orders(memory, made):
         flags = MEANING
-    if flags and intake.call.engine.settings.review.policy_of(memory.scope) != "off":
+    if flags and policy_of(intake.call, memory.scope) != "off":
         return _held(intake, memory, flags)
     changes: tuple[Change, ...] = (Add(memory=memory, embedded=made),)
     if one.strength is not None:

@@ -14,17 +14,20 @@ from vestige.core.documents import PENDING, WAITING, Document
 from vestige.core.errors import InvalidInput
 from vestige.core.events import EventScope, ReviewWaiting
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.models import Access, Memory, utc
+from vestige.core.models import EVERYTHING, Access, Memory, covers, utc
 from vestige.core.origin import Origin
 from vestige.engine.context import Call
 from vestige.engine.ingest.batch import Draft, HeldText, IngestBatch, NewText, origin_of
 from vestige.engine.ingest.orders import MEANING, new_orders, spoken_orders
 from vestige.engine.ingest.secrets import SCREENED, texts_in
+from vestige.engine.revise import find_document
 from vestige.store.contract.changes import Embedded, Put
 
 Outcome = Literal["approved", "merged", "rejected"]
 Status = Literal["waiting", "approved", "merged", "rejected"]
 ASKED = "The caller asked for a review."
+POLICIES, POLICIES_ID = "review_policy", "chosen"
+"""The document of the policies that were chosen."""
 POLICY = "Everything that the user did not write waits in this scope."
 
 _LISTS = ("tags", "domains")
@@ -73,7 +76,7 @@ class Wait:
 
 def reason_to_wait(call: Call, text: NewText, scope: str) -> Wait | None:
     """Why a text has to wait for a review; None if it is stored at once."""
-    policy = call.engine.settings.review.policy_of(scope)
+    policy = policy_of(call, scope)
     origin = origin_of(call, text)
     if text.hold is not None:
         return Wait(reason=text.hold, flags=flags_of(call, text, origin))
@@ -88,7 +91,7 @@ def reason_to_wait(call: Call, text: NewText, scope: str) -> Wait | None:
 def meaning_to_wait(call: Call, draft: Draft, made: Embedded) -> Wait | None:
     """Why a text in which the rules found nothing has to wait, by the vectors that were made of it."""
     memory = draft.memory
-    if call.engine.settings.review.policy_of(memory.scope) == "off" or not new_orders(memory, made):
+    if policy_of(call, memory.scope) == "off" or not new_orders(memory, made):
         return None
     return Wait(reason=why_flagged(MEANING), flags=MEANING)
 
@@ -122,7 +125,7 @@ def why_flagged(flags: Sequence[str]) -> str:
 
 def refuse_orders(call: Call, values: object, scope: str) -> None:
     """Raise InvalidInput for texts (as in `flags_in`) that would have to wait, where nothing can wait."""
-    if call.engine.settings.review.policy_of(scope) == "off":
+    if policy_of(call, scope) == "off":
         return
     flags = flags_by_all(call, values, call.origin.value)
     if flags:
@@ -185,6 +188,40 @@ def waiting_event(waiting: PendingText, at: datetime) -> ReviewWaiting:
 def inbox_access(call: Call) -> Access:
     """The access by which a caller puts texts into the inbox: they belong to no domain."""
     return Access(scopes=call.access.scopes)
+
+
+# -- Which texts wait in a scope: as chosen in a document of the store that all processes share, or else by
+# the settings. The document stays in its store: a sync or an import must not decide what waits here.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewPolicy:
+    """The policy of a scope and what is below it, and whether it was chosen or comes from the settings."""
+
+    scope: str
+    policy: str
+    chosen: bool
+
+
+def policy_of(call: Call, scope: str) -> str:
+    """The policy that decides what waits in a scope."""
+    return nearest_policy(policies_by_scope(call, chosen_policies(call)), scope).policy
+
+
+def chosen_policies(call: Call) -> Mapping[str, str]:
+    held = find_document(call, POLICIES, POLICIES_ID, access=EVERYTHING)
+    return held.body["scopes"] if held else {}
+
+
+def policies_by_scope(call: Call, chosen: Mapping[str, str]) -> dict[str, ReviewPolicy]:
+    """All policies by their scopes; a chosen one replaces that of the settings."""
+    set_before = call.engine.settings.review.by_scope()
+    known = {name: ReviewPolicy(scope=name, policy=one, chosen=False) for name, one in set_before.items()}
+    return known | {name: ReviewPolicy(scope=name, policy=one, chosen=True) for name, one in chosen.items()}
+
+
+def nearest_policy(known: Mapping[str, ReviewPolicy], scope: str) -> ReviewPolicy:
+    return known[max((one for one in known if covers(one, scope)), key=len)]
 
 
 # -- As documents

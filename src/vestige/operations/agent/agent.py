@@ -1,5 +1,6 @@
 """A persistent agent: its files, its context at the start of a session, and hooks: the tool `agent`."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -217,12 +218,22 @@ class LayerView(Wire):
     stored: int
 
 
+class ClientHooksView(Wire):
+    """The hooks of a client; without `last_run` none has run in a session that is kept."""
+
+    client: str
+    path: str | None = None
+    installed: bool
+    last_run: datetime | None = None
+
+
 class AgentState(Wire):
     """The state of the agent's files and hooks."""
 
     layers: list[LayerView]
     problems: list[str]
     future_notes: list[str]
+    hooks: list[ClientHooksView]
     hook_log: list[str]
     servers: int = Field(description="Running servers that hooks can ask.")
     sessions: int
@@ -234,6 +245,16 @@ def _render_state(state: AgentState) -> str:
         for one in state.layers
     ]
     parts = [table(("layer", "file", "there", "records", "stored"), rows)]
+    if state.hooks:
+        ran = [
+            (
+                one.client,
+                "yes" if one.installed else "no",
+                one.last_run.isoformat(" ", "minutes") if one.last_run else "never",
+            )
+            for one in state.hooks
+        ]
+        parts.append(table(("hooks of", "installed", "last ran"), ran))
     parts += [warning(one) for one in state.problems]
     if state.future_notes:
         parts.append(f"Notes to write: {', '.join(state.future_notes)}")
@@ -254,7 +275,7 @@ def _render_state(state: AgentState) -> str:
 )
 def doctor(call: Call) -> AgentState:
     """Check the agent's files and hooks: what is missing or broken, what is not in the store, which notes are
-    still to be written, and which hooks failed."""
+    still to be written, which hooks failed, and when those of each client last ran."""
     found, shown = check_agent(call), call.engine.settings.shown_path
     return AgentState(
         layers=[
@@ -265,6 +286,15 @@ def doctor(call: Call) -> AgentState:
         ],
         problems=list(found.problems),
         future_notes=list(found.future),
+        hooks=[
+            ClientHooksView(
+                client=one.client,
+                path=None if one.path is None else shown(one.path),
+                installed=one.installed,
+                last_run=one.last_run,
+            )
+            for one in found.hooks
+        ],
         hook_log=list(found.hook_log),
         servers=found.servers,
         sessions=found.sessions,
@@ -331,7 +361,7 @@ def context(
         kind=HookKind.START, name="SessionStart", client=OWN_CLIENT, session_id=session_id, renews=renew
     )
     found = session_pack(call, _files(call), event)
-    return AgentContext(context=found.text, id=found.receipt, characters=len(found.text), kept=True)
+    return AgentContext(context=found.text, id=found.receipt, characters=len(found.text), kept=found.kept)
 
 
 class AgentRecalled(Wire):
@@ -445,6 +475,7 @@ class AgentImpact(Wire):
     memories: int
     repeats: int
     used: int
+    helped: int
     misled: int
     tokens: int
     silence: float | None = None
@@ -456,7 +487,7 @@ def _render_impact(view: AgentImpact) -> str:
     facts = {
         "sessions": view.sessions, "prompts": view.prompts, "silent": silence, "injections": view.injections,
         "contexts": view.packs, "memories shown": view.memories, "repeats": view.repeats, "used": view.used,
-        "corrected": view.misled, "tokens": view.tokens,
+        "helped": view.helped, "misled": view.misled, "tokens": view.tokens,
     }  # fmt: skip
     text = fields((name, str(value)) for name, value in facts.items())
     if not view.never_used:
@@ -478,10 +509,11 @@ def impact(
 ) -> AgentImpact:
     """Count what hooks put into contexts: injections, silence, repeats, tokens, and what was used later.
 
-    Use is read from transcripts: the id, a file or distinctive words of a memory in a later answer, or a
-    correction by the user.
+    Use is read from transcripts: the id, a file or distinctive words of a memory in a later answer. A memory
+    helped if it was promoted or marked as useful in the session that was shown it; it misled if it was
+    demoted there, or if the user corrected what the agent said after it.
     """
-    found = receipts.impact(_files(call).state, since.isoformat() if since else None)
+    found = receipts.impact(call, _files(call).state, since.isoformat() if since else None)
     counted = {name: getattr(found, name) for name in AgentImpact.model_fields if name != "never_used"}
     counted["silence"] = None if found.silence is None else round(found.silence, 4)
     return AgentImpact(**counted, never_used=[ShownOften(id=one, shown=n) for one, n in found.never_used])

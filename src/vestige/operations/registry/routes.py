@@ -136,6 +136,8 @@ ROUTES: dict[str, dict[str, tuple[Method, str]]] = {
     "Review": {
         "capture": ("POST", "/capture"),
         "review.list": ("GET", "/review"),
+        "review.policy": ("GET", "/review/policy"),
+        "review.choose": ("PUT", "/review/policy"),
         "review.show": ("GET", "/review/{id}"),
         "review.approve": ("POST", "/review/{id}/approve"),
         "review.edit": ("PATCH", "/review/{id}"),

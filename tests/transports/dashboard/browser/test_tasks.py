@@ -119,6 +119,20 @@ def test_a_proposed_memory_is_edited_approved_taken_back_and_rejected(
     assert kept["status"] == "rejected"
 
 
+def test_the_inbox_shows_and_changes_what_waits(watched: Watched, garden: Garden) -> None:
+    page = watched.open("/inbox")
+    page.get_by_text("What waits here").click()
+    page.get_by_label("Another scope").fill("/project/shed")
+    page.get_by_label("Waits there").select_option("all")
+    page.get_by_role("button", name="Choose").click()
+    row = page.get_by_label("Waits in /project/shed")
+    expect(row).to_have_value("all")
+    assert garden.call("review", action="policy", scope="/project/shed/roof")["policy"] == "all"
+    row.select_option("default")
+    expect(row).to_have_count(0)
+    assert garden.call("review", action="policy", scope="/project/shed/roof")["policy"] == "low_trust"
+
+
 def test_a_long_proposed_memory_is_shown_and_edited_whole(watched: Watched, garden: Garden) -> None:
     text = "The archive keeps tapes of 1998. " + "Shelf after shelf is dusty. " * 60 + "The last is red."
     held = garden.call("smart_ingest", content=text, review=True)["nodeId"]

@@ -21,7 +21,14 @@ from vestige.core.origin import Origin
 from vestige.engine.care.scan_secrets import texts_of
 from vestige.engine.context import Call
 from vestige.engine.exchange.import_portable import embed_missing
-from vestige.engine.ingest.inbox import POLICY, document_of, flags_in, pending_import, waiting_event
+from vestige.engine.ingest.inbox import (
+    POLICY,
+    document_of,
+    flags_in,
+    pending_import,
+    policy_of,
+    waiting_event,
+)
 from vestige.engine.ingest.secrets import find_in_fields, secret_error
 from vestige.engine.project.citations import (
     MOST_CITATIONS,
@@ -361,7 +368,7 @@ class _TeamReader:
     def _held(self, wanted: Memory, shared: SharedMemory) -> bool:
         """Whether a text has to wait for a review; it is then put into the inbox, once."""
         flags = flags_in(texts_of(wanted), wanted.origin)
-        policy = self._call.engine.settings.review.policy_of(wanted.scope)
+        policy = policy_of(self._call, wanted.scope)
         if policy == "off" or (not flags and policy != "all"):
             return False
         waiting = pending_import(

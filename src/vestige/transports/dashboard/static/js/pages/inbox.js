@@ -1,7 +1,7 @@
 // The inbox: everything that waits for a person, one after another, with keys and undo.
 
 import { act, api, capital, get, go, html, many, may, number, post, useData, useEffect, useRef, useState, words } from "../lib.js";
-import { Badge, Empty, Failed, Link, Loading, MemoryLink, Page } from "../ui.js";
+import { Badge, Empty, Failed, Link, Loaded, Loading, MemoryLink, Page } from "../ui.js";
 import { Cluster, endOlder, mergeCluster, newerOf, Pair } from "./pairs.js";
 import { acceptProposal, Proposal, rejectProposal } from "./domains.js";
 import { useLive } from "../live.js";
@@ -149,7 +149,25 @@ export function Inbox() {
         <div class="actions">${writes && html`<button class="primary" onClick=${() => decide("accept")}>${HANDLERS[item.kind].names[0]} <kbd>a</kbd></button><button onClick=${() => decide("reject")}>${HANDLERS[item.kind].names[1]} <kbd>r</kbd></button>`}
           <button onClick=${() => decide("open")}>Open <kbd>e</kbd></button><button class="quiet" onClick=${() => skip(item)}>Later</button></div></div></div>`
       : from.loading ? html`<${Loading} rows=${4} />` : html`<${Empty} title="Nothing waits for you.">Proposed memories, contradictions, duplicates, proposals of domains and insights of dreams appear here.<//>`}
-  <//>`;
+    <${Policies} /><//>`;
+}
+
+const POLICIES = { off: "nothing", low_trust: "orders to agents and hidden text", all: "all that you did not write", default: "as in the settings" };
+
+// Which texts wait, by scope; an administrator changes it here.
+function Policies() {
+  const from = useData((signal) => get("/review/policy", {}, { signal }), []);
+  const choose = (scope, policy) => act(`Waits in ${scope}: ${POLICIES[policy]}.`, () => api("PUT", "/review/policy", { scope, policy }), { after: from.reload });
+  const add = (event) => {
+    event.preventDefault();
+    return choose(event.target.elements.scope.value, event.target.elements.policy.value);
+  };
+  const options = (chosen) => Object.keys(POLICIES).filter((one) => chosen || one !== "default").map((one) => html`<option value=${one}>${words(one)}: ${POLICIES[one]}</option>`);
+  return html`<details class="after policies"><summary>What waits here</summary><${Loaded} from=${from} rows=${2}>${({ policies }) => html`<table><thead><tr><th scope="col">scope</th><th scope="col">waits</th><th scope="col">from</th></tr></thead><tbody>
+    ${policies.map((one) => html`<tr key=${one.scope}><th scope="row"><code>${one.scope}</code></th><td>${may("admin")
+      ? html`<select aria-label=${`Waits in ${one.scope}`} value=${one.policy} onChange=${(event) => choose(one.scope, event.target.value)}>${options(one.chosen)}</select>`
+      : html`${words(one.policy)}: ${POLICIES[one.policy]}`}</td><td>${one.chosen ? "chosen" : "settings"}</td></tr>`)}</tbody></table>`}<//>
+    ${may("admin") && html`<form class="actions" onSubmit=${add}><input name="scope" aria-label="Another scope" placeholder="/project/name" required pattern="/.*" /><select name="policy" aria-label="Waits there">${options(false)}</select><button>Choose</button></form>`}</details>`;
 }
 
 function titleOf(item) {
