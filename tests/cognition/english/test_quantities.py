@@ -34,6 +34,17 @@ def keys(text: str) -> list[str]:
         ("the third floor", "the 3rd floor"),
         ("every night", "nightly"),
         ("ten people", "10 people"),
+        ("half an hour", "30 minutes"),
+        ("a full hour", "60 minutes"),
+        ("a quarter of an hour", "15 minutes"),
+        ("two and a half hours", "2.5 hours"),
+        ("half a dozen", "six"),
+        ("half a million", "500,000"),
+        ("half a cup", "½ cup"),
+        ("three quarters of a can", "3/4 can"),
+        ("one and a half cups", "1.5 cups"),
+        ("a full cup", "one cup"),
+        ("the whole can", "1 can"),
     ],
 )
 def test_two_ways_to_say_a_quantity_are_the_same(left: str, right: str) -> None:
@@ -49,10 +60,32 @@ def test_quantities_that_differ_are_told_apart(left: str, right: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Flight LH400", "eu-west-1", "no one", "the red one", "I may go", "555-1234"]
+    "text",
+    [
+        "Flight LH400",
+        "eu-west-1",
+        "no one",
+        "the red one",
+        "I may go",
+        "555-1234",
+        "full time",
+        "a half-life",
+        "the bottle is full",
+        "the whole team",
+        "half of us",
+        "a new half",
+        "on 1/2",
+        "an entire new team",
+    ],
 )
 def test_a_number_in_a_name_and_a_word_that_only_looks_like_one_is_none(text: str) -> None:
     assert keys(text) == []
+
+
+def test_a_part_of_a_year_or_game_is_no_amount() -> None:
+    assert keys("the second half of the game") == ["#2"]
+    assert keys("the third quarter of the year") == ["#3"]
+    assert keys("the third of May") == ["#3", "5-"]
 
 
 @given(st.text(max_size=80))

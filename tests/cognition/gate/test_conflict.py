@@ -57,6 +57,35 @@ def test_a_double_negation_a_bound_and_another_thing_deny_nothing(old: str, new:
 @each(
     ("old", "new"),
     [
+        ("Miso gets half a cup of kibble.", "Miso gets a full cup of kibble."),
+        ("Rex gets a quarter of a can each morning.", "Rex gets half a can each morning."),
+        ("The recipe needs one and a half cups of flour.", "The recipe needs two cups of flour."),
+        ("Ada takes half a tablet at night.", "Ada takes a whole tablet at night."),
+        ("The standup takes half an hour.", "The standup takes a quarter of an hour."),
+        ("The plant needs ½ jug of water.", "The plant needs ¾ jug of water."),
+    ],
+)
+def test_a_fraction_is_an_amount_like_a_number(old: str, new: str) -> None:
+    assert decisive(new, old) == decisive(old, new) == "value"
+
+
+@each(
+    ("old", "new"),
+    [
+        ("The standup takes half an hour.", "The standup takes 30 minutes."),
+        ("Rex gets half a cup of kibble.", "Miso gets a full cup of kibble."),
+        ("Rex gets half a cup in the morning.", "Rex gets a full cup in the evening."),
+        ("Ada drank half a bottle of cider.", "Ada drank a full bottle of cider."),
+        ("Half the team works remotely.", "The whole team works remotely."),
+    ],
+)
+def test_another_amount_of_another_thing_or_of_once_ends_nothing(old: str, new: str) -> None:
+    assert decisive(new, old) is None
+
+
+@each(
+    ("old", "new"),
+    [
         ("Ada lives in Berlin.", "Ada lives in Hamburg."),
         ("The default branch is master.", "The default branch is main."),
         ("Ben's wife is called Laura.", "Ben's wife is called Sofia."),

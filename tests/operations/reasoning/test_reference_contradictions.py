@@ -196,6 +196,28 @@ def test_more_than_nine_tenths_needs_evidence_that_is_named(world: World, pinned
         assert "CONFIRMED BY: nothing beside the search." in answer["reasoning"]
 
 
+def test_of_two_marked_memories_the_one_that_fits_the_question_is_answered(world: World) -> None:
+    paid = world.remember("The rate limit for paid accounts is 500 requests a minute.", force_create=True)
+    free = world.remember(
+        "The rate limit for free accounts is 100 requests a minute.", force_create=True, pinned=True
+    )
+    world.call("memory", action="useful", id=free)
+    world.call("memory", action="demote", id=paid)
+    mark(world, paid, free)
+
+    about_paid = refer(world, "What is the rate limit for paid accounts?")
+    about_free = refer(world, "What is the rate limit for free accounts?")
+
+    assert about_paid["recommended"]["memory_id"] == paid
+    assert about_free["recommended"]["memory_id"] == free
+    [clash] = about_paid["contradictions"]
+    assert (clash["stronger"]["id"], clash["weaker"]["id"]) == (
+        free,
+        paid,
+    )  # trust alone would answer with it
+    assert listed(about_free) == {frozenset((paid, free))}
+
+
 def test_contradictions_of_others_stay_hidden(world: World) -> None:
     mine = world.remember(YARN, scope="/project/a")
     theirs = world.remember(PNPM, scope="/project/b")

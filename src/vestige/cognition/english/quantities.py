@@ -1,12 +1,13 @@
 """Quantities in a text, in one normal form: numbers with units, money, versions, times and dates.
 
-"3 pm" and "15:00", "1.5 GB" and "1536 MB", "two" and "2" are equal; 3.1 and 3.10 are not (versions).
+"3 pm" and "15:00", "1.5 GB" and "1536 MB", "two" and "2", "half an hour" and "30 minutes" are equal; 3.1 and
+3.10 are not (versions). A fraction of a thing and the whole thing are numbers: half a cup, a full cup.
 """
 
 import re
 from collections.abc import Iterator
 
-from vestige.cognition.text.word_lists import sections
+from vestige.cognition.text.word_lists import sections, words
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.patterns import lazy_pattern
 
@@ -42,9 +43,11 @@ _MONTH_NUMBERS = {
     form: number for number, name in enumerate(_MONTHS, start=1) for form in (name, name[:3], f"{name[:3]}t")
 }
 
+_SECTIONS = sections("vestige.cognition.english", "units")
+_PORTIONS = words(_SECTIONS.pop("portions"))
 _UNITS = {
     form: (kind, float(size))
-    for kind, lines in sections("vestige.cognition.english", "units").items()
+    for kind, lines in _SECTIONS.items()
     for size, *names in map(str.split, lines)
     for name in names
     for form in ((name, f"{name}s") if len(name) > 1 else (name,))
@@ -61,6 +64,12 @@ _SUFFIX = r"(?:st|nd|rd|th)"
 _YEAR = r"(?:19|20)\d\d"
 _COUNT = rf"{_FIGURE}|(?:{_WORDED})(?:-(?:{_WORDED}))?"
 _LARGE = r"thousand|million|billion"
+_PORTION = rf"(?:{'|'.join(sorted(_PORTIONS))})(?:e?s)?\b"
+_SHARES = {"half": 1 / 2, "third": 1 / 3, "quarter": 1 / 4}
+_SHARE = "|".join(_SHARES)
+_VULGAR = {"½": 1 / 2, "⅓": 1 / 3, "⅔": 2 / 3, "¼": 1 / 4, "¾": 3 / 4}
+_WHOLE = "full|whole|entire"
+_OF_WHICH = r"an?|the|each|every|my|our|your|his|her|its|their"
 _REGULAR = "hourly|daily|nightly|weekly|fortnightly|biweekly|monthly|quarterly|yearly|annually"
 _PATTERN = lazy_pattern(
     rf"""(?<![\w@/.-])(?:
@@ -78,9 +87,18 @@ _PATTERN = lazy_pattern(
     | (?P<month>(?-i:{"|".join(name.title() for name in _MONTHS)}))\b(?:\s(?P<year_c>{_YEAR})\b)?
     | (?P<often>{_REGULAR}
         |(?:every|each|once\s(?:a|an|every|per))\s(?:hour|day|night|week|month|quarter|year))\b
+    | (?<!first\s)(?<!second\s)(?<!third\s)(?<!fourth\s)(?<!other\s)(?<!last\s)(?<!latter\s)(?<!better\s)
+      (?:(?P<parts>an?|one|two|three)[\s-])?(?P<share>{_SHARE})s?
+        (?:\s(?:of\s)?(?:an?\s)?(?P<unit_a>{_UNIT}|dozen|hundred|{_LARGE})\b
+        |(?:(?<=half)|\sof)(?=\s(?:{_OF_WHICH})\s)|(?=\s{_PORTION}))
+    | (?:an?|one)\s(?:{_WHOLE})\s(?P<unit_b>{_UNIT})\b
+    | (?P<whole>(?:(?:an?|one)\s)?(?:{_WHOLE}))(?=\s{_PORTION})
+    | (?P<vulgar>(?:\d{{1,6}}\s?)?[{"".join(_VULGAR)}]
+        |(?:\d{{1,6}}\s)?[1-9]/[2-9](?=\s(?:of\s|{_UNIT}|{_PORTION})))
+        (?:\s(?:of\s)?(?:an?\s)?(?P<unit_c>{_UNIT})\b)?
     | (?P<rank>\d{{1,18}}{_SUFFIX}|{"|".join(_ORDINALS)})\b
     | (?P<money>[$€£])\s?(?P<amount>{_FIGURE})(?P<many_a>\s?(?:k|m|bn|{_LARGE})\b)?
-    | (?:v\.?)?(?P<figure>{_COUNT})
+    | (?:v\.?)?(?P<figure>{_COUNT})(?P<plus>\sand\s(?:an?|one)\s(?:{_SHARE}))?(?P<portioned>(?=\s{_PORTION}))?
         (?:(?P<many_b>(?:k|m|bn|\s(?:{_LARGE}))\b)|[\s-]?(?P<unit>{_UNIT})\b|(?P<sign>%)|(?P<short>[bsgh]\b))?
     )(?![\w@]|[-/:.]\d)""",
     re.IGNORECASE | re.VERBOSE,
@@ -94,7 +112,7 @@ def quantities(text: str) -> Iterator[Quantity]:
     for found in _PATTERN.finditer(text):
         if found[0].lower() == "one" and not _COUNTING_ONE.match(text, found.end()):
             continue
-        read = _date(found) or _time(found) or _measure(found)
+        read = _date(found) or _time(found) or _fraction(found) or _measure(found)
         if read:
             yield Quantity(start=found.start(), end=found.end(), key=read[0], unit=read[1])
 
@@ -127,6 +145,35 @@ def _time(found: re.Match[str]) -> tuple[str, str] | None:
     return f"{number}:{found['minute'] or '00'}", "time"
 
 
+def _fraction(found: re.Match[str]) -> tuple[str, str] | None:
+    """A part of a thing or the whole of it. Of a unit it is a measure, of anything else a number."""
+    if found["share"]:
+        count = _PARTS.get((found["parts"] or "a").lower(), 1) * _SHARES[found["share"].lower()]
+    elif found["vulgar"]:
+        count = _vulgar(found["vulgar"])
+    elif found["whole"] or found["unit_b"]:
+        count = 1.0
+    else:
+        return None
+    unit = (found["unit_a"] or found["unit_b"] or found["unit_c"] or "").lower()
+    if unit in _UNITS:
+        kind, size = _UNITS[unit]
+        return f"{count * size:.12g} {kind}", kind
+    return f"{count * (_MANY.get(unit) or _NUMBER_WORDS.get(unit) or 1.0):.12g}", ""
+
+
+_PARTS = {"two": 2, "three": 3}
+
+
+def _vulgar(written: str) -> float:
+    """The value of ½, 1½, 3/4 and 1 1/2."""
+    if "/" in written:
+        *whole, share = written.split()
+        over, under = map(int, share.split("/"))
+        return sum(map(int, whole)) + over / under
+    return int(written[:-1].strip() or 0) + _VULGAR[written[-1]]
+
+
 def _measure(found: re.Match[str]) -> tuple[str, str] | None:
     if found["often"]:
         return _OFTEN.get(found["often"].lower().split()[-1], found["often"].lower()), "often"
@@ -138,13 +185,15 @@ def _measure(found: re.Match[str]) -> tuple[str, str] | None:
     kind, size = _UNITS[unit.lower()] if unit else ("", 1.0)
     many = (found["many_a"] or found["many_b"] or "").strip().lower()
     times = _MANY.get(many, 1.0)
+    more = _SHARES[found["plus"].lower().split()[-1]] if found["plus"] else 0.0
     if many:
-        return f"{_number(written) * times:.12g} {kind}".strip(), kind
-    if written.count(".") > 1 or (not unit and "." in written):
+        return f"{(_number(written) + more) * times:.12g} {kind}".strip(), kind
+    amount = unit or found["portioned"] is not None
+    if written.count(".") > 1 or (not amount and "." in written):
         return written, "version"  # 3.1 is not 3.10
     if not unit and re.fullmatch(r"(?:19|20)\d\d", written):
         return written, "year"
-    return f"{_number(written) * size:.12g} {kind}".strip(), kind
+    return f"{(_number(written) + more) * size:.12g} {kind}".strip(), kind
 
 
 _OFTEN = {

@@ -29,6 +29,19 @@ def root(word: str) -> str:
     return _STANDS_FOR.get(made, made)
 
 
+_ALTERNATIVES = {
+    stem(word): tuple(line.split())
+    for kind in ("synonyms", "spellings")
+    for line in _SYNONYMS[kind]
+    for word in line.split()
+}
+
+
+def alternatives(word: str) -> tuple[str, ...]:
+    """A lower-case word and its synonyms, spellings and short forms."""
+    return tuple(dict.fromkeys((word, *_ALTERNATIVES.get(stem(word), ()))))
+
+
 # -- What rules read
 
 RULE_CHARS = 10_000

@@ -2,13 +2,33 @@
 
 import enum
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from vestige.cognition.english.words import OWNERS, PRONOUNS, Word, all_words_of
-from vestige.cognition.query.literals import SUPPOSING, Literal, Particular, literals, particulars
+from vestige.cognition.english.words import (
+    ADJECTIVE_ENDINGS,
+    ADJECTIVES,
+    BE,
+    OWNERS,
+    PRONOUNS,
+    Word,
+    all_words_of,
+    alternatives,
+)
+from vestige.cognition.query.literals import (
+    MOST,
+    NAME_LISTS,
+    ORDINARY,
+    POSSESSIVE_ENDING,
+    SUPPOSING,
+    Literal,
+    Name,
+    Particular,
+    literals,
+    particulars,
+)
 from vestige.cognition.text.analyser import QueryWord, query_terms, query_words, terms
 from vestige.cognition.text.form import name_hash
-from vestige.cognition.text.word_lists import sections
+from vestige.cognition.text.word_lists import sections, words
 from vestige.cognition.time.calendar import MONTHS
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
@@ -218,7 +238,8 @@ class Asked:
     `terms` are distinct, without stop words if there are others; `date_terms` are those that name a month, a
     season or a number. `literals` are texts that should occur as they are; `identifying`: one of them is an
     id, neither quoted nor a word of prose. `concrete`: the query is one literal and nothing else, so that its
-    meaning adds little. `particulars` are the other things it names. `names` are `form.name_hash` of every
+    meaning adds little. `particulars` are the other things it names, `things` those with a name in lower case
+    or a short form, `nouns` those that it takes for known. `names` are `form.name_hash` of every
     word that could be a person's name. `wanted` is the type of answer it asks for.
     """
 
@@ -230,6 +251,8 @@ class Asked:
     concrete: bool
     kind: QuestionKind
     particulars: tuple[Particular, ...]
+    things: tuple[Name, ...]
+    nouns: tuple[Name, ...]
     names: frozenset[int]
     wanted: Wanted | None
 
@@ -249,7 +272,7 @@ def is_question(text: str) -> bool:
 def analyse(text: str) -> Asked:
     """Analyse a query, in time linear in its length."""
     found = list(literals(text))
-    content = query_terms(text)
+    content, asks = query_terms(text), is_question(text)
     return Asked(
         text=text,
         terms=tuple(content),
@@ -259,6 +282,8 @@ def analyse(text: str) -> Asked:
         concrete=len(found) == 1 and _is_whole(text, found[0]),
         kind=kind_of(text),
         particulars=particulars(_unquoted(text, found)),
+        things=things(_unquoted(text, found)) if asks else (),
+        nouns=nouns(_unquoted(text, found)) if asks else (),
         names=frozenset(_names(text)),
         wanted=wanted_in(text),
     )
@@ -293,6 +318,86 @@ def _unquoted(text: str, found: Sequence[Literal]) -> str:
 def _is_whole(text: str, literal: Literal) -> bool:
     around = text[: literal.start] + text[literal.end :]
     return not literal.plain and not any(map(str.isalnum, around))
+
+
+# -- Things in a query: names in lower case, short forms, and nouns that it takes for known
+
+_ACRONYM = lazy_pattern(r"[A-Z]{2,5}")
+_ABBREVIATION = lazy_pattern(r"[b-df-hj-np-tv-xz]{2,5}")
+_ORDINARY_ACRONYMS = words(NAME_LISTS["acronyms"])
+_ATTRIBUTES = words(NAME_LISTS["attributes"])
+_DEFINITE = OWNERS | {"the"}
+_OF_ANOTHER = frozenset("of for to between behind why that".split())
+"""Words after a noun that is an attribute of what follows: "the deadline for the report"."""
+_SUBJECT_FOLLOWS = frozenset("did does has had will".split())
+_ASKED_FOR = frozenset("who where".split())
+LONGEST_RUN = 3
+
+
+def things(text: str) -> tuple[Name, ...]:
+    """Names in lower case, and short forms: "ingrid's birthday", "did kessler call", "the tv", "BMW"."""
+    return _each(text, _is_thing)
+
+
+def nouns(text: str) -> tuple[Name, ...]:
+    """Things that a question takes for known: "the printer", "my bike"; not attributes ("the price")."""
+    return _each(text, _is_definite)
+
+
+def _each(text: str, holds: Callable[[str, Sequence[Word], int], bool]) -> tuple[Name, ...]:
+    """The distinct names among the words of which this holds, at most MOST."""
+    words = all_words_of(text)
+    if SUPPOSING.search(text) or not any(text[word.start].islower() for word in words):
+        return ()
+    named = (_written_at(text, word) for at, word in enumerate(words) if holds(text, words, at))
+    distinct = {one.casefold(): Name(text=one, words=alternatives(one.casefold())) for one in named}
+    return tuple(distinct.values())[:MOST]
+
+
+def _written_at(text: str, word: Word) -> str:
+    return POSSESSIVE_ENDING.sub("", text[word.start : word.end])
+
+
+def _is_thing(text: str, words: Sequence[Word], at: int) -> bool:
+    word, bare = words[at], _written_at(text, words[at])
+    if bare.casefold() in _ORDINARY_ACRONYMS or word.kind in ("function", "quantity"):
+        return False
+    if _ACRONYM.fullmatch(bare) or (_ABBREVIATION.fullmatch(bare) and _is_definite(text, words, at)):
+        return True
+    owns = len(bare) < word.end - word.start and at + 1 < len(words) and words[at + 1].is_content
+    return _could_be_thing(bare) and (owns or _is_bare_subject(words, at))
+
+
+def _could_be_thing(written: str) -> bool:
+    plain = written.isascii() and written.isalpha() and written.islower() and len(written) > 1
+    singular = written.removesuffix("s")
+    return (
+        plain
+        and not {written, singular} & (_ATTRIBUTES | ADJECTIVES | ORDINARY)
+        and not written.endswith(("est", "ing"))
+    )
+
+
+def _is_definite(text: str, words: Sequence[Word], at: int) -> bool:
+    """Whether it is the first noun after "the" or "my", and no attribute of something else."""
+    if words[at].kind != "word" or not _could_be_thing(_written_at(text, words[at])):
+        return False
+    start = at
+    while start > 0 and at - start < LONGEST_RUN and words[start - 1].text in ADJECTIVES:
+        start -= 1
+    if start == 0 or words[start - 1].text not in _DEFINITE:
+        return False
+    return at + 1 == len(words) or words[at + 1].text not in _OF_ANOTHER
+
+
+def _is_bare_subject(words: Sequence[Word], at: int) -> bool:
+    """Whether it stands without article where a subject does, as names do: "when did ingrid move"."""
+    if at == 0 or at > LONGEST_RUN or words[at].text.endswith(("s", *ADJECTIVE_ENDINGS)):
+        return False
+    before = words[at - 1].text
+    if before in BE:
+        return at == 2 and words[0].text in _ASKED_FOR and at + 1 == len(words)
+    return before in _SUBJECT_FOLLOWS and at + 1 < len(words)
 
 
 # -- Names in a query

@@ -170,9 +170,9 @@ LONG_CHARS = 20_000  # A longer text is not parsed: it has a number or a day if 
 REPORTED_WITHIN = timedelta(days=8)
 """How long after a day people mention it without its date: "yesterday", "last Friday"."""
 
-_LISTS = sections("vestige.cognition.query", "names")
-_ORDINARY = words(_LISTS["ordinary"])
-_NUMBERED_THINGS = words(_LISTS["numbered_things"])
+NAME_LISTS = sections("vestige.cognition.query", "names")
+ORDINARY = words(NAME_LISTS["ordinary"])
+_NUMBERED_THINGS = words(NAME_LISTS["numbered_things"])
 _VERSIONS = frozenset(("version", "release"))
 _SENTENCE_MARKS = (".", "!", "?", ";", "\n")
 _JOINING = frozenset("of the de la von van der & -".split())
@@ -186,7 +186,7 @@ _COUNTED = lazy_pattern(r"\s+[a-z]+s\b")
 # 13.03.2026, 3/13/2026
 _FIGURED = lazy_pattern(r"(?<![\d./-])(\d{1,2})[./-](\d{1,2})[./-](\d{4})(?!\d)")
 _LETTERS = lazy_pattern(r"[^\W\d_]+")
-_POSSESSIVE_ENDING = lazy_pattern(r"['’]s$")
+POSSESSIVE_ENDING = lazy_pattern(r"['’]s$")
 # "Since 3 March" asks for what came after it; nothing need have happened on that day.
 _OPEN = lazy_pattern(
     r"\b(?:before|after|since|until|till|by|from|to|and|between|through|as\s+of|than|up)\s+(?:the\s+)?$",
@@ -231,6 +231,12 @@ class Name:
     def shortened_in(self, memory: Memory) -> bool:
         """Whether a memory holds a short form of it, written as a name."""
         return not set(_LETTERS.findall(normal(searchable(memory)))).isdisjoint(self.short_forms)
+
+    def written_out_in(self, memory: Memory) -> bool:
+        """Whether it is an acronym that a memory writes out: CTO, chief technology officer."""
+        initials = "".join(word[0] for word in _LETTERS.findall(normal(searchable(memory)).casefold()))
+        short = self.text.casefold()
+        return self.text.isupper() and len(short) >= LEAST_SHORT and short in initials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,13 +389,13 @@ def _names(text: str) -> Iterator[Name]:
 
 
 def _name(text: str, run: Sequence[Word]) -> Name:
-    shown = _POSSESSIVE_ENDING.sub("", text[run[0].start : run[-1].end])
-    words = (_POSSESSIVE_ENDING.sub("", normal(text[word.start : word.end])) for word in run)
+    shown = POSSESSIVE_ENDING.sub("", text[run[0].start : run[-1].end])
+    words = (POSSESSIVE_ENDING.sub("", normal(text[word.start : word.end])) for word in run)
     return Name(text=shown, words=tuple(word for word in words if word.casefold() not in _JOINING))
 
 
 def _is_name(text: str, word: Word) -> bool:
-    written = _POSSESSIVE_ENDING.sub("", text[word.start : word.end])
+    written = POSSESSIVE_ENDING.sub("", text[word.start : word.end])
     if word.kind == "quantity" or not written[0].isupper() or _is_ordinary(written):
         return False
     return word.mark not in _SENTENCE_MARKS or not written[1:].islower()
@@ -404,7 +410,7 @@ def _is_headed(text: str, word: Word) -> bool:
 def _is_ordinary(written: str) -> bool:
     """Whether its capital has another reason, or it is an acronym, which people write out."""
     plain = written.casefold()
-    return plain in _ORDINARY or plain in FUNCTION_WORDS or written.isupper() or not written[1:].isalpha()
+    return plain in ORDINARY or plain in FUNCTION_WORDS or written.isupper() or not written[1:].isalpha()
 
 
 def _beginning(word: str) -> str:

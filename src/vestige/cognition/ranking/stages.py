@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vestige.cognition.evidence.codebase import codebase_at, codebase_of, files_of
 from vestige.cognition.fsrs import strength
-from vestige.cognition.text.analyser import terms
+from vestige.cognition.text.analyser import overlap, terms
 from vestige.cognition.text.form import Form, features
 from vestige.cognition.time.calendar import WEEKDAYS
 from vestige.core.candidates import CandidatePool, Floats, Integers, Labels, Traits
@@ -452,3 +452,50 @@ def _stepped(distance: Floats, within: tuple[float, float], worth: tuple[float, 
 
 def _weekday(seconds: Floats) -> NDArray[np.int64]:
     return ((seconds // SECONDS_PER_DAY).astype(np.int64) + _FIRST_WEEKDAY) % len(WEEKDAYS)
+
+
+# -- Hits: duplicates are folded into the best one, and the top few are diversified
+
+TOP_FEW = 5
+ALIKE = 0.8  # The share of common terms (Jaccard) from which two texts are much the same.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedText:
+    """A text for comparison. A turn of a conversation never equals another: "yes" is said often."""
+
+    terms: frozenset[str]
+    is_turn: bool
+
+
+def fold_duplicates(found: Sequence[str | None]) -> list[tuple[int, ...]]:
+    """Indices of the remaining hits, best first, each with the later ones of the same fingerprint
+    (`cognition.text.analyser.fingerprint`); None equals nothing."""
+    groups: list[list[int]] = []
+    first: dict[str, int] = {}
+    for at, one in enumerate(found):
+        leader = None if one is None else first.setdefault(one, len(groups))
+        if leader is None or leader == len(groups):
+            groups.append([at])
+        else:
+            groups[leader].append(at)
+    return [tuple(group) for group in groups]
+
+
+def spread_out(found: Sequence[ComparedText], rivals: Collection[frozenset[int]] = frozenset()) -> list[int]:
+    """The order of display: among the top few, a hit much like a better one moves behind the rest. Rivals,
+    given as pairs of indices, stay side by side, since rivals are alike by definition."""
+    kept: list[int] = []
+    waiting: list[int] = []
+    for at, one in enumerate(found):
+        crowded = len(kept) < TOP_FEW and any(
+            _alike(one, found[other]) and frozenset((at, other)) not in rivals for other in kept
+        )
+        (waiting if crowded else kept).append(at)
+    return kept[:TOP_FEW] + sorted([*waiting, *kept[TOP_FEW:]])
+
+
+def _alike(one: ComparedText, other: ComparedText) -> bool:
+    if one.is_turn or other.is_turn or not one.terms:
+        return False
+    return overlap(one.terms, other.terms) >= ALIKE

@@ -17,9 +17,14 @@ READ = 200
 reported."""
 
 
-def find_absent_terms(call: Call, asked: Asked, where: Filter, found: Sequence[Memory]) -> tuple[str, ...]:
-    """The literals and names of the query that neither these nor any other accessible memory mentions."""
-    if not asked.literals and not asked.particulars:
+def find_absent_terms(
+    call: Call, asked: Asked, where: Filter, found: Sequence[Memory], *, answered: bool | None = None
+) -> tuple[str, ...]:
+    """The literals and names of the query that neither these nor any other accessible memory mentions.
+    `answered` says whether a hit answers, maybe in other words: then no thing in lower case is reported. None
+    if it is not known: then no common noun is."""
+    things = () if answered else (*asked.things, *(asked.nouns if answered is False else ()))
+    if not asked.literals and not asked.particulars and not things:
         return ()
     at_all_times = replace(where, valid_at=None)
     if where.known_at is not None:  # the indexes do not hold the wordings of then
@@ -39,6 +44,10 @@ def find_absent_terms(call: Call, asked: Asked, where: Filter, found: Sequence[M
         known = any(one.text.casefold() in text.casefold() for text in texts)
         if not known and _is_unmentioned(call, one, at_all_times, found):
             texts.append(one.text)
+    for thing in things:
+        known = any(thing.stands_in(text) for text in texts)  # `things` and `nouns` may have the same
+        if not known and _is_unknown_thing(call, thing, at_all_times, found):
+            texts.append(thing.text)
     return tuple(texts)
 
 
@@ -71,6 +80,11 @@ def _is_unknown(call: Call, name: Name, where: Filter, found: Sequence[Memory]) 
         return False
     near = _memories_with(call, terms(" ".join(name.short_forms)), where)
     return near is not None and not any(map(name.shortened_in, near))
+
+
+def _is_unknown_thing(call: Call, thing: Name, where: Filter, found: Sequence[Memory]) -> bool:
+    written_out = any(map(thing.written_out_in, found))
+    return not written_out and _is_unknown(call, thing, where, found)
 
 
 def _has_no_such_number(call: Call, thing: Numbered, where: Filter, found: Sequence[Memory]) -> bool:

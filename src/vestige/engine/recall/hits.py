@@ -8,9 +8,8 @@ from vestige.cognition.fsrs.strength import retention_of
 from vestige.cognition.gate.relation import contradictions_among, statement_words
 from vestige.cognition.graph.kinds import SUPERSEDES
 from vestige.cognition.graph.spread import Activation
-from vestige.cognition.ranking.dedupe import ComparedText, fold_duplicates, spread_out
 from vestige.cognition.ranking.relevance import SIGNALS, Relevance
-from vestige.cognition.ranking.stages import Ranking, joining
+from vestige.cognition.ranking.stages import ComparedText, Ranking, fold_duplicates, joining, spread_out
 from vestige.cognition.text.analyser import fingerprint, terms
 from vestige.cognition.text.form import Form, features, is_threaded
 from vestige.core.candidates import CandidatePool

@@ -235,8 +235,11 @@ def _answer(
     """The answer: the hits with their confidence, or no hits if that is too low."""
     ranking, pool = ranked.ranking, gathered.pool
     best = ranking.best(query.limit)
-    absent = find_absent_terms(call, asked, query.where, [hit.record.memory for hit in hits])
     evidence = _evidence(asked, gathered, ranked, hits)
+    read_odds = [hit.odds for hit in evidence.values() if hit.odds is not None]
+    answered = max(read_odds) >= 0 if read_odds else None
+    memories = [hit.record.memory for hit in hits]
+    absent = find_absent_terms(call, asked, query.where, memories, answered=answered)
     judged = tuple(_with_chance(hit, evidence) for hit in hits)
     known = [evidence[hit.record.memory.id] for hit in hits if hit.record.memory.id in evidence]
     read, question = confidence_when_read(known), is_question(query.text)

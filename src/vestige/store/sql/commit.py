@@ -288,7 +288,7 @@ class PendingCommit:
             before=before,
             clock=before.clock,
             curve=before.curve,
-            next_key=index_rows.next_key(last_key) if last_key else 0,
+            next_key=memories.next_key(last_key) if last_key else 0,
             surfaces=surfaces,
             taken={row[0] for row in buried} | known.keys() if adds else set(),
             documents=documents,

@@ -199,7 +199,7 @@ def _mine(db: Database, given: Collection[Key]) -> dict[Key, EntityHistory]:
 def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces: Surfaces) -> None:
     """Write and remove memories with everything derived from their text, except their strength."""
     known = memories.stored(db, [one.history.memory_id for one in plan.memories])
-    key = index_rows.next_key(surfaces.ask_last_key(db))
+    key = memories.next_key(surfaces.ask_last_key(db))
     changed: list[PendingMemory] = []
     ended: list[PendingMemory] = []
     buried: list[history_rows.EndedMemory] = []

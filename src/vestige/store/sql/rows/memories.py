@@ -68,6 +68,12 @@ class Stored:
     text_hash: str
 
 
+def next_key(last: Rows) -> int:
+    """The key of the next memory, from the answer to `Surfaces.ask_last_key`."""
+    row = last.fetchone()
+    return int(row[0]) + 1 if row else 1
+
+
 def from_row(row: Sequence[Any]) -> Memory:
     return stored_value(Memory, CODEC.fields(row))
 

@@ -10,7 +10,7 @@ from vestige.cognition.text.analyser import ANALYSER_VERSION, fingerprint, memor
 from vestige.cognition.text.form import features
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
-from vestige.store.sql.database import Database, Rows, Surfaces
+from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.filters import RowCodec, json_text, listed, microseconds, optional_text
 from vestige.store.sql.rows import memories
 
@@ -101,12 +101,6 @@ def bury_strays(db: Database) -> None:
 def _hash(text: str) -> int:
     """A signed 64-bit number that is never 0, which means none."""
     return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "big", signed=True) or 1
-
-
-def next_key(last: Rows) -> int:
-    """The key of the next memory, from the answer to `Surfaces.ask_last_key`."""
-    row = last.fetchone()
-    return int(row[0]) + 1 if row else 1
 
 
 # -- Words: terms and fingerprints

@@ -17,7 +17,7 @@ from vestige.core.models import Memory
 from vestige.store.sql.database import Database, Rows
 from vestige.store.sql.filters import keys_from_text, listed
 from vestige.store.sql.rows import memories
-from vestige.store.sql.search import index_rows, pool
+from vestige.store.sql.search import pool
 from vestige.store.sql.search.index_rows import Analysis, source_hash
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sqlite.file import wal
@@ -45,7 +45,7 @@ LAST_KEY = "SELECT seq FROM sqlite_sequence WHERE name = 'memories'"
 
 
 def next_key(db: Database) -> int:
-    return index_rows.next_key(db.execute(LAST_KEY))
+    return memories.next_key(db.execute(LAST_KEY))
 
 
 class SqliteSurfaces:

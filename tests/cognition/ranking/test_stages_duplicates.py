@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.ranking.dedupe import TOP_FEW, ComparedText, fold_duplicates, spread_out
+from vestige.cognition.ranking.stages import TOP_FEW, ComparedText, fold_duplicates, spread_out
 
 
 def note(text: str) -> ComparedText:
