@@ -293,6 +293,33 @@ class Memory:
         return begun and (self.valid_until is None or moment < self.valid_until)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryContext:
+    """What of a memory says where and when it was made."""
+
+    id: str
+    content: str
+    created_at: datetime
+    tags: tuple[str, ...] = ()
+    scope: str = ROOT_SCOPE
+    source: str | None = None
+    session_id: str | None = None
+    occurred_at: datetime | None = None
+
+    @classmethod
+    def of(cls, memory: Memory) -> "MemoryContext":
+        return cls(
+            id=memory.id,
+            content=memory.content,
+            created_at=memory.created_at,
+            tags=memory.tags,
+            scope=memory.scope,
+            source=memory.source,
+            session_id=memory.session_id,
+            occurred_at=memory.occurred_at,
+        )
+
+
 Stored = TypeVar("Stored")
 
 

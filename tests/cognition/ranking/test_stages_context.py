@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from vestige.cognition.evidence.codebase import Pattern, text_of
 from vestige.cognition.ranking.stages import NOWHERE, Context, hints
-from vestige.core.models import Memory
+from vestige.core.models import Memory, MemoryContext
 
 SUNDAY = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 MOMENTS = st.timedeltas(timedelta(days=-20_000), timedelta(days=20_000)).map(lambda apart: SUNDAY + apart)
@@ -20,7 +20,7 @@ def memory(content: str = "Ada drinks tea.", **facts: Any) -> Memory:
 
 
 def fit(context: Context, one: Memory) -> float:
-    return float(context.matches([one])[0])
+    return float(context.matches([MemoryContext.of(one)])[0])
 
 
 def test_a_context_of_which_nothing_is_told_fits_nothing() -> None:

@@ -11,7 +11,7 @@ from datetime import datetime
 from vestige.cognition.fsrs.strength import retention_of
 from vestige.cognition.text.analyser import fingerprint
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.models import MOST_SURE, ROOT_SCOPE, Memory, Record
+from vestige.core.models import MOST_SURE, ROOT_SCOPE, Memory, MemoryContext, Record
 
 PATTERN, DECISION = "pattern", "decision"
 TAG = "codebase"
@@ -75,7 +75,7 @@ def codebase_tag(codebase: str) -> str:
     return f"{TAG}:{codebase}"
 
 
-def codebase_of(memory: Memory) -> str | None:
+def codebase_of(memory: Memory | MemoryContext) -> str | None:
     return next((tag.partition(":")[2] for tag in memory.tags if tag.startswith(f"{TAG}:")), None)
 
 
@@ -92,7 +92,7 @@ def title_of(memory: Memory) -> str:
     return first.lstrip("# ").strip()
 
 
-def files_of(memory: Memory) -> tuple[str, ...]:
+def files_of(memory: Memory | MemoryContext) -> tuple[str, ...]:
     """The files of a note: the list under its last heading of files."""
     lines = [line.strip() for line in memory.content.splitlines()]
     starts = [at for at, line in enumerate(lines) if line in (_FILES, _AFFECTED)]

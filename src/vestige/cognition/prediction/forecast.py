@@ -9,7 +9,7 @@ The idea is predictive processing (Friston 2010).
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -59,11 +59,23 @@ class Sign:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foretold:
-    """A memory that is likely to be needed."""
+    """A memory that is likely to be needed, by its habit in the present situation."""
 
     memory_id: str
     confidence: float
-    signs: tuple[Sign, ...]
+    habit: Habit
+    situation: ForecastSituation
+
+    @property
+    def signs(self) -> tuple[Sign, ...]:
+        """Why. They are put into words only for what is shown: hundreds of memories are weighed for a few."""
+        found = (
+            _co_access(self.habit, self.situation),
+            _context(self.habit, self.situation),
+            _temporal(self.habit, self.situation.now),
+            _habitual(self.habit, self.situation.now),
+        )
+        return tuple(sign for sign in found if sign is not None and sign.value > 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,20 +101,22 @@ class Forecast:
 
 def foretell(habits: Mapping[str, Habit], situation: ForecastSituation) -> list[Foretold]:
     """The memories likely to be needed, likeliest first, without those the session has found already."""
-    found = {
-        memory_id: signs
-        for memory_id, habit in habits.items()
-        if memory_id not in situation.found and (signs := tuple(_signs(habit, situation)))
-    }
-    values = np.zeros((len(found), len(RELIABILITY)))
-    channels = list(RELIABILITY)
-    for row, signs in enumerate(found.values()):
-        for sign in signs:
-            values[row, channels.index(sign.channel)] = sign.value
-    levels = joined(values, list(RELIABILITY.values()))
+    known = {name: habit for name, habit in habits.items() if name not in situation.found}
+    values = [
+        (
+            _shared_value(_weights(habit, situation)),
+            max(_shares(habit, situation).values(), default=0.0),
+            _hourly_value(*_times(habit, situation.now.hour)),
+            _shown_value(habit, situation.now),
+        )
+        for habit in known.values()
+    ]
+    if not values:
+        return []
+    levels = joined(values, list(RELIABILITY.values())).tolist()
     foretold = [
-        Foretold(memory_id=memory_id, confidence=float(level), signs=signs)
-        for (memory_id, signs), level in zip(found.items(), levels, strict=True)
+        Foretold(memory_id=memory_id, confidence=level, habit=habit, situation=situation)
+        for (memory_id, habit), level in zip(known.items(), levels, strict=True)
         if level >= LEAST
     ]
     return sorted(foretold, key=lambda one: (-one.confidence, one.memory_id))
@@ -143,27 +157,12 @@ def settled(forecast: Forecast, needed: Sequence[str], at: datetime) -> Forecast
     return Forecast(waiting=tuple(left), outcomes=tuple(outcomes[-MOST_OUTCOMES:]))
 
 
-def _signs(habit: Habit, situation: ForecastSituation) -> Iterator[Sign]:
-    for sign in (
-        _co_access(habit, situation),
-        _context(habit, situation),
-        _temporal(habit, situation.now),
-        _habitual(habit, situation.now),
-    ):
-        if sign is not None and sign.value > 0:
-            yield sign
-
-
 def _co_access(habit: Habit, situation: ForecastSituation) -> Sign | None:
     """Ties to what was shown in this session."""
-    weights = {
-        other: tie.weight_at(situation.now) * situation.session[other]
-        for other, tie in habit.ties.items()
-        if other in situation.session
-    }
+    weights = _weights(habit, situation)
     if not weights:
         return None
-    value = 1.0 - math.prod(1.0 - weight for weight in weights.values())
+    value = _shared_value(weights)
     nearest = min(weights, key=lambda other: (-weights[other], other))
     return Sign(
         channel=CO_ACCESS,
@@ -172,32 +171,61 @@ def _co_access(habit: Habit, situation: ForecastSituation) -> Sign | None:
     )
 
 
+def _weights(habit: Habit, situation: ForecastSituation) -> dict[str, float]:
+    """The ties to what was shown in this session, by how recently and how high."""
+    now, session = situation.now, situation.session
+    return {
+        other: tie.weight_at(now) * session[other] for other, tie in habit.ties.items() if other in session
+    }
+
+
+def _shared_value(weights: Mapping[str, float]) -> float:
+    return 1.0 - math.prod([1.0 - weight for weight in weights.values()])
+
+
 def _context(habit: Habit, situation: ForecastSituation) -> Sign | None:
     """How well the caller's topics are known to lead here; the best one counts."""
-    shares = {
-        name: sum(habit.terms.get(term, 0) / (habit.terms.get(term, 0) + 1) for term in terms) / len(terms)
-        for name, terms in situation.about.items()
-        if terms
-    }
+    shares = _shares(habit, situation)
     best = min(shares, key=lambda name: (-shares[name], name), default=None)
     if best is None:
         return None
     return Sign(channel=CONTEXT, value=shares[best], reason=f"met under {best!r} before ({shares[best]:.2f})")
 
 
+def _shares(habit: Habit, situation: ForecastSituation) -> dict[str, float]:
+    counts = habit.terms
+    return {
+        name: sum([counts[term] / (counts[term] + 1) for term in terms if term in counts]) / len(terms)
+        for name, terms in situation.about.items()
+        if terms
+    }
+
+
 def _temporal(habit: Habit, now: datetime) -> Sign | None:
     """Whether it is met at this hour more than at others."""
-    near = sum(number for hour, number in habit.hours.items() if _apart(hour, now.hour) <= NEAR_HOURS)
-    total = sum(habit.hours.values())
+    near, total = _times(habit, now.hour)
     if near < FEW_TIMES:
         return None
-    by_chance = (2 * NEAR_HOURS + 1) / HOURS
-    value = max(0.0, near / total - by_chance) / (1.0 - by_chance) * near / (near + FEW_TIMES)
+    value = _hourly_value(near, total)
     return Sign(
         channel=TEMPORAL,
         value=value,
         reason=f"shown {near:.1f} of {total:.1f} times at about {now.hour:02d}:00 UTC ({value:.2f})",
     )
+
+
+def _times(habit: Habit, hour: int) -> tuple[float, float]:
+    """How often it is shown at about this hour, and in all."""
+    hours = habit.hours
+    near = sum([number for other, number in hours.items() if _apart(other, hour) <= NEAR_HOURS])
+    return near, sum(hours.values())
+
+
+def _hourly_value(near: float, total: float) -> float:
+    if near < FEW_TIMES:
+        return 0.0
+    by_chance = (2 * NEAR_HOURS + 1) / HOURS
+    return max(0.0, near / total - by_chance) / (1.0 - by_chance) * near / (near + FEW_TIMES)
 
 
 def _apart(hour: int, other: int) -> int:
@@ -206,11 +234,15 @@ def _apart(hour: int, other: int) -> int:
 
 def _habitual(habit: Habit, now: datetime) -> Sign | None:
     """How often it is shown, discounted by age."""
-    if habit.last is None or not habit.shown:
-        return None
-    days = max(timedelta(), now - habit.last) / timedelta(days=1)
-    value = habit.shown / (habit.shown + HALF_SHOWN) * 0.5 ** (days / HABIT_HALF_LIFE_DAYS)
+    value = _shown_value(habit, now)
     return Sign(channel=HABIT, value=value, reason=f"shown {habit.shown:.1f} times so far ({value:.2f})")
+
+
+def _shown_value(habit: Habit, now: datetime) -> float:
+    if habit.last is None or not habit.shown:
+        return 0.0
+    days = max(timedelta(), now - habit.last) / timedelta(days=1)
+    return habit.shown / (habit.shown + HALF_SHOWN) * 0.5 ** (days / HABIT_HALF_LIFE_DAYS)
 
 
 # -- A forecast as a document

@@ -20,7 +20,7 @@ from vestige.cognition.text.form import Form, features
 from vestige.cognition.time.calendar import WEEKDAYS
 from vestige.core.candidates import CandidatePool, Floats, Integers, Labels, Traits
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.models import ROOT_SCOPE, SHARED_SCOPE, Memory, Record, covers, nested
+from vestige.core.models import ROOT_SCOPE, SHARED_SCOPE, Memory, MemoryContext, Record, covers, nested
 from vestige.core.timezone import local, zone_label
 
 IN_TIME = 0.1  # The gain of a memory that happened in the time asked for.
@@ -357,7 +357,7 @@ class Context:
         placed = (self.session_id, self.codebase, self.file, self.moment)
         return bool(_keys(self.topics)) or any(part is not None for part in placed)
 
-    def matches(self, memories: Sequence[Memory]) -> Floats:
+    def matches(self, memories: Sequence[MemoryContext]) -> Floats:
         """How well each memory's context matches, 0 to 1; 0 if nothing is known of both."""
         placed = np.array([self._place(memory) for memory in memories], dtype=np.float64)
         parts = np.stack([self._topical(memories), placed, self._temporal(memories)])
@@ -367,7 +367,7 @@ class Context:
         shares: Floats = total / np.where(known > 0, known, 1.0)
         return shares
 
-    def _topical(self, memories: Sequence[Memory]) -> Floats:
+    def _topical(self, memories: Sequence[MemoryContext]) -> Floats:
         """The share of the topics that each memory has among its tags."""
         wanted = _keys(self.topics)
         if not wanted:
@@ -375,7 +375,7 @@ class Context:
         tagged = [_keys(memory.tags) for memory in memories]
         return np.array([len(wanted & tags) / len(wanted) if tags else np.nan for tags in tagged])
 
-    def _place(self, memory: Memory) -> float:
+    def _place(self, memory: MemoryContext) -> float:
         """1 in the same session; else by codebase and file; NaN if nothing can be compared."""
         if self.session_id is not None and memory.session_id == self.session_id:
             return 1.0
@@ -385,13 +385,13 @@ class Context:
         if self.codebase is not None and codebase is not None:
             compared.append(True)
             shared += SAME_CODEBASE * (codebase == self.codebase)
-        named = {*files_of(memory), *((memory.source,) if memory.source else ())}
-        if self.file is not None and named:
-            compared.append(True)
+        if self.file is not None:
+            named = {*files_of(memory), *((memory.source,) if memory.source else ())}
+            compared.append(bool(named))
             shared += SAME_FILE * (self.file in named)
         return shared if any(compared) else np.nan
 
-    def _temporal(self, memories: Sequence[Memory]) -> Floats:
+    def _temporal(self, memories: Sequence[MemoryContext]) -> Floats:
         """How near each memory's time is, and how similar its time of day and day of the week."""
         if self.moment is None:
             return np.full(len(memories), np.nan)
@@ -435,7 +435,7 @@ def hints(memory: Memory, zone: tzinfo = UTC) -> Hints:
     )
 
 
-def _learned(memory: Memory) -> datetime:
+def _learned(memory: Memory | MemoryContext) -> datetime:
     return memory.occurred_at or memory.created_at
 
 

@@ -168,29 +168,3 @@ def explain(call: Call, memory_id: str) -> tuple[Memory, list[DomainScore]]:
         for name, score in scores.items()
     ]
     return memory, sorted(found, key=lambda one: (-one.score, one.domain))
-
-
-def score_lines(call: Call, memories: Sequence[Memory]) -> dict[str, list[str]]:
-    """For each of these memories, a line for every domain that it was assigned to by its score. Labels are of
-    the whole store, so that a caller with limited access gets none."""
-    if call.access != EVERYTHING or not any(one.domain_scores for one in memories):
-        return {}
-    middles = centres(call.engine.store)
-    return {
-        memory.id: [
-            score_line(middles[name].label, memory.domain_scores[name], middles[name])
-            for name in memory.domains
-            if name in middles and name in memory.domain_scores
-        ]
-        for memory in memories
-    }
-
-
-def score_line(label: str, score: float, centre: DomainCentre) -> str:
-    """The score of a domain beside those of its members: "infra .47 (its members .38-.71, cut .36)"."""
-    low, high, cut = (_short(one) for one in (centre.range.low, centre.range.high, centre.range.cut))
-    return f"{label} {_short(score)} (its members {low}-{high}, cut {cut})"
-
-
-def _short(number: float) -> str:
-    return f"{number:.2f}".replace("0.", ".", 1) if -1 < number < 1 else f"{number:.2f}"

@@ -35,7 +35,7 @@ from vestige.cognition.time.query_window import (
 )
 from vestige.core.candidates import CandidatePool, Floats, Integers
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.models import ROOT_SCOPE, Edge, Filter, Memory, Record
+from vestige.core.models import ROOT_SCOPE, Edge, Filter, Memory, MemoryContext, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known, gather_as_known, known_records
 from vestige.engine.recall.candidates import Depth
@@ -357,9 +357,14 @@ def context_match(
     levels = np.zeros(len(memory_ids))
     if not (call.engine.settings.mechanisms.context and context.is_known):
         return levels
-    records = as_known(call, call.engine.store.get_many(memory_ids, access=call.access), known_at)
+    store, access = call.engine.store, call.access
+    if known_at is None:
+        made = store.contexts(memory_ids, access=access)
+    else:
+        records = as_known(call, store.get_many(memory_ids, access=access), known_at)
+        made = [MemoryContext.of(one.memory) for one in records]
     here = {memory_id: at for at, memory_id in enumerate(memory_ids)}
-    levels[[here[one.memory.id] for one in records]] = context.matches([one.memory for one in records])
+    levels[[here[one.id] for one in made]] = context.matches(made)
     return levels
 
 

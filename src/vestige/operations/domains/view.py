@@ -7,13 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from vestige.core.documents import Document
-from vestige.engine.domains.overview import (
-    DomainDetail,
-    DomainOverview,
-    DomainScore,
-    DomainSummary,
-    score_line,
-)
+from vestige.engine.domains.catalogue import score_line
+from vestige.engine.domains.overview import DomainDetail, DomainOverview, DomainScore, DomainSummary
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.shared.memory_view import MemoryView
 from vestige.operations.shared.text import bar, clip, count, percent, styled, table

@@ -34,6 +34,7 @@ from vestige.core.models import (
     Filter,
     LogEvent,
     Memory,
+    MemoryContext,
     Order,
     Record,
     Revision,
@@ -62,6 +63,9 @@ class StoreReads(Protocol):
 
     def get_many(self, memory_ids: Sequence[str], *, access: Access) -> list[Record]:
         """The records in the requested order; unknown ids are left out, repeats are returned once."""
+
+    def contexts(self, memory_ids: Sequence[str], *, access: Access) -> list[MemoryContext]:
+        """Like `get_many`, but only where and when the memories were made, which costs less to read."""
 
     def find(
         self, where: Filter, *, access: Access, order: Order = Order.NEWEST, limit: int, offset: int = 0

@@ -19,6 +19,7 @@ from vestige.core.models import (
     Filter,
     LogEvent,
     Memory,
+    MemoryContext,
     Order,
     Record,
     Revision,
@@ -113,6 +114,9 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         state = self._state()
         found = (state.accessible(memory_id, access) for memory_id in dict.fromkeys(memory_ids))
         return [held.record() for held in found if held is not None]
+
+    def contexts(self, memory_ids: Sequence[str], *, access: Access) -> list[MemoryContext]:
+        return [MemoryContext.of(one.memory) for one in self.get_many(memory_ids, access=access)]
 
     def find(
         self, where: Filter, *, access: Access, order: Order = Order.NEWEST, limit: int, offset: int = 0

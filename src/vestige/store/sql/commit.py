@@ -139,7 +139,8 @@ class PendingDocuments:
                 hint="Load it again and repeat the change.",
                 details={"kind": given.kind, "id": given.id, "version": version},
             )
-        made = given if present is None else replace(given, created_at=present.created_at)
+        since = given.created_at if present is None else present.created_at
+        made = given if given.created_at == since else replace(given, created_at=since)
         self.after[name] = made
         return made
 
@@ -160,7 +161,9 @@ class PendingDocuments:
         documents.drop(db, [name for name, one in self.after.items() if one is None], surfaces)
         for name, one in self.after.items():
             if one is not None:
-                cited = [key_of(memory_id) for memory_id in dict.fromkeys(one.cites)]
+                before = self.known.get(name)
+                same = before is not None and before.cites == one.cites
+                cited = None if same else [key_of(memory_id) for memory_id in dict.fromkeys(one.cites)]
                 documents.put(db, one, self.stamps[name], cited)
 
     def _present(self, name: Name) -> Document | None:

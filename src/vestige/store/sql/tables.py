@@ -20,6 +20,7 @@ from vestige.core.models import (
     Filter,
     LogEvent,
     Memory,
+    MemoryContext,
     Order,
     Record,
     Revision,
@@ -72,6 +73,12 @@ class Tables(KeyTable):
         asked = dict.fromkeys(memory_ids)
         with self._tables.reading(snapshot=False) as db:
             found = memories.by_id(db, asked, access)
+        return [found[memory_id] for memory_id in asked if memory_id in found]
+
+    def contexts(self, memory_ids: Sequence[str], *, access: Access) -> list[MemoryContext]:
+        asked = dict.fromkeys(memory_ids)
+        with self._tables.reading(snapshot=False) as db:
+            found = memories.contexts(db, asked, access)
         return [found[memory_id] for memory_id in asked if memory_id in found]
 
     def find(

@@ -14,6 +14,7 @@ USES: dict[str, Callable[[MemoryStore], object]] = {
     "commit": lambda store: add(store, a_memory("b")),
     "empty commit": lambda store: store.commit([], access=EVERYTHING),
     "get_many": lambda store: store.get_many(["a"], access=EVERYTHING),
+    "contexts": lambda store: store.contexts(["a"], access=EVERYTHING),
     "find": lambda store: store.find(ANYTHING, access=EVERYTHING, limit=5),
     "stream": lambda store: list(store.stream(access=EVERYTHING)),
     "count": lambda store: store.count(ANYTHING, access=EVERYTHING),

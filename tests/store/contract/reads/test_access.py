@@ -70,6 +70,7 @@ def test_reads_reach_exactly_what_the_access_allows(
     streamed = [ids(records) for records in shared.stream(access=access)]
     assert found(shared, ANYTHING, access) == reached
     assert sorted(ids(shared.get_many(everyone, access=access))) == reached
+    assert sorted(one.id for one in shared.contexts(everyone, access=access)) == reached
     assert sorted(flat(streamed)) == reached
     assert shared.count(ANYTHING, access=access) == len(reached)
     assert sorted(hits(shared.lexical(["zinc"], ANYTHING, access=access, limit=10))) == reached

@@ -24,7 +24,7 @@ from tests.store.support.generators import (
 from vestige.cognition.fsrs.strength import accessibility, retention_of, retrieval_of
 from vestige.cognition.text.analyser import fingerprint
 from vestige.core.errors import InvalidInput, NotFound
-from vestige.core.models import ANYTHING, EVERYTHING, Access, Evidence, Filter, Order
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Evidence, Filter, MemoryContext, Order
 from vestige.store.contract.store import MemoryStore
 
 
@@ -32,6 +32,18 @@ def test_records_come_in_the_order_asked_for_once_each_without_the_unknown(store
     add(store, a_memory("a"), a_memory("b"), a_memory("c"))
     assert ids(store.get_many(["c", "x", "a", "c", "b", "a"], access=EVERYTHING)) == ["c", "a", "b"]
     assert store.get_many([], access=EVERYTHING) == []
+
+
+def test_contexts_are_those_of_the_records(store: MemoryStore) -> None:
+    placed = replace(
+        a_memory("a"), tags=("red", "blue"), scope="/home", source="notes.md", session_id="s", occurred_at=T0
+    )
+    add(store, placed, a_memory("b"))
+    wanted = ["b", "x", "a", "b"]
+    records = store.get_many(wanted, access=EVERYTHING)
+    assert store.contexts(wanted, access=EVERYTHING) == [MemoryContext.of(one.memory) for one in records]
+    assert ids(records) == ["b", "a"]
+    assert store.contexts([], access=EVERYTHING) == []
 
 
 def test_ids_are_found_by_their_beginning_or_end_and_signs_of_patterns_mean_themselves(

@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 CODEC = RowCodec("kind id scope version created_at:moment updated_at:moment cites:strings body:mapping")
 COLUMNS = (*CODEC.columns, "clock", "node")
 SELECT = f"SELECT {', '.join(f'd.{column}' for column in COLUMNS)} FROM documents d"
+NAMED = f"{SELECT} WHERE d.kind = ? AND d.id IN (SELECT value FROM json_each(?))"
 PUT = (
     f"INSERT INTO documents ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
     " ON CONFLICT (kind, id) DO UPDATE SET"
@@ -70,13 +71,16 @@ def stored(db: Database, names: Collection[Name]) -> dict[Name, Document]:
 
 def stamped(db: Database, names: Collection[Name]) -> dict[Name, tuple[Document, PutStamp]]:
     """The existing ones of these documents, with the stamps of their last put."""
+    wanted: dict[str, list[str]] = {}
+    for kind, name in names:
+        wanted.setdefault(kind, []).append(name)
     found: dict[Name, tuple[Document, PutStamp]] = {}
-    for name in names:
-        row = db.execute(f"{SELECT} WHERE d.kind = ? AND d.id = ?", name).fetchone()
-        document = None if row is None else readable(row[:-2])
-        if document is not None:
-            found[name] = (document, (row[-2], row[-1]))
-    return found
+    for kind, ids in wanted.items():
+        for row in db.execute(NAMED, (kind, listed(ids))):
+            document = readable(row[:-2])
+            if document is not None:
+                found[kind, document.id] = (document, (row[-2], row[-1]))
+    return {name: found[name] for name in dict.fromkeys(names) if name in found}
 
 
 def reached(db: Database, access: Access) -> set[Name]:
@@ -85,9 +89,12 @@ def reached(db: Database, access: Access) -> set[Name]:
     return set(rows.fetchall())
 
 
-def put(db: Database, document: Document, stamp: PutStamp, cited: Sequence[int]) -> None:
-    """Write a document, new or in place of its earlier version; `cited` are the keys of its memories."""
+def put(db: Database, document: Document, stamp: PutStamp, cited: Sequence[int] | None) -> None:
+    """Write a document, new or in place of its earlier version; `cited` are the keys of its memories, None
+    for those of the earlier version."""
     (key,) = db.execute(PUT, (*CODEC.to_row(document), *stamp)).fetchone()
+    if cited is None:
+        return
     db.execute("DELETE FROM document_cites WHERE document = ?", (key,))
     db.executemany(
         "INSERT INTO document_cites (memory, document) VALUES (?, ?)", [(memory, key) for memory in cited]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.models import ANYTHING, Access, Filter, Memory, Order, Record, stored_value
+from vestige.core.models import ANYTHING, Access, Filter, Memory, MemoryContext, Order, Record, stored_value
 from vestige.store.sql.database import Database, Rows
 from vestige.store.sql.filters import Condition, RowCodec, SqlConditions, clause, keys_from_text, listed
 from vestige.store.sql.rows import store_facts, strengths
@@ -20,6 +20,9 @@ CODEC = RowCodec(
     " suppressed_at:moment? archived_at:moment? revision tags:strings domains:strings domain_scores:mapping"
     " metadata:mapping content phrasings:strings origin"
 )
+CONTEXT_CODEC = RowCodec(
+    "id content created_at:moment tags:strings scope source session_id occurred_at:moment?"
+)
 COLUMNS, to_row = CODEC.columns, CODEC.to_row
 WIDTH = len(COLUMNS)
 MEMORY = ", ".join(f"m.{column}" for column in COLUMNS)
@@ -27,6 +30,7 @@ RECORD = (
     f"SELECT m.key, {MEMORY}, {strengths.STRENGTH}, {store_facts.HAS_VECTORS}"
     " FROM memories m JOIN strengths s ON s.key = m.key"
 )
+CONTEXT = f"SELECT {', '.join(f'm.{column}' for column in CONTEXT_CODEC.columns)} FROM memories m"
 KEYS = "SELECT group_concat(m.key) FROM memories m"
 INSERT = (
     f"INSERT INTO memories (key, text_hash, {', '.join(COLUMNS)}) VALUES (?, ?, {', '.join('?' * WIDTH)})"
@@ -104,6 +108,15 @@ def by_id(db: Database, memory_ids: Iterable[str], access: Access) -> dict[str, 
         (listed(memory_ids), *visible.params),
     )
     return {row[1]: _record(row) for row in rows}
+
+
+def contexts(db: Database, memory_ids: Iterable[str], access: Access) -> dict[str, MemoryContext]:
+    visible = clause(ANYTHING, access)
+    rows = db.execute(
+        f"{CONTEXT} WHERE m.id IN (SELECT value FROM json_each(?)) AND {visible.sql}",
+        (listed(memory_ids), *visible.params),
+    )
+    return {row[0]: stored_value(MemoryContext, CONTEXT_CODEC.fields(row)) for row in rows}
 
 
 def stored(db: Database, memory_ids: Iterable[str]) -> dict[str, Stored]:
