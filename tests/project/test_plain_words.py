@@ -17,6 +17,7 @@ WORD_LISTS = {
     "cognition/english/polarity.py": {"NEGATORS"},
     "cognition/english/words.py": {"OWNERS", "PRONOUNS", "_IS"},
     "cognition/gate/change_words.py": {"_ADJUNCT", "_ATTRIBUTION", "_UNDER_WAY"},
+    "cognition/query/analyse.py": {"_SELF", "_VAGUE"},
     "cognition/secrets/assignments.py": {"_PHRASE"},
     "cognition/secrets/find.py": {"_PROSE"},
     "cognition/time/query_window.py": {"_DETERMINERS"},

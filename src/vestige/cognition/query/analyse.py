@@ -150,7 +150,7 @@ class AnswerType(enum.StrEnum):
 
 
 def _opening(words: str) -> re.Pattern[str]:
-    """A question that begins with these words, or has one word before them: "By whom", "And why"."""
+    """A question that begins with these words, or has one word before them, as in "And why"."""
     return lazy_pattern(rf"^\W*(?:\w+\s+)?(?:{words})\b", re.IGNORECASE)
 
 

@@ -2,7 +2,7 @@
 
 The log is in the data directory and can be lost; it holds ids and counts, never a memory's text. A memory
 that the transcript shows to be used is exposed once more, which is weak evidence; being shown does not count.
-Whether it helped or misled is what somebody said about it in the same session: feedback, or a correction.
+Whether it helped or misled is what was said about it in the same session: feedback, or a correction.
 """
 
 import logging
@@ -172,7 +172,7 @@ def impact(call: Call, state: Path, since: str | None = None) -> Impact:
 
 
 def _judgements(call: Call, lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
-    """Whether a memory that was shown helped, by its id, for those that somebody judged: a correction by the
+    """Whether a memory that was shown helped, by its id, for those that were judged: a correction by the
     user after it was shown, or feedback on it in a session that was shown it."""
     said = [
         (at, str(one.get("memory")), False)

@@ -85,7 +85,7 @@ def all_domains(store: MemoryStore) -> dict[str, DomainRecord]:
 
 def by_hand(store: MemoryStore) -> set[str]:
     """The memories whose domains were decided by hand. A decision on domains that another installation found
-    is none here."""
+    does not count here."""
     known = all_domains(store)
 
     def is_decided(body: Mapping[str, Any]) -> bool:

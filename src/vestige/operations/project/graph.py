@@ -142,7 +142,7 @@ def _shown(node: CodeNodeView) -> str:
 @registry.operation(
     "project.graph",
     permission="read",
-    example={"name": "greetings.py", "path": EXAMPLE_PATH},
+    example={"name": "greeting", "path": EXAMPLE_PATH},
     positional=("name",),
     title="Graph of the project",
     render=render_graph,

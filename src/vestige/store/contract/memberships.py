@@ -1,7 +1,7 @@
 """The part of the domains of a memory that belongs to one installation: those that it found, and scores.
 
-The id tells found domains from others, so that every store decides this without a look at documents. A merge
-takes the hand-made part from the last change anywhere, and leaves the found one as it is here.
+The id separates found domains from others, so that every store decides this without a look at documents. A
+merge takes the hand-made part from the last change anywhere, and leaves the found one as it is here.
 """
 
 import re
