@@ -242,7 +242,7 @@ def _shown_value(habit: Habit, now: datetime) -> float:
     if habit.last is None or not habit.shown:
         return 0.0
     days = max(timedelta(), now - habit.last) / timedelta(days=1)
-    return habit.shown / (habit.shown + HALF_SHOWN) * 0.5 ** (days / HABIT_HALF_LIFE_DAYS)
+    return habit.shown / (habit.shown + HALF_SHOWN) * math.pow(0.5, days / HABIT_HALF_LIFE_DAYS)
 
 
 # -- A forecast as a document
