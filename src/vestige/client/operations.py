@@ -147,7 +147,8 @@ class MemoryOperations(Part):
         """Find every record that holds a phrase, letter by letter: memories with their wordings, tags, origin
         and earlier revisions, suppressed and archived ones too, and insights, intentions and other records.
 
-        Use it for a leaked secret or a wrong statement, and `purge` for what must go.
+        Use it for a leaked secret or a wrong statement, and `purge` for what must go. It needs access to the
+        whole store.
 
         `phrase`: The exact phrase; case does not matter. `limit`: Maximum number of records."""
         return self._channel.ask("memory.trace", locals())

@@ -309,6 +309,8 @@ class Pair:
                 yield operation, {"query": rng.choice(THINGS), "all": True}
             if operation.name == "purge":  # the memory of its example was deleted before
                 yield operation, {"id": FIRST_ID, "confirm": True}
+            if operation.name == "review.choose":  # its example is about another scope
+                yield operation, {"scope": MINE, "policy": "low_trust"}
 
 
 def transcript(world: World, clock: StepClock, pair: Pair, side: int) -> Transcript:

@@ -6,7 +6,6 @@ from typing import Annotated
 from pydantic import Field
 
 from vestige.core.events import preview
-from vestige.core.models import EVERYTHING
 from vestige.engine.care.trace import TracedRecord, trace
 from vestige.engine.context import Call
 from vestige.engine.memory.delete import file_copies
@@ -80,11 +79,12 @@ def memory_trace(
     """Find every record that holds a phrase, letter by letter: memories with their wordings, tags, origin and
     earlier revisions, suppressed and archived ones too, and insights, intentions and other records.
 
-    Use it for a leaked secret or a wrong statement, and `purge` for what must go.
+    Use it for a leaked secret or a wrong statement, and `purge` for what must go. It needs access to the
+    whole store.
     """
     traced = trace(call, phrase)
     shown = [_view(one) for one in traced.found[:limit]]
-    kept = file_copies(call)[:MOST_COPIES] if call.access == EVERYTHING else []
+    kept = file_copies(call)[:MOST_COPIES]
     return TracedPhrase(
         memories=traced.memories,
         documents=traced.documents,

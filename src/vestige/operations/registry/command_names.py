@@ -30,10 +30,10 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "domains", "agent", "archive", "purge",
     ),
     "Care": (
-        "health", "doctor", "consolidate", "dream", "gc", "scan", "rebuild", "index", "model", "migrate",
-        "db",
+        "health", "doctor", "consolidate", "dream", "gc", "scan", "rebuild", "backups", "index", "model",
+        "migrate", "db",
     ),
-    "Move": ("import", "export", "sync", "restore"),
+    "Move": ("import", "export", "sync", "peers", "restore"),
     "Serve": ("serve", "dashboard", "mcp", "bridge", "keys", "events"),
     "About": ("config", "settings", "docs", "tools", "completion", "version", "uninstall", "bench"),
 }  # fmt: skip

@@ -378,7 +378,7 @@ registry.list_in_core("project_warm_up", "token_budget", in_project=True)
 
 registry.concerns_everything(
     "backup", "doctor", "import", "index.rebuild", "index.status", "rebuild", "scan", "sync",
-    "installation.backups", "installation.peers", "system_settings",
+    "installation.backups", "installation.peers", "system_settings", "memory.trace",
     "keys.create", "keys.list", "keys.revoke", "keys.rotate",
     "domains.show", "domains.discover", "domains.create", "domains.rename", "domains.merge",
     "domains.remove", "domains.assign", "domains.unassign", "domains.proposals", "domains.accept",

@@ -50,7 +50,8 @@ export function Trace({ query }) {
   const who = useStore(session);
   const [receipts, setReceipts] = useState([]);
   const [chosen, setChosen] = useState(null);
-  const from = useData((signal) => phrase ? post("/memories/trace", { phrase, limit: MOST }, { signal }) : Promise.resolve(undefined), [phrase]);
+  const sees = seesMachine(who);
+  const from = useData((signal) => phrase && sees ? post("/memories/trace", { phrase, limit: MOST }, { signal }) : Promise.resolve(undefined), [phrase]);
   const submit = (event) => {
     event.preventDefault();
     setReceipts([]);
@@ -61,12 +62,13 @@ export function Trace({ query }) {
     if (done) setReceipts((all) => [{ ...done, at: new Date().toISOString() }, ...all]);
   };
   return html`<${Page} title="Trace a text" lead="Where a secret or a wrong phrase is kept, letter by letter: texts, wordings, tags, origin, earlier revisions, the archive, other records.">
-    <form class="search-form" role="search" onSubmit=${submit}><input type="search" name="q" value=${phrase} minlength="2" required placeholder="The exact phrase" aria-label="Phrase" /><button class="primary">Trace</button></form>
-    ${phrase ? html`<${Loaded} from=${from} rows=${5}>${(answer) => answer && html`${answer.found.length
+    ${sees ? null : html`<${Empty} title="Your key cannot trace texts.">It sees a part of the store, and copies elsewhere would be missed.<//>`}
+    <form class="search-form" hidden=${!sees} role="search" onSubmit=${submit}><input type="search" name="q" value=${phrase} minlength="2" required placeholder="The exact phrase" aria-label="Phrase" /><button class="primary">Trace</button></form>
+    ${phrase && sees ? html`<${Loaded} from=${from} rows=${5}>${(answer) => answer && html`${answer.found.length
         ? html`<p class="answer">${many(answer.total, "record")} ${answer.total === 1 ? "holds" : "hold"} it${answer.shown < answer.total ? `; the first ${number(answer.shown)} are listed` : ""}.</p><ul class="plain rows sheet">${answer.found.map((one) => html`<${Row} one=${one} purge=${setChosen} key=${one.id} />`)}</ul>`
         : html`<${Empty} title="No memory holds it.">${many(answer.memories, "memory", "memories")} and ${many(answer.documents, "other record")} were read letter by letter, with earlier revisions.<//>`}
       ${answer.copies ? html`<p class="note">${many(answer.copies.length, "backup or export", "backups and exports")} may hold it and were not read: ${answer.copies.join(", ")}</p>` : null}`}<//>
-      <div class="stack after">${receipts.map((one) => html`<${Receipt} done=${one} key=${one.id} />`)}${may("admin") && seesMachine(who) ? html`<${Transcripts} phrase=${phrase} key=${phrase} />` : null}</div>`
-      : html`<${Empty} title="Enter the exact phrase.">Upper and lower case are the same.<//>`}
+      <div class="stack after">${receipts.map((one) => html`<${Receipt} done=${one} key=${one.id} />`)}${may("admin") ? html`<${Transcripts} phrase=${phrase} key=${phrase} />` : null}</div>`
+      : sees && html`<${Empty} title="Enter the exact phrase.">Upper and lower case are the same.<//>`}
     ${chosen && html`<${Purge} one=${chosen} purge=${purge} onClose=${() => setChosen(null)} />`}<//>`;
 }
