@@ -1,6 +1,6 @@
 // Draws the map on a canvas: islands from afar, memories from nearer, labels from close by.
 
-import { clip, go, html, number, useEffect, useRef } from "./lib.js";
+import { clip, go, html, number, useLayoutEffect, useRef } from "./lib.js";
 import { TYPES } from "./ui.js";
 
 const FIRST_DOTS = 0.6;
@@ -216,7 +216,8 @@ export function Canvas({ islands, nodes, chosen, links, onChoose }) {
   const view = useRef(null);
   const choose = useRef(onChoose);
   choose.current = onChoose;
-  useEffect(() => {
+  // Before the page is painted: a key may be pressed as soon as the map is there.
+  useLayoutEffect(() => {
     const element = canvas.current;
     const self = new View(element, { islands, nodes });
     view.current = self;
@@ -262,7 +263,7 @@ export function Canvas({ islands, nodes, chosen, links, onChoose }) {
       cancelAnimationFrame(self.frame);
     };
   }, [islands, nodes]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     view.current.chosen = chosen;
     view.current.links = links;
     view.current.request();
