@@ -457,7 +457,7 @@ def _weekday(seconds: Floats) -> NDArray[np.int64]:
 # -- Hits: duplicates are folded into the best one, and the top few are diversified
 
 TOP_FEW = 5
-ALIKE = 0.8  # The share of common terms (Jaccard) from which two texts are much the same.
+MUCH_ALIKE = 0.8  # The share of common terms (Jaccard) from which two texts are much the same.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -498,4 +498,4 @@ def spread_out(found: Sequence[ComparedText], rivals: Collection[frozenset[int]]
 def _alike(one: ComparedText, other: ComparedText) -> bool:
     if one.is_turn or other.is_turn or not one.terms:
         return False
-    return overlap(one.terms, other.terms) >= ALIKE
+    return overlap(one.terms, other.terms) >= MUCH_ALIKE

@@ -40,12 +40,13 @@ from vestige.engine.context import Call
 from vestige.engine.domains.arrivals import assign_unscored, catch_up
 from vestige.engine.domains.catalogue import (
     BATCH,
+    HAND,
     DomainCentre,
     DomainRecord,
     active_domains,
     all_domains,
-    by_hand,
     centre_changes,
+    documents_of,
     domain_put,
     found_id,
     home_of,
@@ -161,7 +162,7 @@ def _corpus(call: Call, least: int) -> Corpus:
     """The current memories with vectors; InvalidInput for too few."""
     store = call.engine.store
     known = {name for name, one in active_domains(store).items() if one.found}
-    pinned = by_hand(store)
+    pinned = {one.id for one in documents_of(store, HAND)}
     groups: dict[tuple[str, ...], list[Memory]] = {}
     vectors: dict[str, Vectors] = {}
     seen = 0

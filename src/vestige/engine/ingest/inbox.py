@@ -5,13 +5,14 @@ of this kind, so it cannot be found or move a ranking (ADR 0057).
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
 from vestige.cognition.evidence.injection.find import suspicious
 from vestige.core.documents import PENDING, WAITING, Document
-from vestige.core.errors import InvalidInput
+from vestige.core.errors import InvalidInput, StoreError
 from vestige.core.events import EventScope, ReviewWaiting
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING, Access, Memory, covers, utc
@@ -209,8 +210,12 @@ def policy_of(call: Call, scope: str) -> str:
 
 
 def chosen_policies(call: Call) -> Mapping[str, str]:
-    held = find_document(call, POLICIES, POLICIES_ID, access=EVERYTHING)
-    return held.body["scopes"] if held else {}
+    """The policies that were chosen; none if the store cannot be read. A line for the agent's files is kept
+    even then."""
+    with suppress(StoreError):
+        held = find_document(call, POLICIES, POLICIES_ID, access=EVERYTHING)
+        return held.body["scopes"] if held else {}
+    return {}
 
 
 def policies_by_scope(call: Call, chosen: Mapping[str, str]) -> dict[str, ReviewPolicy]:

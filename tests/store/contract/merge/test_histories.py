@@ -74,6 +74,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "seen": 1,
         "run": 1,
     },
+    "review_policy": {"scopes": {}},
     "bulk": {"change": "pin", "memories": {"a": 1}, "at": T0.isoformat(), "terms": {}},
 }
 """Valid bodies of local documents; others may be empty."""

@@ -71,6 +71,10 @@ FOLDER_CODES: set[str | None] = {"forbidden", "invalid_input"}
 """What needs the folder that the caller works in. Only who administers the whole store may name a folder of
 the server's machine, and that of the examples is not there."""
 
+OF_A_SCOPE = {"review.policy", "review.choose"}
+SCOPE_CODES: set[str | None] = {"forbidden", None}
+"""What is about one scope: that of the example is out of the access of some."""
+
 OPEN, ANYBODY, WHOLE = "open", "anybody", "whole"
 OTHERS = {
     "/": OPEN,
@@ -189,6 +193,7 @@ def test_who_may_read_a_thing_reads_it(house: House, operation: Operation) -> No
     for name, holder in HOLDERS.items():
         expected = {NOT_BY_DOMAIN.get(operation.name) if "domains" in holder.filters else None}
         expected = FOLDER_CODES if operation.name in OF_A_FOLDER else expected
+        expected = SCOPE_CODES if operation.name in OF_A_SCOPE else expected
         if refusal(holder, operation, METHODS[operation.name]) is None:
             assert code_of(by_rest(site, operation, dict(operation.example), shown[name])) in expected, name
         if refusal(holder, operation) is None:
@@ -211,8 +216,8 @@ def test_who_may_change_a_thing_changes_it(tmp_path: Path, operation: Operation)
                 decided = {"invalid_input"} if operation.name == "review.merge" and done else set()
                 assert codes <= {NOT_BY_DOMAIN[operation.name], *decided}, name
                 continue
-            if operation.name in OF_A_FOLDER:
-                assert codes <= FOLDER_CODES, name
+            if operation.name in OF_A_FOLDER | OF_A_SCOPE:
+                assert codes <= (FOLDER_CODES if operation.name in OF_A_FOLDER else SCOPE_CODES), name
                 done = True
                 continue
             if not done:  # or what the one before did may be in the way
