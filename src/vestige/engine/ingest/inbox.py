@@ -5,14 +5,13 @@ of this kind, so it cannot be found or move a ranking (ADR 0057).
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
 from vestige.cognition.evidence.injection.find import suspicious
 from vestige.core.documents import PENDING, WAITING, Document
-from vestige.core.errors import InvalidInput, StoreError
+from vestige.core.errors import InvalidInput
 from vestige.core.events import EventScope, ReviewWaiting
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING, Access, Memory, covers, utc
@@ -126,10 +125,8 @@ def why_flagged(flags: Sequence[str]) -> str:
 
 def refuse_orders(call: Call, values: object, scope: str) -> None:
     """Raise InvalidInput for texts (as in `flags_in`) that would have to wait, where nothing can wait."""
-    if policy_of(call, scope) == "off":
-        return
     flags = flags_by_all(call, values, call.origin.value)
-    if flags:
+    if flags and policy_of(call, scope) != "off":  # where nothing was found, no store is needed
         raise InvalidInput(
             f"The text was refused. {why_flagged(flags)}",
             hint="Store it with `smart_ingest`: it waits there until the user decides about it.",
@@ -210,12 +207,8 @@ def policy_of(call: Call, scope: str) -> str:
 
 
 def chosen_policies(call: Call) -> Mapping[str, str]:
-    """The policies that were chosen; none if the store cannot be read. A line for the agent's files is kept
-    even then."""
-    with suppress(StoreError):
-        held = find_document(call, POLICIES, POLICIES_ID, access=EVERYTHING)
-        return held.body["scopes"] if held else {}
-    return {}
+    held = find_document(call, POLICIES, POLICIES_ID, access=EVERYTHING)
+    return held.body["scopes"] if held else {}
 
 
 def policies_by_scope(call: Call, chosen: Mapping[str, str]) -> dict[str, ReviewPolicy]:
