@@ -38,7 +38,7 @@ def created(world: World, content: str, **arguments: Any) -> None:
         for one in world.heard
         if isinstance(one, MemoryCreated) and content.startswith(one.content_preview)
     ]
-    on_created(Call(engine=world.app.engine), news)
+    on_created(Call(engine=world.app.engine), [news])
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from vestige.core.documents import Document
 from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from vestige.core.events import EventScope, IntentionTriggered, MemoryCreated, preview
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.models import SHARED_SCOPE, Filter, covers
+from vestige.core.models import SHARED_SCOPE, Filter, Memory, covers
 from vestige.engine.context import Call
 from vestige.engine.ingest.inbox import refuse_orders
 from vestige.engine.revise import find_document, not_before, retry_on_conflict
@@ -214,12 +214,16 @@ def poll(call: Call) -> tuple[Intention, ...]:
     return retry_on_conflict(call, lambda: _announce_triggered(call, situation, Filter()))
 
 
-def on_created(call: Call, event: MemoryCreated) -> None:
+def on_created(call: Call, events: Sequence[MemoryCreated]) -> None:
     """Announce the intentions that wait for an event which a new memory mentions."""
-    found = call.engine.store.get_many([event.id], access=call.access)
-    if not found:
+    if not any(_waits_for_event(one) for one in intentions(call, Filter())):
         return
-    memory = found[0].memory
+    for record in call.engine.store.get_many([event.id for event in events], access=call.access):
+        call.check()
+        _on_created(call, record.memory)
+
+
+def _on_created(call: Call, memory: Memory) -> None:
     text = "\n".join((memory.content[:EVENT_CHARS], *memory.tags))
     situation = TriggerSituation(now=call.engine.now(), events=stated_words([text]))
     # What is about the user holds in every project.
@@ -228,12 +232,16 @@ def on_created(call: Call, event: MemoryCreated) -> None:
     retry_on_conflict(call, lambda: _announce_triggered(call, situation, within))
 
 
+def _waits_for_event(intention: Intention) -> bool:
+    return any(isinstance(part, EventTrigger) for _, part in leaves(intention.trigger))
+
+
 def _announce_triggered(call: Call, situation: TriggerSituation, within: Filter) -> tuple[Intention, ...]:
     """Save which triggers were met, and emit an event once for every intention that is triggered."""
     changes: list[Put] = []
     announced: list[Intention] = []
     for one in intentions(call, within):
-        if situation.events and not any(isinstance(part, EventTrigger) for _, part in leaves(one.trigger)):
+        if situation.events and not _waits_for_event(one):
             continue
         looked = look(one, situation)
         after = looked.unshown

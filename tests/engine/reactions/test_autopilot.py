@@ -176,9 +176,14 @@ def test_a_server_works_in_the_background_until_it_is_closed(tmp_path: Path) -> 
 
 
 def test_the_mechanisms_that_should_react_do(world: World) -> None:
-    told = {(reaction.event.__name__, reaction.name) for reaction in all_reactions()}
+    told = {
+        (event.__name__, reaction.name)
+        for reaction in all_reactions()
+        for event in (reaction.event if isinstance(reaction.event, tuple) else (reaction.event,))
+    }
     assert {
-        ("MemoryCreated", "capture.on_created"),
+        ("MemoryCreated", "capture.on_learned"),
+        ("MemoryPromoted", "capture.on_learned"),
         ("MemoryPromoted", "link.on_promoted"),
         ("SearchPerformed", "searches.on_searches"),
         ("MemorySuppressed", "suppress.on_suppressed"),
@@ -186,5 +191,16 @@ def test_the_mechanisms_that_should_react_do(world: World) -> None:
     assert [chore.name for chore in CHORES] == ["intentions.poll", "suppression.sweep", "backup", "sleep"]
     world.remember("Ada prefers tea.")
     world.app.autopilot.tick()
+    world.app.settle()
+    assert world.app.autopilot.status().failed == 0
+
+
+def test_a_large_batch_of_memories_waits_as_a_few_reactions(world: World) -> None:
+    items = [{"content": f"Locker {number} is in hall {number % 7}."} for number in range(300)]
+
+    world.call("smart_ingest", items=items)
+
+    status = world.app.autopilot.status()
+    assert (status.dropped, status.waiting <= 12) == (0, True)
     world.app.settle()
     assert world.app.autopilot.status().failed == 0

@@ -5,10 +5,11 @@ deleted with the trigger.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 
 from vestige.cognition.fsrs.capture import (
     CLUSTER,
@@ -23,7 +24,7 @@ from vestige.cognition.fsrs.capture import (
 )
 from vestige.cognition.graph.kinds import CONTRADICTS
 from vestige.core.documents import Document
-from vestige.core.events import ImportanceScored, MemoryCreated, MemoryPromoted
+from vestige.core.events import Event, ImportanceScored, MemoryCreated, MemoryPromoted
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Evidence, Filter, Memory
 from vestige.engine.context import Call
@@ -49,45 +50,64 @@ class CaptureCluster:
     kept: Document | None = None
 
 
-def on_promoted(call: Call, event: MemoryPromoted) -> None:
-    """Capture what was learned around the moment in which a memory was promoted."""
-    _capture_before(call, event.id, CaptureEvent.FLAG, event.timestamp)
-
-
-def on_scored(call: Call, event: ImportanceScored) -> None:
-    """Capture what was learned around a new memory that is important by itself."""
-    emotion = call.engine.settings.mechanisms.emotion
-    trigger_kind = event_of(event.composite_score, event.novelty, event.arousal, emotion=emotion)
-    if trigger_kind is not None and event.memory_id is not None:
-        _capture_before(call, event.memory_id, trigger_kind, event.timestamp)
-
-
-def on_created(call: Call, event: MemoryCreated) -> None:
-    """Capture a new memory by the events that still last."""
+def on_learned(call: Call, events: Sequence[Event]) -> None:
+    """Capture new memories by the events that still last, and what was learned around a memory that is
+    promoted or important by itself; in the order of the events, so that each finds those before it."""
     if not call.engine.settings.mechanisms.capture:
         return
+    triggers = ((event, _trigger(call, event)) for event in events)
+    wanted = [(event, trigger) for event, trigger in triggers if trigger or isinstance(event, MemoryCreated)]
+    for trigger, several in groupby(wanted, key=itemgetter(1)):
+        call.check()
+        if trigger is None:
+            _capture_new(call, [event.id for event, _ in several if isinstance(event, MemoryCreated)])
+        else:
+            for event, _ in several:
+                _capture_before(call, trigger[0], trigger[1], event.timestamp)
+
+
+def _trigger(call: Call, event: Event) -> tuple[str, CaptureEvent] | None:
+    """The memory by which an event captures what was learned around it; None if it captures nothing."""
+    match event:
+        case MemoryPromoted():
+            return event.id, CaptureEvent.FLAG
+        case ImportanceScored(memory_id=memory_id) if memory_id is not None:
+            emotion = call.engine.settings.mechanisms.emotion
+            kind = event_of(event.composite_score, event.novelty, event.arousal, emotion=emotion)
+            return None if kind is None else (memory_id, kind)
+        case _:
+            return None
+
+
+def _capture_new(call: Call, memory_ids: Sequence[str]) -> None:
+    """Capture new memories by the events that still last."""
 
     def attempt() -> None:
-        memory = _memory(call, event.id, _can_be_captured(call))
-        if memory is None:
-            return
-        recent = _recent(call, memory.scope, memory.created_at)
-        changes: list[Change] = []
-        for cluster in recent:
-            if cluster.at < memory.created_at <= cluster.until and memory.id != cluster.trigger:
-                grown, taken = _with_captured(cluster, [memory], _gained(recent))
-                recent = [grown if one is cluster else one for one in recent]
-                changes += _capture_changes(call, memory.scope, grown, taken) if taken else ()
+        by_scope: defaultdict[str, list[Memory]] = defaultdict(list)
+        for record in load_passing(call, memory_ids, _can_be_captured(call)):
+            by_scope[record.memory.scope].append(record.memory)
+        changes = [one for scope, learned in by_scope.items() for one in _captures_of(call, scope, learned)]
         if changes:
             save(call, changes)
 
     retry_on_conflict(call, attempt)
 
 
+def _captures_of(call: Call, scope: str, learned: Sequence[Memory]) -> list[Change]:
+    """The changes by which the clusters of a scope capture new memories: one document for each cluster."""
+    recent = _recent(call, scope, min(memory.created_at for memory in learned))
+    gains: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for memory in learned:
+        for number, cluster in enumerate(recent):
+            if cluster.at < memory.created_at <= cluster.until and memory.id != cluster.trigger:
+                recent[number], taken = _with_captured(cluster, [memory], _gained(recent))
+                gains[_name(cluster)].update(taken)
+    grown = (cluster for cluster in recent if gains[_name(cluster)])
+    return [one for cluster in grown for one in _capture_changes(call, scope, cluster, gains[_name(cluster)])]
+
+
 def _capture_before(call: Call, trigger: str, event: CaptureEvent, at: datetime) -> None:
     """Capture what was learned before the event, and open the window after it."""
-    if not call.engine.settings.mechanisms.capture:
-        return
 
     def attempt() -> None:
         memory = _memory(call, trigger, Filter(valid_at=call.engine.now(), include_suppressed=False))

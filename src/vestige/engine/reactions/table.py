@@ -30,7 +30,7 @@ class Reaction:
     the store's own data (`own`). `most` events that wait at the same time are handled in one run."""
 
     name: str
-    event: type[Event]
+    event: type[Event] | tuple[type[Event], ...]
     run: Callable[[Call, Sequence[Event]], None]
     own: bool = False
     most: int = 1
@@ -48,9 +48,13 @@ def on(kind: type[AnyEvent], reaction: Callable[[Call, AnyEvent], None], *, own:
 
 
 def on_many(
-    kind: type[AnyEvent], reaction: Callable[[Call, Sequence[AnyEvent]], None], *, own: bool = False
+    kind: type[AnyEvent] | tuple[type[AnyEvent], ...],
+    reaction: Callable[[Call, Sequence[AnyEvent]], None],
+    *,
+    own: bool = False,
 ) -> Reaction:
-    """A reaction to all events of a kind and an access that wait, in one run."""
+    """A reaction to all events of a kind, or of several in their order, and an access that wait, in one
+    run."""
 
     def run(call: Call, events: Sequence[Event]) -> None:
         reaction(call, [event for event in events if isinstance(event, kind)])
@@ -65,10 +69,8 @@ def _qualified(reaction: Callable[..., None]) -> str:
 def all_reactions() -> tuple[Reaction, ...]:
     """The reactions of all mechanisms, for one process."""
     return (
-        on(MemoryCreated, capture.on_created),
-        on(MemoryCreated, intentions.on_created, own=True),
-        on(ImportanceScored, capture.on_scored),
-        on(MemoryPromoted, capture.on_promoted),
+        on_many((MemoryCreated, ImportanceScored, MemoryPromoted), capture.on_learned),
+        on_many(MemoryCreated, intentions.on_created, own=True),
         on(MemoryPromoted, link.on_promoted),
         on(MemoryPromoted, competition.on_promoted),
         on(MemoryPromoted, searches.on_promoted, own=True),
