@@ -1,20 +1,21 @@
 """Deleting memories from every surface, at a user's explicit request.
 
 Words that only deleted memories held are also removed from what was learned from searches, and from what
-another installation sends about deleted memories.
+another installation sends about deleted memories. Whether another memory holds a word is decided by those
+that every reader of the learned search may read.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 
 from vestige.cognition.graph.kinds import MERGES, SUPERSEDES
 from vestige.cognition.text.analyser import memory_terms, terms
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.models import ANYTHING, EVERYTHING, Edge, Memory
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Edge, Memory
 from vestige.engine.care.backup import BACKUPS
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import EXPORTS
@@ -69,11 +70,31 @@ class RemoteDeletions:
 def _forget_words(call: Call, said: set[str], ids: Collection[str], now: datetime) -> None:
     find = partial(call.engine.store.documents, access=EVERYTHING, terms=list(said), limit=EVERY)
     learned = [*find(ATTENTION), *find(PATTERN)]
-    kept = {term for document in learned for term in document.body["terms"]}
-    words = {word for word in kept & said if not _is_used_elsewhere(call, word, ids)}
-    changes = [_without(document, words, now) for document in learned if words & set(document.body["terms"])]
+    cited = list({one: None for document in learned for one in document.cites if one not in ids})
+    found = call.engine.store.get_many(cited, access=EVERYTHING) if cited else []
+    memories = {record.memory.id: record.memory for record in found}
+    used = cache(partial(_is_used_elsewhere, call, frozenset(ids)))
+    changes = []
+    for document in learned:
+        accesses = _accesses(document, memories)
+        words = {
+            word
+            for word in said & document.body["terms"].keys()
+            if not any(used(word, one) for one in accesses)
+        }
+        if words:
+            changes.append(_without(document, words, now))
     if changes:
         call.engine.store.commit(changes, access=EVERYTHING)
+
+
+def _accesses(document: Document, memories: Mapping[str, Memory]) -> set[Access]:
+    """Accesses that everyone who may read a document has: to its scope and, if its memories are in domains,
+    to that of one of them. What a reader may not see must not decide which words stay in it."""
+    domains = {memories[one].domains for one in document.cites if one in memories}
+    if not domains or () in domains:
+        return {Access(scopes=(document.scope,))}
+    return {Access(scopes=(document.scope,), domains=one) for one in domains if len(one) == 1}
 
 
 def _versions(call: Call, gone: Collection[Memory]) -> list[Memory]:
@@ -86,8 +107,8 @@ def _terms_of(versions: Sequence[Memory]) -> set[str]:
     return {term for one in versions for term in (*memory_terms(one), *terms(one.source or ""))}
 
 
-def _is_used_elsewhere(call: Call, word: str, gone: Collection[str]) -> bool:
-    found = call.engine.store.lexical([word], ANYTHING, access=EVERYTHING, limit=len(gone) + FEW)
+def _is_used_elsewhere(call: Call, gone: Collection[str], word: str, access: Access) -> bool:
+    found = call.engine.store.lexical([word], ANYTHING, access=access, limit=len(gone) + FEW)
     return any(one.own > 0 and one.memory_id not in gone for one in found)
 
 
