@@ -1,10 +1,11 @@
 """Arguments for every operation, made from its schema: of the right shape, and with hostile values."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
+from tests.transports.parity.example_store import example_of
 from vestige.operations.registry.registry import Operation
 
 TEXTS = (
@@ -45,19 +46,38 @@ MILD_PATHS = ("kept/new.jsonl", "kept/new.jsonl.gz", "kept/new.db")
 ID_NAMES = frozenset(("id", "ids", "memory_id", "target", "center_id", "from", "to"))
 PATH_NAMES = frozenset(("path", "folder"))
 SCOPE_NAMES = frozenset(("scope", "scopes"))
+PROJECT = "code"
+"""The folder of the planted project, in the working directory."""
+FROM_EXAMPLES = 0.5
+"""The share of texts that are from the example of some operation with an argument of this name."""
 
 
 class HostileArguments:
     """Makes arguments by chance, of a seed. `ids` are those of things that are stored. Some calls have a
-    single hostile value, so that it is not refused for the sake of another one."""
+    single hostile value, so that it is not refused for the sake of another one; what is not hostile is from
+    the examples of operations."""
 
-    def __init__(self, seed: int, ids: Sequence[str]) -> None:
+    def __init__(self, seed: int, ids: Sequence[str], operations: Iterable[Operation]) -> None:
         self._rng, self._ids = Random(seed), list(ids)
         self._hostile = 1.0
         self._defined: Mapping[str, Any] = {}
+        self._examples: dict[str, list[str]] = {}
+        for operation in operations:
+            for name, value in example_of(operation).items():
+                if isinstance(value, str):
+                    self._examples.setdefault(name, []).append(value)
 
     def of(self, operation: Operation) -> dict[str, Any]:
         """Every required argument, and some of the others."""
+        made = self._made_for(operation)
+        if "path" in made and operation.name.startswith("project"):
+            made["path"] = self._choice((PROJECT,), PATHS)
+        for name, value in example_of(operation).items():
+            if self._rng.random() >= self._hostile:
+                made[name] = value
+        return made
+
+    def _made_for(self, operation: Operation) -> dict[str, Any]:
         schema = operation.arguments.model_json_schema(by_alias=False)
         self._defined, needed = schema.get("$defs", {}), {*schema.get("required", ()), *operation.positional}
         self._hostile = self._rng.choice((0.0, 0.1, 0.3, 1.0))
@@ -109,6 +129,8 @@ class HostileArguments:
         return {self._choice(MILD_TEXTS, TEXTS)[:40]: self._json() for _ in range(self._rng.randrange(4))}
 
     def _text(self, name: str, schema: Mapping[str, Any]) -> Any:
+        if name in self._examples and self._rng.random() < FROM_EXAMPLES:
+            return self._choice(self._examples[name], TEXTS)
         if name in PATH_NAMES:
             return self._choice(MILD_PATHS, PATHS)
         if name in ID_NAMES:
