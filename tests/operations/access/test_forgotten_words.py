@@ -8,6 +8,7 @@ import pytest
 from testbed.world import World, open_world
 from tests.operations.access.access_world import DOMAIN, LIMITS, MINE, Answer, Limit, options
 from vestige.core.caller import Invocation
+from vestige.core.models import Access
 
 WORD = "zeppelin"
 HIDDEN = f"The {WORD} of Bo lands on Friday."
@@ -48,3 +49,17 @@ def test_a_deletion_does_not_show_whether_a_word_is_used_out_of_reach(tmp_path: 
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
 def test_a_word_stays_while_another_memory_in_reach_has_it(tmp_path: Path, limit: Limit) -> None:
     assert WORD in interests(tmp_path / "data", limit, hidden=False, visible=True)
+
+
+@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
+def test_what_others_delete_takes_no_words_from_a_search(tmp_path: Path, limit: Limit) -> None:
+    elsewhere = "/project/canaryscope"
+    others = Limit(access=Access(scopes=(elsewhere,)), outside=())
+    with open_world(tmp_path / "data", **options()) as world:
+        mine = {"scope": MINE, "domains": [DOMAIN], "force_create": True}
+        asked(world, limit, "smart_ingest", content="Ada keeps the brass key.", **mine)
+        made = asked(world, others, "smart_ingest", content=HIDDEN, scope=elsewhere, force_create=True)
+        asked(world, limit, "search", query=f"brass key {WORD}", scope=MINE)
+        asked(world, others, "memory.delete", id=made["nodeId"])
+        found = asked(world, limit, "predict", scope=MINE)
+    assert WORD in [one["topic"] for one in found["topInterests"]]

@@ -68,7 +68,8 @@ class RemoteDeletions:
 
 
 def _forget_words(call: Call, said: set[str], ids: Collection[str], now: datetime) -> None:
-    find = partial(call.engine.store.documents, access=EVERYTHING, terms=list(said), limit=EVERY)
+    # What others searched stays as it is: a change would show them what they may not see.
+    find = partial(call.engine.store.documents, access=call.access, terms=list(said), limit=EVERY)
     learned = [*find(ATTENTION), *find(PATTERN)]
     cited = list({one: None for document in learned for one in document.cites if one not in ids})
     found = call.engine.store.get_many(cited, access=EVERYTHING) if cited else []
