@@ -9,7 +9,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
@@ -140,7 +140,7 @@ if not TYPE_CHECKING:
 def _parameters(
     cls: type, names: Iterable[str], body: Mapping[str, object], *, kw_only: bool
 ) -> _Parameters | None:
-    """The parameters of a class, those of its bases first; None if one of them has more options than these."""
+    """The parameters of a class, those of its bases first; None if a field has more options than these."""
     found: dict[str, _Parameter] = {}
     kinds = inspect.get_annotations(cls)
     inherited = [getattr(base, _FACTS[0]) for base in reversed(cls.__mro__[1:]) if _FACTS[0] in vars(base)]
@@ -171,7 +171,7 @@ def _is_of_the_class(kind: object) -> bool:
     """Whether an annotation names something of the class, not a field of its objects."""
     if isinstance(kind, str):
         return kind.startswith(("ClassVar", "typing.ClassVar"))
-    return kind is ClassVar or get_origin(kind) is ClassVar
+    return kind is ClassVar or getattr(kind, "__origin__", None) is ClassVar
 
 
 def _frozen_methods() -> dict[str, Callable[..., Any]]:
