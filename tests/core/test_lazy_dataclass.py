@@ -65,7 +65,7 @@ def derived(dataclass: Callable[..., Any]) -> Any:
     class Derived:
         x: int
         _: dataclasses.KW_ONLY
-        scale: dataclasses.InitVar[int] = 2  # type: ignore[assignment]
+        scale: dataclasses.InitVar[int] = 2  # type: ignore[assignment]  # as it is written
         y: int = 1
         derived: int = field(default=0, init=False)
 
