@@ -1,8 +1,8 @@
 """Counts the modules that one `smart_ingest` and one `search` visit: `python -m benchmarks.walk`.
 
 A module counts when one of its functions is called on the thread of the call, except those that stand for
-what is not compiled yet: patterns, and constructors of dataclasses. The store is SQLite with a few memories, the model the default one.
-Fewer modules mean a shorter walk for whoever reads the code of a call.
+what is not compiled yet: patterns, and constructors of dataclasses. The store is SQLite with a few memories,
+the model the default one. Fewer modules mean a shorter walk for whoever reads the code of a call.
 """
 
 import argparse
