@@ -20,7 +20,7 @@ def main() -> None:
     )
     parser.add_argument("--only", nargs="+", choices=PEERS, default=list(PEERS), help="which peers")
     parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="folder with locomo.json")
-    parser.add_argument("--talks", type=int, help="only the first N conversations")
+    parser.add_argument("--talks", type=int, help="only the first N conversations of LoCoMo")
     parser.add_argument("--questions", type=int, help="only the first N questions of each")
     parser.add_argument(
         "--development", action="store_true", help="only conversations that were used in tuning"

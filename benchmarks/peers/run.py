@@ -1,11 +1,11 @@
-"""LoCoMo through every memory that is there, in one run on one machine."""
+"""LoCoMo and PersonaMem through every memory that is there, in one run on one machine."""
 
 import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.engine import InProcess
 from benchmarks.peers.contenders import Contender, Ours, Plain, Theirs
+from benchmarks.peers.personas import personas
 from benchmarks.peers.process import Embed, PeerProcess, Unavailable
 from benchmarks.plot import bars
 from benchmarks.progress import say, track
@@ -27,11 +28,17 @@ OURS = "Vestige, MCP"
 BM25 = "BM25 (turn)"
 PEERS = {"Chroma": "chroma", "mcp-memory-service": "memory_service", "MemPalace": "palace"}
 REASON_CHARS = 160
+LOCOMO, PERSONAS = "LoCoMo, in one run", "PersonaMem, never used in tuning, in one run"
 NOTES = (
     "No peer fetches its own model: each gets the vectors of Vestige's (MiniLM, which all of them support) "
     "from the benchmark, so that what differs is what they do with them. Times include making the vector of "
     "the query. Memory is of the memory's own process: for a peer without the model, for Vestige with it.",
+    "PersonaMem: what one of twelve people says later, without the name, asked of all sessions in one store; "
+    "found ought to be the sessions of that person. A session is found by its best turn.",
 )
+
+Measurements = Mapping[str, "Measured"]
+"""By memory."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,21 +65,22 @@ def run(
     development: bool = False,
 ) -> Report:
     """Measure Vestige, BM25 and every peer that one of the interpreters can run, on conversations that were
-    not used in tuning, or on those that were (`development`)."""
-    chosen = [one for one, _ in conversations(data) if (one.name in DEVELOPMENT) is development]
-    if not chosen:
-        kind = "of the development part" if development else "outside the development part"
-        raise Missing(f"no conversation {kind}")
-    corpora = [replace(one, questions=one.questions[:questions]) for one in chosen[:talks]]
-    measured: dict[str, Measured] = {}
+    not used in tuning, or on those that were (`development`), and on PersonaMem, which was not."""
+    sets = {
+        title: [replace(one, questions=one.questions[:questions]) for one in corpora]
+        for title, corpora in _sets(data, talks, development=development).items()
+    }
+    measured: dict[str, dict[str, Measured]] = {title: {} for title in sets}
     skipped: dict[str, str] = {}
     with _vectors() as (embed, model):
         for name in (BM25, *only, OURS):
             try:
-                measured[name] = _measure(name, _contender(name, pythons, embed), corpora)
+                for title, corpora in sets.items():
+                    measured[title][name] = _measure(name, _contender(name, pythons, embed), corpora)
             except Unavailable as reason:
                 skipped[name] = str(reason)
                 say(f"{name} is skipped: {reason}")
+    corpora = [one for each in sets.values() for one in each]
     asked = sum(len(corpus.questions) for corpus in corpora)
     held = sum(len(corpus.documents) for corpus in corpora)
     return Report(
@@ -81,15 +89,32 @@ def run(
             "questions": asked,
             "turns": held,
             "conversations": ", ".join(corpus.name for corpus in corpora),
-            "used in tuning": "all" if development else "none",
+            "used in tuning": "LoCoMo" if development else "none",
             "model": model,
         },
-        tables={"LoCoMo, in one run": [_row(name, one) for name, one in measured.items()]},
+        tables={
+            title: [_row(name, one, turns=title == LOCOMO) for name, one in of.items()]
+            for title, of in measured.items()
+        },
         targets=[],
         notes=NOTES,
         skipped=skipped,
         plots={"found": _chart(measured)},
     )
+
+
+def _sets(data: Path, talks: int | None, *, development: bool) -> dict[str, Sequence[Corpus]]:
+    """What there is to ask, by the title of its table."""
+    found: dict[str, Sequence[Corpus]] = {}
+    chosen = [one for one, _ in conversations(data) if (one.name in DEVELOPMENT) is development]
+    if chosen:
+        found[LOCOMO] = chosen[:talks]
+    with suppress(Missing):
+        found[PERSONAS] = [personas(data)]
+    if not found:
+        kind = "of the development part" if development else "outside the development part"
+        raise Missing(f"no conversation {kind}")
+    return found
 
 
 def _contender(name: str, pythons: Sequence[Path], embed: Embed) -> Contender:
@@ -149,11 +174,14 @@ def _ask(name: str, contender: Contender, corpus: Corpus, folder: Path, measured
     measured.sessions += by_thread(answered, corpus.threads)
 
 
-def _row(name: str, one: Measured) -> dict[str, Cell]:
+def _row(name: str, one: Measured, *, turns: bool) -> dict[str, Cell]:
     return {
         "memory": name,
         "version": one.version,
-        **{score: mean(one.turns, RECALL[score]) for score in ("frac@5", "frac@10", "MRR")},
+        **(
+            {score: mean(one.turns, RECALL[score]) for score in ("frac@5", "frac@10", "MRR")} if turns else {}
+        ),
+        "session frac@5": mean(one.sessions, RECALL["frac@5"]),
         "session frac@10": mean(one.sessions, RECALL["frac@10"]),
         "stored per s": one.stored / one.storing_seconds,
         "search ms p50": 1000 * float(np.median(one.wall)),
@@ -162,17 +190,15 @@ def _row(name: str, one: Measured) -> dict[str, Cell]:
     }
 
 
-def _chart(measured: dict[str, Measured]) -> str:
-    groups = ["turns, frac@5", "turns, frac@10", "sessions, frac@10"]
-    series = {
-        name: [
-            mean(one.turns, RECALL["frac@5"]),
-            mean(one.turns, RECALL["frac@10"]),
-            mean(one.sessions, RECALL["frac@10"]),
-        ]
-        for name, one in measured.items()
-    }
-    return bars("LoCoMo: share of the gold found", groups, series)
+def _chart(measured: Mapping[str, Measurements]) -> str:
+    groups = {LOCOMO: ("LoCoMo turns", "LoCoMo sessions"), PERSONAS: ("PersonaMem sessions",)}
+    series: dict[str, list[float]] = {}
+    for title, of in measured.items():
+        for name, one in of.items():
+            parts = [one.turns, one.sessions] if title == LOCOMO else [one.sessions]
+            series.setdefault(name, []).extend(mean(part, RECALL["frac@10"]) for part in parts)
+    titles = [group for title in measured for group in groups[title]]
+    return bars("Share of the gold found in the first 10", titles, series)
 
 
 class Vectors:

@@ -21,6 +21,7 @@ from benchmarks.engine import OverStdio, decisions_in, items_of, request
 from benchmarks.ingest import Way, measure
 from benchmarks.peers import process as peer_process
 from benchmarks.peers import run as peers
+from benchmarks.peers.personas import personas
 from benchmarks.peers.process import PeerProcess, Unavailable
 from benchmarks.process import cpu_seconds, own_memory, parse_cpu_time
 from benchmarks.quality.corpus import Missing
@@ -328,6 +329,21 @@ def test_the_peers_benchmark_asks_no_question_that_was_used_in_tuning(tmp_path: 
     (tmp_path / "locomo.json").write_text(json.dumps(used), encoding="utf-8")
     with pytest.raises(Missing, match="no conversation outside the development part"):
         peers.run(data=tmp_path)
+
+
+def test_personas_are_asked_without_the_names_that_would_answer_everything(tmp_path: Path) -> None:
+    session = {"id": "a_0", "content": "[SYSTEM] Ada is a baker.\n\n[USER] I bake.\n\n[ASSISTANT] How nice!"}
+    asked = {
+        "gold_ids": ["a_0"],
+        "meta": {"retrieval_query": "User: Ada\n\nBread?", "question_type": "facts"},
+    }
+    (tmp_path / "personamem_32k").mkdir()
+    (tmp_path / "personamem_32k" / "documents.json").write_text(json.dumps([session]), encoding="utf-8")
+    (tmp_path / "personamem_32k" / "queries.json").write_text(json.dumps([asked]), encoding="utf-8")
+    found = personas(tmp_path)
+    assert [one.content for one in found.documents] == ["I bake.", "How nice!"]
+    assert [one.text for one in found.questions] == ["Bread?"]
+    assert found.questions[0].gold == {"a_0": 1.0}
 
 
 def test_bench_runs_the_benchmark_of_the_source_with_its_own_options(

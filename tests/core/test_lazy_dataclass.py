@@ -35,7 +35,6 @@ def point(dataclass: Callable[..., Any], options: dict[str, bool]) -> Any:
         y: int = 2
         tags: list[str] = field(default_factory=list, compare=False)
         hidden: str = field(default="h", repr=False)
-        derived: int = field(default=0, init=False)
         origin: ClassVar[str] = "here"
 
         @property
@@ -45,10 +44,35 @@ def point(dataclass: Callable[..., Any], options: dict[str, bool]) -> Any:
     return dataclass(**options)(Point)
 
 
+@pytest.fixture(params=[0, lazy_dataclass.FIRST_OBJECTS], ids=["first objects", "later objects"])
+def before(request: pytest.FixtureRequest) -> int:
+    """How many objects there are already."""
+    return int(request.param)
+
+
 @pytest.fixture(params=OPTIONS, ids=lambda options: "-".join(options) or "plain")
-def both(request: pytest.FixtureRequest) -> tuple[Any, Any]:
+def both(request: pytest.FixtureRequest, before: int) -> tuple[Any, Any]:
     """The same class made by both."""
-    return point(lazy_dataclass.dataclass, request.param), point(dataclasses.dataclass, request.param)
+    ours = point(lazy_dataclass.dataclass, request.param)
+    for number in range(before):
+        ours(x=number)
+    return ours, point(dataclasses.dataclass, request.param)
+
+
+def derived(dataclass: Callable[..., Any]) -> Any:
+    """A class with fields that have further options."""
+
+    class Derived:
+        x: int
+        _: dataclasses.KW_ONLY
+        scale: dataclasses.InitVar[int] = 2  # type: ignore[assignment]  # as it is written
+        y: int = 1
+        derived: int = field(default=0, init=False)
+
+        def __post_init__(self, scale: int) -> None:
+            self.derived = self.x * scale + self.y
+
+    return dataclass(slots=True)(Derived)
 
 
 def outcome(call: Callable[[], object]) -> object:
@@ -68,8 +92,12 @@ def outcome(call: Callable[[], object]) -> object:
         lambda kind: kind(x=1) == (1, 2),
         lambda kind: len({kind(x=1), kind(x=1)}),
         lambda kind: kind(1, 5).total,
+        lambda kind: repr(kind(1, 5)),
+        lambda kind: repr(kind(1, y=5, tags=["b"])),
         lambda kind: kind(),
         lambda kind: kind(x=1, z=3),
+        lambda kind: kind(1, x=1),
+        lambda kind: kind(1, 2, [], "h", "too many"),
         lambda kind: setattr(kind(x=1), "x", 3),
         lambda kind: isinstance(outcome(lambda: setattr(kind(x=1), "other", 3)), type),
         lambda kind: delattr(kind(x=1), "x"),
@@ -89,6 +117,51 @@ def outcome(call: Callable[[], object]) -> object:
 def test_it_behaves_like_the_standard_one(both: tuple[Any, Any], use: Callable[[Any], Any]) -> None:
     ours, theirs = both
     assert outcome(lambda: use(ours)) == outcome(lambda: use(theirs))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda kind: repr(kind(3)),
+        lambda kind: repr(kind(3, scale=4, y=0)),
+        lambda kind: kind(3, 4),
+        lambda kind: kind(3, derived=1),
+    ],
+)
+def test_fields_with_options_are_left_to_the_standard_one(use: Callable[[Any], Any]) -> None:
+    ours, theirs = derived(lazy_dataclass.dataclass), derived(dataclasses.dataclass)
+    assert outcome(lambda: use(ours)) == outcome(lambda: use(theirs))
+
+
+def test_a_mutable_default_is_refused() -> None:
+    @lazy_dataclass.dataclass(slots=True)
+    class Shared:
+        values: list[int] = []  # noqa: RUF012  what is refused
+
+    with pytest.raises(ValueError):
+        Shared()
+
+
+def test_a_subclass_may_call_the_init_of_its_base() -> None:
+    class Shifted(Base):
+        def __init__(self, one: int) -> None:
+            super().__init__(one=one + 1)
+
+    assert [Shifted(number).one for number in range(2 * lazy_dataclass.FIRST_OBJECTS)][-1] == 80
+
+
+def test_a_few_objects_are_made_without_compiling_their_class() -> None:
+    @lazy_dataclass.dataclass(frozen=True, slots=True, kw_only=True)
+    class Rare:
+        x: int = 1
+
+    def compiled() -> bool:
+        return inspect.isfunction(vars(Rare)["__init__"])
+
+    assert [Rare().x for _ in range(lazy_dataclass.FIRST_OBJECTS)][-1] == 1
+    assert not compiled()
+    assert Rare(x=2).x == 2
+    assert compiled()
 
 
 @lazy_dataclass.dataclass(frozen=True, slots=True, kw_only=True)

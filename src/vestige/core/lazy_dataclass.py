@@ -1,13 +1,15 @@
-"""`dataclass` as in the standard library, except that methods are compiled when the first of them is used.
+"""`dataclass` as in the standard library, except that methods are compiled when they are worth it.
 
 The standard one writes and compiles the source of six methods for each class when a module is imported, half
-a millisecond for each class. A command imports some 270 of our classes and uses a quarter of them (ADR 0048).
+a millisecond for each class. A command imports some 270 of our classes and uses a quarter of them (ADR 0048),
+most of these for a few objects, which are made without compiled methods (ADR 0080).
 """
 
 import dataclasses
 import inspect
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, get_origin
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
@@ -16,18 +18,87 @@ _COMPILED = ("__init__", "__repr__", "__eq__")
 _FACTS = ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
 _LAZY_OPTIONS = {"frozen", "slots", "kw_only", "eq"}
 _NOT_COPIED = ("__dict__", "__weakref__")
+FIRST_OBJECTS = 40
+"""Objects of a class that are made without its compiled methods, which cost as much as these objects."""
 
 
 class _Compiled:
     """An attribute of a class that stands for what the standard library makes of the class. The first use of
     any of them replaces all of them."""
 
-    def __init__(self, name: str, compile_all: Callable[[], None]) -> None:
+    def __init__(self, name: str, compile_all: Callable[[], type]) -> None:
         self._name, self._compile_all = name, compile_all
 
     def __get__(self, instance: object, owner: type) -> Any:
-        self._compile_all()
-        return getattr(owner if instance is None else instance, self._name)
+        found = vars(self._compile_all())[self._name]
+        return found.__get__(instance, owner) if hasattr(found, "__get__") else found
+
+
+class _FirstInit(_Compiled):
+    """`__init__` of the first objects of a class. Fields with options, and every mistake, are left to the
+    compiled one."""
+
+    def __init__(
+        self, compile_all: Callable[[], type], parameters: "Callable[[], _Parameters | None]"
+    ) -> None:
+        super().__init__("__init__", compile_all)
+        self._read, self._parameters, self._left = parameters, _UNREAD, FIRST_OBJECTS
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        self._left -= 1
+        if instance is None or self._left < 0:
+            return super().__get__(instance, owner)
+        return partial(self._make, instance)
+
+    def _make(self, made: object, /, *args: object, **named: object) -> None:
+        if self._parameters is _UNREAD:
+            self._parameters = self._read()
+        values = None if self._parameters is None else self._parameters.values(args, named)
+        if values is None:
+            super().__get__(made, type(made))(*args, **named)
+            return
+        for name, value in values.items():
+            object.__setattr__(made, name, value)
+        if check := getattr(made, "__post_init__", None):
+            check()
+
+
+class _Parameter(NamedTuple):
+    """A field as a parameter of `__init__`."""
+
+    default: object
+    factory: Any
+    kw_only: bool
+
+
+class _Parameters:
+    """The parameters of an `__init__` by their names."""
+
+    def __init__(self, parameters: Mapping[str, _Parameter]) -> None:
+        self._all = parameters
+        self._positional = [name for name, one in parameters.items() if not one.kw_only]
+
+    def values(self, args: tuple[object, ...], named: Mapping[str, object]) -> dict[str, object] | None:
+        """The values of all fields in their order; None for arguments that do not fit."""
+        given = dict(zip(self._positional, args, strict=False))
+        if len(given) < len(args) or given.keys() & named.keys() or named.keys() - self._all.keys():
+            return None
+        given |= named
+        values: dict[str, object] = {}
+        for name, one in self._all.items():
+            if name in given:
+                values[name] = given[name]
+            elif one.default is not dataclasses.MISSING:
+                values[name] = one.default
+            elif one.factory is not dataclasses.MISSING:
+                values[name] = one.factory()
+            else:
+                return None
+        return values
+
+
+_UNREAD: _Parameters | None = _Parameters({})
+"""Stands for parameters before the first object is made."""
 
 
 def _lazy(cls: type | None = None, /, **options: bool) -> Any:
@@ -48,12 +119,16 @@ def _lazy(cls: type | None = None, /, **options: bool) -> Any:
     lazily = [*_FACTS, *_COMPILED[: 3 if eq else 2], *(["__hash__"] if eq and frozen else [])]
     lazily = [name for name in lazily if name not in body]
 
-    def compile_all() -> None:
+    def compile_all() -> type:
         full: type = dataclasses.dataclass(**options)(type(cls)(cls.__name__, cls.__bases__, dict(body)))
         for name in lazily:
             setattr(found, name, vars(full)[name])
+        return found
 
     made |= {name: _Compiled(name, compile_all) for name in lazily}
+    if "__init__" in lazily and "__setattr__" not in body:
+        own = partial(_parameters, cls, names, body, kw_only=options.get("kw_only", False))
+        made["__init__"] = _FirstInit(compile_all, own)
     found = type(cls)(cls.__name__, cls.__bases__, made)
     return found
 
@@ -62,11 +137,41 @@ if not TYPE_CHECKING:
     dataclass = _lazy
 
 
+def _parameters(
+    cls: type, names: Iterable[str], body: Mapping[str, object], *, kw_only: bool
+) -> _Parameters | None:
+    """The parameters of a class, those of its bases first; None if a field has more options than these."""
+    found: dict[str, _Parameter] = {}
+    kinds = inspect.get_annotations(cls)
+    inherited = [getattr(base, _FACTS[0]) for base in reversed(cls.__mro__[1:]) if _FACTS[0] in vars(base)]
+    fields = [one for each in inherited for one in each.items()]
+    fields += [(name, body.get(name, dataclasses.MISSING)) for name in names]
+    for name, value in fields:
+        one = _Parameter(value, dataclasses.MISSING, kw_only)
+        if isinstance(value, dataclasses.Field):
+            own = kw_only if value.kw_only is dataclasses.MISSING else bool(value.kw_only)
+            one = _Parameter(value.default, value.default_factory, own)
+            if not value.init:
+                return None
+        kind = kinds.get(name, value.type if isinstance(value, dataclasses.Field) else None)
+        if _is_no_field(kind) or type(one.default).__hash__ is None:
+            return None
+        found[name] = one
+    return _Parameters(found)
+
+
+def _is_no_field(kind: object) -> bool:
+    """Whether an annotation is `InitVar` or `KW_ONLY`, which are for the standard library; or maybe is."""
+    if isinstance(kind, str):
+        return "InitVar" in kind or "KW_ONLY" in kind
+    return kind is dataclasses.KW_ONLY or isinstance(kind, dataclasses.InitVar) or kind is dataclasses.InitVar
+
+
 def _is_of_the_class(kind: object) -> bool:
     """Whether an annotation names something of the class, not a field of its objects."""
     if isinstance(kind, str):
         return kind.startswith(("ClassVar", "typing.ClassVar"))
-    return kind is ClassVar or get_origin(kind) is ClassVar
+    return kind is ClassVar or getattr(kind, "__origin__", None) is ClassVar
 
 
 def _frozen_methods() -> dict[str, Callable[..., Any]]:

@@ -8,7 +8,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from vestige.core.errors import StoreError, StoreTooNew
 from vestige.core.lazy_dataclass import dataclass
@@ -55,7 +55,7 @@ class AppliedMigration:
     written_by: str
 
 
-def load(folder: Traversable) -> list[Migration]:
+def load(folder: Path) -> list[Migration]:
     """The migrations in a package's folder, by version; a gap or a repeat is an error."""
     found = []
     for file in folder.iterdir():

@@ -6,7 +6,8 @@ section of that name. The module that needs a list reads it once, when it is imp
 
 import re
 from collections.abc import Iterable
-from importlib.resources import files
+from importlib import import_module
+from pathlib import Path
 
 from vestige.core.patterns import lazy_pattern
 
@@ -15,7 +16,9 @@ _SECTION = lazy_pattern(r"\[(\w+)\]")
 
 def sections(package: str, name: str) -> dict[str, list[str]]:
     """The entries of `data/NAME.txt` in a package, by section; entries before the first are under ""."""
-    text = files(package).joinpath("data", f"{name}.txt").read_text(encoding="utf-8")
+    # importlib.resources would import zipfile and tempfile at every start.
+    folder = Path(str(import_module(package).__file__)).with_name("data")
+    text = (folder / f"{name}.txt").read_text(encoding="utf-8")
     found: dict[str, list[str]] = {"": []}
     current = found[""]
     for line in text.splitlines():

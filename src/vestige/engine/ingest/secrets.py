@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 from vestige.cognition.secrets.find import excerpt, find_secrets, position, redacted
 from vestige.core.errors import SecretFound
 from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.context import Call
-from vestige.engine.ingest.batch import NewText
+
+if TYPE_CHECKING:
+    from vestige.engine.ingest.batch import NewText  # a search redacts its query without all this
 
 Policy = Literal["refuse", "redact", "allow"]
 SCREENED = (
@@ -37,7 +39,7 @@ class SecretSighting:
     excerpt: str
 
 
-def screen(call: Call, texts: Sequence[NewText], policy: Policy | None) -> list[NewText]:
+def screen(call: Call, texts: "Sequence[NewText]", policy: Policy | None) -> "list[NewText]":
     """The texts as the policy allows them to be stored, or SecretFound. Later steps see only these."""
     clean = []
     for index, text in enumerate(texts):

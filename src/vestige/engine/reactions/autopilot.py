@@ -333,9 +333,10 @@ class Autopilot:
         reactions: "Sequence[Reaction] | None" = None,
         chores: Sequence[Chore] = CHORES,
     ) -> None:
-        """Without `reactions`, they are those of `table`, which is imported at the first event."""
+        """Without `reactions`, they are those of `table`, which are imported at the first event of a kind."""
         self._engine = engine
         self._given_reactions = reactions
+        self._reactions: dict[type[Event], Sequence[Reaction]] = {}
         self._lock = threading.Lock()
         self._open: dict[tuple[str, Access], list[Event]] = {}
         self._active_at = engine.now()
@@ -396,17 +397,20 @@ class Autopilot:
     def status(self) -> WorkerStatus:
         return self._worker.status()
 
-    def _reactions(self) -> "Sequence[Reaction]":
-        if self._given_reactions is None:
-            from vestige.engine.reactions.table import all_reactions
+    def _reactions_to(self, kind: type[Event]) -> "Sequence[Reaction]":
+        if self._given_reactions is not None:
+            return [one for one in self._given_reactions if issubclass(kind, one.event)]
+        with self._lock:
+            if kind not in self._reactions:
+                from vestige.engine.reactions.table import REACTIONS
 
-            self._given_reactions = all_reactions()
-        return self._given_reactions
+                make = REACTIONS.get(kind)
+                self._reactions[kind] = make() if make else ()
+            return self._reactions[kind]
 
     def _on_event(self, event: Event) -> None:
-        for reaction in self._reactions():
-            if isinstance(event, reaction.event):
-                self._queue(reaction, event, access_of_cause())
+        for reaction in self._reactions_to(type(event)):
+            self._queue(reaction, event, access_of_cause())
 
     def _queue(self, reaction: "Reaction", event: Event, cause: Access) -> None:
         """Add an event to the batch that waits for this reaction, or queue a new batch."""

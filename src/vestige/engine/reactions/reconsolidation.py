@@ -15,7 +15,6 @@ from vestige.core.events import SearchPerformed
 from vestige.core.models import Evidence, Memory, Record
 from vestige.core.origin import lowest
 from vestige.engine.context import Call
-from vestige.engine.ingest.inbox import refuse_orders
 from vestige.engine.revise import (
     documents_by_id,
     find_document,
@@ -43,6 +42,8 @@ def edit(call: Call, memory_id: str, content: str) -> tuple[Record, bool, bool]:
     def change(memory: Memory) -> Memory:
         if memory.content == content:
             return memory
+        from vestige.engine.ingest.inbox import refuse_orders  # a search needs this module without it
+
         refuse_orders(call, content, memory.scope)
         return replace(reworded(memory, content), origin=lowest((memory.origin, call.origin.value)))
 

@@ -1,6 +1,9 @@
-"""Which event triggers which reaction."""
+"""Which event triggers which reaction.
 
-from collections.abc import Callable, Sequence
+The reactions to an event are imported when it first happens: a search at the command line needs two of ten.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from vestige.core.events import (
@@ -12,10 +15,7 @@ from vestige.core.events import (
     SearchPerformed,
 )
 from vestige.core.lazy_dataclass import dataclass
-from vestige.engine import intentions
 from vestige.engine.context import Call
-from vestige.engine.memory import link, suppress
-from vestige.engine.reactions import capture, competition, reconsolidation, searches
 
 AnyEvent = TypeVar("AnyEvent", bound=Event)
 
@@ -66,15 +66,56 @@ def _qualified(reaction: Callable[..., None]) -> str:
     return f"{reaction.__module__.rpartition('.')[2]}.{reaction.__name__}"
 
 
-def all_reactions() -> tuple[Reaction, ...]:
-    """The reactions of all mechanisms, for one process."""
+def _capture() -> Reaction:
+    """One reaction to three kinds of event, so that those that wait are handled in their order."""
+    from vestige.engine.reactions import capture
+
+    return on_many((MemoryCreated, ImportanceScored, MemoryPromoted), capture.on_learned)
+
+
+def _to_created() -> tuple[Reaction, ...]:
+    from vestige.engine import intentions
+
+    return (_capture(), on_many(MemoryCreated, intentions.on_created, own=True))
+
+
+def _to_promoted() -> tuple[Reaction, ...]:
+    from vestige.engine.memory import link
+    from vestige.engine.reactions import competition, searches
+
     return (
-        on_many((MemoryCreated, ImportanceScored, MemoryPromoted), capture.on_learned),
-        on_many(MemoryCreated, intentions.on_created, own=True),
+        _capture(),
         on(MemoryPromoted, link.on_promoted),
         on(MemoryPromoted, competition.on_promoted),
         on(MemoryPromoted, searches.on_promoted, own=True),
+    )
+
+
+def _to_searches() -> tuple[Reaction, ...]:
+    from vestige.engine.reactions import reconsolidation, searches
+
+    return (
         on_many(SearchPerformed, reconsolidation.on_searches),
         on_many(SearchPerformed, searches.SearchLearner().on_searches, own=True),
-        on_many(MemorySuppressed, suppress.on_suppressed),
     )
+
+
+def _to_suppressed() -> tuple[Reaction, ...]:
+    from vestige.engine.memory import suppress
+
+    return (on_many(MemorySuppressed, suppress.on_suppressed),)
+
+
+REACTIONS: Mapping[type[Event], Callable[[], tuple[Reaction, ...]]] = {
+    MemoryCreated: _to_created,
+    ImportanceScored: lambda: (_capture(),),
+    MemoryPromoted: _to_promoted,
+    SearchPerformed: _to_searches,
+    MemorySuppressed: _to_suppressed,
+}
+"""What makes the reactions of all mechanisms to a kind of event, for one process."""
+
+
+def all_reactions() -> tuple[Reaction, ...]:
+    """The reactions to every kind of event, each once."""
+    return tuple({reaction.name: reaction for make in REACTIONS.values() for reaction in make()}.values())

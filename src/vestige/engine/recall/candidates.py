@@ -14,7 +14,6 @@ from vestige.core.errors import EmbedderError, ModelMismatch
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter
 from vestige.embed.protocol import Encoded, Signature, TokenStates
-from vestige.engine.care.health import model_status, why_no_model
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
 from vestige.store.contract.search import Probe
@@ -178,10 +177,14 @@ def _meaning(call: Call, text: str) -> _Meaning:
     engine = call.engine
     embedder = embedder_or_none(engine)
     if embedder is None:
+        from vestige.engine.care.health import model_status, why_no_model  # rarely needed
+
         return _Meaning(why_not=f"{why_no_model(model_status(call))}.")
     held = engine.store.signature()
     if held is None:
         empty = not engine.store.count(Filter(), access=call.access)
+        from vestige.engine.care.health import model_status, why_no_model  # rarely needed
+
         return _Meaning(why_not=NO_MEMORIES if empty else "No memory has a vector yet.")
     if held != embedder.signature:
         return _Meaning(
@@ -194,7 +197,11 @@ def _meaning(call: Call, text: str) -> _Meaning:
         logger.info(
             "The model failed; request %s is searched by words only: %s", call.request_id, exc.message
         )
+        from vestige.engine.care.health import model_status, why_no_model  # rarely needed
+
         return _Meaning(why_not=exc.message if call.sees_installation else type(exc).__doc__)
     if encoded.tokens is not None and not len(encoded.tokens.spans):
+        from vestige.engine.care.health import model_status, why_no_model  # rarely needed
+
         return _Meaning(why_not="The model knows none of the words of the query.")
     return _Meaning(encoded=encoded, signature=held)

@@ -5,7 +5,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from psycopg import Connection, errors, sql
@@ -99,7 +99,7 @@ class PostgresDependencies:
 @cache
 def schema() -> tuple[Migration, ...]:
     """The migrations that belong to this version."""
-    return tuple(migrations.load(files(__package__) / "migrations"))
+    return tuple(migrations.load(Path(__file__).with_name("migrations")))
 
 
 def pending(done: Sequence[AppliedMigration]) -> list[Migration]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from vestige import __version__
@@ -123,7 +122,7 @@ def _open_for_writing(
 @cache
 def schema() -> tuple[Migration, ...]:
     """The migrations that belong to this version."""
-    return tuple(migrations.load(files(__package__) / "migrations"))
+    return tuple(migrations.load(Path(__file__).with_name("migrations")))
 
 
 @contextmanager

@@ -32,6 +32,8 @@ UNUSED_MODULES = (
     "vestige.cognition.gate.relation",
     "vestige.store.sqlite.check.repair",
     "configparser",
+    "email",
+    "importlib.metadata",
     "tomllib",
     "rich",
 )
