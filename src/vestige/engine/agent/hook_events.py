@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vestige.cognition.evidence.capture.propose import Speaker, Turn
+from vestige.cognition.evidence.capture.turns import Speaker, Turn
 from vestige.core.lazy_dataclass import dataclass
 
 MAX_CHARS = 200_000

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
-from vestige.cognition.evidence.capture.propose import ProposalKind
+from vestige.cognition.evidence.capture.turns import ProposalKind
 from vestige.core.errors import ConfigError, VestigeError
 from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.agent import receipts
