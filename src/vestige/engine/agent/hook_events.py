@@ -87,7 +87,7 @@ NAMES: Mapping[str, Mapping[str, HookKind]] = {
     "copilot-cli": {
         "SessionStart": HookKind.START,
         "PreCompact": HookKind.COMPACT,
-        "AgentStop": HookKind.STOP,
+        "Stop": HookKind.STOP,
         "SessionEnd": HookKind.END,
     },
     "opencode": CLAUDE_NAMES,
@@ -115,7 +115,7 @@ def read_event(client: str, payload: Mapping[str, Any]) -> HookEvent | None:
         name=name,
         client=client,
         session_id=session,
-        prompt=_text(payload, "prompt", "input"),
+        prompt=_text(payload, "prompt", "input", "initial_prompt"),
         message=_text(payload, *_MESSAGE),
         summary=_text(payload, "compact_summary"),
         cwd=_text(payload, "cwd") or _first(payload.get("workspace_roots")),
