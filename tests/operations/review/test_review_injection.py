@@ -39,7 +39,8 @@ def test_no_poisoned_text_becomes_a_memory(tmp_path: Path, origin: str) -> None:
 
 def test_no_poisoned_text_that_is_stored_already_reaches_a_context(tmp_path: Path) -> None:
     project = "/project/shop"
-    with open_world(tmp_path, **{"review.policy": "off"}) as world:
+    off: dict[str, Any] = {"review.policy": "off"}
+    with open_world(tmp_path, **off) as world:
         texts = rows("poisoned")
         items = [{"content": f"{text} Zebulon.", "scope": project, "pinned": True} for text in texts]
         stored = world.call("smart_ingest", items=items, secrets="allow")
