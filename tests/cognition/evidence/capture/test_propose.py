@@ -185,6 +185,7 @@ def test_a_chore_is_no_decision(line: str) -> None:
         "Just use slog like we do everywhere else.",
         "We don't want a debug.py in each provider.",
         "Apply the changes yourself, always",
+        'From now on, never ask me "Shall I go on?" if it is obvious.',
     ],
 )
 def test_a_standing_wish_is_a_preference(line: str) -> None:
@@ -206,11 +207,13 @@ def test_what_an_agent_did_and_why_is_read_in_its_last_message_only() -> None:
     thanks = Turn(role=Speaker.USER, text="thanks")
     assert [one.content for one in propose([plan, thanks])] == [done]
     assert propose([plan, next_step, thanks]) == []
-    aside = Turn(role=Speaker.ASSISTANT, text="I left it alone since you didn't ask for it.")
-    assert propose([aside]) == []
+    kept = "I kept one session for each test because the cookies were shared."
+    assert [one.content for one in propose([Turn(role=Speaker.ASSISTANT, text=f"Done. {kept}")])] == [kept]
+    for aside in ("I left it alone since you didn't ask.", "I added a regression test because it broke."):
+        assert propose([Turn(role=Speaker.ASSISTANT, text=aside)]) == []
 
 
-def test_pasted_text_code_and_plans_of_the_client_are_not_what_somebody_said() -> None:
+def test_pasted_text_code_and_plans_of_the_client_are_not_what_was_said() -> None:
     assert propose(said("```\nWe use httpx because it has HTTP/2.\n```")) == []
     assert propose(said("> We use httpx because it has HTTP/2.")) == []
     assert propose(said("Implement the following plan:\nWe use httpx because it has HTTP/2.")) == []

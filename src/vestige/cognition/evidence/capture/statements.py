@@ -73,7 +73,7 @@ _ONCE = lazy_pattern(
 )
 _FOR_NOW = lazy_pattern(r"\b(?:yet|this time|for now|just once|temporarily)\b", re.IGNORECASE)
 _POINTING = lazy_pattern(
-    r"\s{0,3}(?:to \w+ |you to \w+ )?(?:this|that|these|those|it|them|any of|either|one|ones|you|him|her)\b",
+    r"\s{0,3}(?:to \w+ |you to \w+ )?(?:this|that|these|those|it|them|any of|either|one|ones|you)\b",
     re.IGNORECASE,
 )
 _POINTING_END = lazy_pattern(r"(?: \w{1,20})? (?:this|that|it|them)\W{0,3}$", re.IGNORECASE)
@@ -103,10 +103,11 @@ _ASIDE = lazy_pattern(
     r"|want me to"
     r"|scope|myself|unnecessary|unused|unreachable|redundant|dead code|no longer needed|duplicated?|typo"
     r"|leftover"
-    r"|(?:comments?|tests?|docstrings?|assertions?) (?:for|that|to|explaining|about|because|since|so))\b",
+    r"|(?:added|updated|wrote|rewrote|replaced|removed) (?:a |an |the |some |two |three )?(?:\w{1,20} ){0,2}"
+    r"(?:comments?|tests?|docstrings?|assertions?))\b",
     re.IGNORECASE,
 )
-"""Remarks of an agent about its task, and tidying: not what a later session needs."""
+"""Asides of an agent about its task, and tidying: not what a later session needs."""
 _WHY = lazy_pattern(
     r"\b(?:because|so that|due to|(?:doesn't|does not) matter|(?:not|n't) worth|as it|as they|in order to"
     r"|to avoid"

@@ -45,14 +45,16 @@ MOST_CHARS = 4_000
 """Longer turns are pasted text, which a user or agent did not say."""
 SENTENCE_CHARS = 400
 
-_SENTENCE = lazy_pattern(r"(?<=[.!?])(?<!\bvs\.)(?<!e\.g\.)(?<!i\.e\.)(?<!\betc\.)[\"')*]{0,3}\s+|\n+")
+_SENTENCE = lazy_pattern(
+    r"(?<=[.!?])(?<!\bvs\.)(?<!e\.g\.)(?<!i\.e\.)(?<!\betc\.)(?:\s+|[\"')*]{1,3}\s+(?=[A-Z]))|\n+"
+)
 _FENCE = lazy_pattern(r"^ {0,8}(?:```|~~~)")
 _NOT_SAID = lazy_pattern(r"^\s{0,8}(?:[>|#+]|\d{1,6}→|@@)")
 _ITEM = lazy_pattern(r"^\s{0,8}(?:[-*•]|\d{1,2}[.)])\s{1,4}")
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences that somebody said: without code, quotations, tables and headings."""
+    """The sentences that a user or an agent said: without code, quotations, tables and headings."""
     parts = (part.strip() for line in _said_lines(text) for part in _SENTENCE.split(line))
     return [part for part in parts if part and len(part) <= SENTENCE_CHARS]
 
