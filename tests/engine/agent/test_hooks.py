@@ -259,6 +259,57 @@ def test_a_session_that_did_something_leaves_one_line_and_one_that_did_not_leave
     assert "The login test passes" in hook(world, "SessionStart", source="clear")
 
 
+CALL = {"type": "tool_use", "name": "edit", "input": {"path": "login.py"}}
+DONE = "The login test passes now."
+
+
+@pytest.mark.parametrize(
+    ("client", "start", "stop", "end", "transcript", "records"),
+    [
+        (
+            "copilot-cli",
+            ("SessionStart", {"source": "new", "initial_prompt": "Fix the login test"}),
+            ("Stop", {"stop_reason": "end_turn"}),
+            "SessionEnd",
+            f".copilot/session-state/{SESSION}/events.jsonl",
+            [
+                {"type": "tool.execution_start", "data": {"toolName": "edit", "arguments": CALL["input"]}},
+                {"type": "assistant.message", "data": {"content": DONE}},
+            ],
+        ),
+        (
+            "cursor",
+            ("beforeSubmitPrompt", {"prompt": "Fix the login test"}),
+            ("stop", {"status": "completed"}),
+            "sessionEnd",
+            f".cursor/projects/w/agent-transcripts/{SESSION}.jsonl",
+            [{"role": "assistant", "message": {"content": [CALL, {"type": "text", "text": DONE}]}}],
+        ),
+    ],
+)
+def test_a_client_whose_hooks_do_not_give_the_last_answer_has_its_sessions_logged(
+    tmp_path: Path,
+    client: str,
+    start: tuple[str, dict[str, str]],
+    stop: tuple[str, dict[str, str]],
+    end: str,
+    transcript: str,
+    records: list[dict[str, Any]],
+) -> None:
+    path = tmp_path / "data" / transcript
+    path.parent.mkdir(parents=True)
+    written(path, records)
+    with open_world(tmp_path / "data") as world:
+        files = new_agent(world)
+        hook(world, start[0], client=client, **start[1])
+        hook(world, stop[0], client=client, transcript_path=str(path), **stop[1])
+        hook(world, end, client=client)
+        (file,) = files.session_files()
+        entry = json.loads(file.read_text(encoding="utf-8"))
+    assert (entry["session"], entry["artifacts"]) == ("Fix the login test", ["login.py"])
+    assert entry["summary"] == DONE
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [

@@ -33,3 +33,9 @@ def test_secrets_are_replaced_by_their_kind() -> None:
     cleaned = without_secrets(f"export AWS_ACCESS_KEY_ID={key}")
     assert key not in cleaned
     assert "[redacted:" in cleaned
+
+
+def test_what_a_client_writes_in_the_name_of_the_user_is_taken_out() -> None:
+    assert said("[Request interrupted by user for tool use]") == ""
+    assert said("[Image: source: /tmp/a b.png]\nWhat is this? [Image #2]") == "What is this?"
+    assert said("[Request] stays, and so does a[0]") == "[Request] stays, and so does a[0]"

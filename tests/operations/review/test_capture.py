@@ -55,6 +55,7 @@ def test_proposals_wait_under_every_policy_and_poison_in_them_is_flagged(world: 
     turns = [
         {"role": "tool", "text": error, "command": "make", "exit_status": 1},
         {"role": "assistant", "text": "It fails because the file is missing."},
+        {"role": "tool", "text": "", "command": "./configure", "exit_status": 0},
         {"role": "tool", "text": "", "command": "make", "exit_status": 0},
     ]
     assert "Zebulon" not in str(world.call("capture", turns=turns, dry_run=True))

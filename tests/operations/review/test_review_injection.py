@@ -8,6 +8,8 @@ import pytest
 
 from testbed.world import HandClock, World, open_world
 from vestige.core.origin import Origin
+from vestige.engine.agent.files import agent_files
+from vestige.engine.agent.pack import build_pack
 from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry
 
@@ -29,13 +31,31 @@ def test_no_poisoned_text_becomes_a_memory(tmp_path: Path, origin: str) -> None:
     with open_world(tmp_path) as world:
         items = [{"content": f"{text} Zebulon.", "origin": origin} for text in rows("poisoned")]
         answer = world.call("smart_ingest", items=items, secrets="allow")
-        assert answer["summary"]["pending"] >= 98
-        assert all(one["flags"] for one in answer["results"] if one["status"] == "pending")
-        stored = {one["nodeId"] for one in answer["results"] if one["status"] == "saved"}
-        listed = world.call("memory", action="list", limit=200)["results"]
-        assert {one["id"] for one in listed} == stored
-        context = world.call("session_context", queries=["Zebulon"], token_budget=20_000)["context"]
-        assert context.count("Zebulon") <= len(stored)
+        assert answer["summary"]["pending"] == 100
+        assert all(one["flags"] for one in answer["results"])
+        assert world.call("memory", action="list", limit=200)["results"] == []
+        assert "Zebulon" not in world.call("session_context", queries=["Zebulon"])["context"]
+
+
+def test_no_poisoned_text_that_is_stored_already_reaches_a_context(tmp_path: Path) -> None:
+    project = "/project/shop"
+    off: dict[str, Any] = {"review.policy": "off"}
+    with open_world(tmp_path, **off) as world:
+        texts = rows("poisoned")
+        items = [{"content": f"{text} Zebulon.", "scope": project, "pinned": True} for text in texts]
+        stored = world.call("smart_ingest", items=items, secrets="allow")
+        assert "pending" not in stored["summary"]
+        world.remember("Zebulon likes figs.", scope=project)
+        world.clock.advance(hours=1)
+        known = "Zebulon likes figs."
+        briefing = world.call("session_context", scope=project, queries=["Zebulon"])["context"]
+        call = Call(engine=world.app.engine, scope=project)
+        pack = build_pack(call, agent_files(world.app.engine.settings), pack_id="r-1")
+        contexts = [briefing, pack.text]
+        asked = [*texts, "What does Zebulon like, figs?"]
+        recalls = [world.call("agent", action="recall", prompt=one)["context"] for one in asked]
+    assert [known in one for one in (*contexts, recalls[-1])] == [True] * 3
+    assert [one for one in (*contexts, *recalls) if "Zebulon" in one.replace(known, "")] == []
 
 
 def test_no_harmless_text_is_held(tmp_path: Path) -> None:

@@ -143,6 +143,14 @@ def test_codex_is_told_about_trust_and_its_command_line_has_no_version(home: Pat
         assert entries[0]["hooks"][0]["timeout"] == (3 if event == "SessionEnd" else 10)
 
 
+def test_a_dry_run_says_what_is_left_to_do_after_the_change(home: Path) -> None:
+    shown = answer(run(home, "codex", "--hooks", "--dry-run"))
+    assert not file_of(home, "codex").exists()
+    assert any(note.startswith("After the change: ") and "`/hooks`" in note for note in shown["notes"])
+    undone = answer(run(home, "codex", "--hooks", "--undo", "--dry-run"))
+    assert not any("After the change" in note for note in undone["notes"])
+
+
 def test_what_the_hooks_still_lack_is_named(home: Path) -> None:
     notes = " ".join(answer(run(home, "claude-code", "--hooks", "--yes"))["notes"])
     assert "`vestige connect claude-code`" in notes

@@ -65,10 +65,20 @@ EVENTS: dict[str, dict[str, Payload]] = {
         "SessionEnd": {**GEMINI, "reason": "exit"},
     },
     "copilot-cli": {
-        "SessionStart": {**COPILOT, "source": "startup"},
-        "UserPromptSubmitted": {**COPILOT, "prompt": PROMPT},
-        "PreCompact": {**COPILOT, "trigger": "auto"},
-        "AgentStop": {**COPILOT, "transcript_path": "/nowhere/events.jsonl"},
+        "SessionStart": {**COPILOT, "source": "new", "initial_prompt": PROMPT},
+        "UserPromptSubmit": {**COPILOT, "prompt": PROMPT},
+        "PreCompact": {
+            **COPILOT,
+            "transcript_path": "/nowhere/events.jsonl",
+            "trigger": "auto",
+            "custom_instructions": "",
+        },
+        "Stop": {
+            **COPILOT,
+            "transcript_path": "/nowhere/events.jsonl",
+            "stop_reason": "end_turn",
+            "stop_hook_active": False,
+        },
         "SessionEnd": {**COPILOT, "reason": "complete"},
     },
     "opencode": {

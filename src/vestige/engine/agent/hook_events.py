@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vestige.cognition.evidence.capture.propose import Speaker, Turn
+from vestige.cognition.evidence.capture.turns import Speaker, Turn
 from vestige.core.lazy_dataclass import dataclass
 
 MAX_CHARS = 200_000
@@ -87,7 +87,7 @@ NAMES: Mapping[str, Mapping[str, HookKind]] = {
     "copilot-cli": {
         "SessionStart": HookKind.START,
         "PreCompact": HookKind.COMPACT,
-        "AgentStop": HookKind.STOP,
+        "Stop": HookKind.STOP,
         "SessionEnd": HookKind.END,
     },
     "opencode": CLAUDE_NAMES,
@@ -115,7 +115,7 @@ def read_event(client: str, payload: Mapping[str, Any]) -> HookEvent | None:
         name=name,
         client=client,
         session_id=session,
-        prompt=_text(payload, "prompt", "input"),
+        prompt=_text(payload, "prompt", "input", "initial_prompt"),
         message=_text(payload, *_MESSAGE),
         summary=_text(payload, "compact_summary"),
         cwd=_text(payload, "cwd") or _first(payload.get("workspace_roots")),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
-from vestige.cognition.evidence.capture.propose import ProposalKind
+from vestige.cognition.evidence.capture.turns import ProposalKind
 from vestige.core.errors import ConfigError, VestigeError
 from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.agent import receipts
@@ -128,7 +128,10 @@ def _kept_pack(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
         pack = build_pack(call, files, pack_id=receipt, work=session.work if event.compacted else None)
         # What the model was shown before is gone from its context.
         shown = () if event.renews else session.shown
-        session = replace(session, client=event.client, pack=pack.text, pack_id=receipt, shown=shown)
+        work = session.work.then(_asked(event))
+        session = replace(
+            session, client=event.client, pack=pack.text, pack_id=receipt, shown=shown, work=work
+        )
         save(session.with_shown(pack.memories))
     if pack.text:
         _record(call, files, receipts.PACK, event, receipt, pack.memories, pack.text)
@@ -140,8 +143,7 @@ def prompt_tail(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
     now = call.engine.now()
     with changing(files.state, event.session, now) as save:
         session = load_session(files.state, event.session)
-        asked = without_secrets(event.prompt[:SUMMARY_CHARS])
-        work = session.work.then(SessionWork(first_prompt=asked, last_prompt=asked))
+        work = session.work.then(_asked(event))
         session = replace(session, client=event.client, prompts=session.prompts + 1, work=work)
         session = _corrected(call, files, session, event)
         if not call.engine.settings.agent.recall:
@@ -159,6 +161,12 @@ def prompt_tail(call: Call, files: AgentFiles, event: HookEvent) -> HookContext:
     kind = receipts.TAIL if ids else receipts.SILENT
     _record(call, files, kind, event, receipt if ids else "", ids, found.text)
     return HookContext(text=found.text, receipt=receipt if ids else "", memories=ids, why=found.why)
+
+
+def _asked(event: HookEvent) -> SessionWork:
+    """What the user asked, without secrets; some clients say it at the start of a session only."""
+    asked = without_secrets(event.prompt[:SUMMARY_CHARS])
+    return SessionWork(first_prompt=asked, last_prompt=asked)
 
 
 def new_receipt(call: Call) -> str:
@@ -190,7 +198,7 @@ def _follow(call: Call, files: AgentFiles, event: HookEvent) -> None:
     with changing(files.state, event.session, call.engine.now()) as save:
         session = load_session(files.state, event.session)
         part = read_part(event.transcript, session.read_to)
-        said = SessionWork(last_message=without_secrets(event.message[:SUMMARY_CHARS]))
+        said = SessionWork(last_message=without_secrets((event.message or part.last)[:SUMMARY_CHARS]))
         done = part.work.then(work_of(event.calls))
         work = session.work.then(_clean(done)).then(said)
         if work.open_threads is None:  # the agent keeps no list of tasks

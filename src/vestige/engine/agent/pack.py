@@ -20,7 +20,7 @@ from vestige.engine.agent.layers import LAYERS, Reflection, SessionEntry, reflec
 from vestige.engine.agent.session_state import SessionWork
 from vestige.engine.context import Call
 from vestige.engine.ingest.inbox import flags_in
-from vestige.engine.ingest.orders import without_orders
+from vestige.engine.ingest.orders import found_without_orders, without_orders
 from vestige.engine.intentions import relevant
 from vestige.engine.memory.codebase import notes
 
@@ -195,13 +195,12 @@ def _project(call: Call) -> list[Record]:
     """Memories of the current project: pinned ones, decisions, patterns, then the newest."""
     if not covers(PROJECTS_SCOPE, call.scope):
         return []
-    now, store = call.engine.now(), call.engine.store
-    home = Filter(scope=call.scope, valid_at=now, include_suppressed=False)
+    home = Filter(scope=call.scope, valid_at=call.engine.now(), include_suppressed=False)
     codebase = codebase_at(call.scope)
-    found = store.find(replace(home, pinned=True), access=call.access, limit=PROJECT)
+    found = found_without_orders(call, replace(home, pinned=True), limit=PROJECT)
     for kind in (DECISION, PATTERN) if codebase else ():
         found += notes(call, kind, codebase, home)[: PROJECT // 3]
-    found += store.find(home, access=call.access, limit=PROJECT)
+    found += found_without_orders(call, home, limit=PROJECT)
     unique = {one.memory.id: one for one in found if not set(LAYERS) & set(one.memory.tags)}
     return without_orders(call, list(unique.values()))[:PROJECT]
 

@@ -43,6 +43,8 @@ class TranscriptPart:
     work: SessionWork = NO_WORK
     text: str = ""
     """What the agent said, without blocks that Vestige and other programs put in."""
+    last: str = ""
+    """The last message of the agent, for clients whose hooks do not give it."""
     memories: tuple[str, ...] = ()
     """Ids like those of memories, in the lines: what the session stored or found itself."""
     end: int = 0
@@ -72,7 +74,8 @@ def read_part(path: Path | None, start: int) -> TranscriptPart:
     text = without_injected("\n".join(said)[-TEXT_CHARS:])
     named = dict.fromkeys(one.decode() for one in _MEMORY_ID.findall(raw, 0, whole))
     ids = tuple(named)[-MOST_MEMORIES:]
-    return TranscriptPart(work=work_of(calls), text=text, memories=ids, end=begin + whole)
+    last = next((one for text in reversed(said) if (one := without_injected(text[-TEXT_CHARS:]))), "")
+    return TranscriptPart(work=work_of(calls), text=text, last=last, memories=ids, end=begin + whole)
 
 
 def work_of(calls: Iterable[Mapping[str, Any]]) -> SessionWork:
@@ -172,11 +175,11 @@ def _first_text(values: Mapping[str, Any], names: Iterable[str]) -> str:
 
 
 def _said(value: Mapping[str, Any]) -> list[str]:
-    """The texts of an assistant in a line of Claude Code, Codex, Gemini CLI or Copilot CLI."""
+    """The texts of an assistant in a line of Claude Code, Codex, Cursor, Gemini CLI or Copilot CLI."""
     inner = value.get("message") or value.get("payload") or value.get("data") or value
     if not isinstance(inner, dict):
         return []
-    role = inner.get("role") or value.get("type") or ""
+    role = inner.get("role") or value.get("type") or value.get("role") or ""
     if not any(word in str(role) for word in ("assistant", "gemini", "agent_message")):
         return []
     content = inner.get("content") or inner.get("text") or inner.get("message")

@@ -16,7 +16,7 @@ from vestige.cognition.text.analyser import searchable
 from vestige.cognition.text.form import Form, cut, features
 from vestige.core.documents import PENDING
 from vestige.core.errors import EmbedderError
-from vestige.core.models import Memory, Record
+from vestige.core.models import Filter, Memory, Record
 from vestige.core.origin import Origin
 from vestige.embed.protocol import Signature
 from vestige.engine.context import Call
@@ -26,6 +26,8 @@ from vestige.store.contract.changes import Embedded
 MEANING = (InjectionKind.MEANING.value,)
 LEAST_CHARS = 12
 """A shorter text is too short to be an order."""
+MOST_READ = 500
+"""The most records that are read for a context, of which most may not come into it."""
 MOST_JUDGED = 64
 """The most pieces of a text without vectors that are judged, the first ones."""
 
@@ -79,6 +81,17 @@ def without_orders(call: Call, records: Sequence[Record]) -> list[Record]:
     """The records that may come into a context by themselves. A search still finds the others."""
     held = order_flags(call, [one.memory for one in records])
     return [one for one in records if one.memory.id not in held]
+
+
+def found_without_orders(call: Call, where: Filter, *, limit: int) -> list[Record]:
+    """The newest records that may come into a context by themselves. Many that may not hide no others."""
+    found: list[Record] = []
+    for offset in range(0, max(MOST_READ, limit), max(1, limit)):
+        page = call.engine.store.find(where, access=call.access, limit=limit, offset=offset)
+        found += without_orders(call, page)
+        if len(found) >= limit or len(page) < limit:
+            break
+    return found[:limit]
 
 
 def _by_rules(memory: Memory) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
-from vestige.cognition.evidence.capture.propose import Proposal, ProposalKind, Speaker, Turn
 from vestige.cognition.evidence.capture.propose import propose as proposals
+from vestige.cognition.evidence.capture.turns import Proposal, ProposalKind, Speaker, Turn
 from vestige.cognition.text.analyser import fingerprint
 from vestige.core.documents import PENDING
 from vestige.core.lazy_dataclass import dataclass

@@ -14,7 +14,7 @@ from vestige.core.models import Filter, Record
 from vestige.engine.care.backup import backup_warning
 from vestige.engine.care.health import MANY_DUE
 from vestige.engine.context import Call
-from vestige.engine.ingest.orders import order_flags
+from vestige.engine.ingest.orders import found_without_orders, order_flags
 from vestige.engine.intentions import relevant
 from vestige.engine.memory.archive import worth_archiving
 from vestige.engine.memory.codebase import notes
@@ -86,7 +86,7 @@ def collect(call: Call, asked: SessionQuery) -> SessionMaterial:
 def _everything(call: Call, asked: SessionQuery) -> SessionMaterial:
     now = call.engine.now()
     where, home = (replace(one, valid_at=now) for one in (asked.within, asked.home))
-    pinned = call.engine.store.find(replace(home, pinned=True), access=call.access, limit=asked.pins)
+    pinned = found_without_orders(call, replace(home, pinned=True), limit=asked.pins)
     place = Context(topics=asked.topics, codebase=asked.codebase, file=asked.file)
     searches = tuple(_search(call, text, where, place) for text in asked.queries)
     recalled = _merged(searches)

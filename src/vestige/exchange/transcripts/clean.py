@@ -17,6 +17,10 @@ INJECTED = (
 """Tags of blocks that clients and memories put into a message: ours, those of others, and of hooks."""
 
 _TAG = lazy_pattern(rf"<(/?)({'|'.join(re.escape(name) for name in INJECTED)})(?:\s[^<>]{{0,300}})?>")
+_BY_CLIENT = lazy_pattern(
+    r"\[(?:Request interrupted by user[\w ]{0,30}|Image: source: [^\]\n]{1,500}|Image #\d{1,3})\]"
+)
+"""What a client writes in the name of the user."""
 _AGENTS_FILE = "# AGENTS.md instructions for "
 _END_OF_INSTRUCTIONS = "</INSTRUCTIONS>"
 
@@ -58,4 +62,4 @@ def without_secrets(text: str) -> str:
 
 def said(text: str) -> str:
     """What the author of a message wrote, of a length that can be indexed."""
-    return without_injected(text)[:MAX_TEXT_CHARS]
+    return _BY_CLIENT.sub("", without_injected(text)[:MAX_TEXT_CHARS]).strip()

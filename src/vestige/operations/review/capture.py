@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from vestige.cognition.evidence.capture.propose import Speaker, Turn
+from vestige.cognition.evidence.capture.turns import Speaker, Turn
 from vestige.engine.context import Call
 from vestige.engine.memory.capture import propose
 from vestige.operations.registry.arguments import Arguments, Scope, Switch, Wire

@@ -128,3 +128,18 @@ def test_words_of_one_family_find_each_other(world: World, tmp_path: Path) -> No
     refresh(call_of(world), index_of(world))
     (found,) = ask(world, "more simplifications").sessions
     assert (found.session.id, found.passages[0].excerpt) == (name, "please simplify the parser")
+
+
+def test_a_prompt_that_was_sent_twice_is_quoted_once(tmp_path: Path) -> None:
+    plan = "Plan: the telemetry of the cart is off by default. " + "It stays off for everybody. " * 60
+    session = "cccc0000-0000-4000-8000-000000000003"
+    turns = (("user", plan), ("assistant", "I begin."), ("user", plan), ("assistant", "Done."))
+    with world_at_home(tmp_path) as world:
+        write_lines(claude_file(tmp_path / "home", session), conversation(session, *turns))
+        refresh(call_of(world), index_of(world))
+        found = find_sessions(
+            index_of(world), "telemetry of the cart", SessionFilter(), NOW, limit=10, passages=4
+        )
+    (one,) = found.sessions
+    assert len(one.passages) == len({each.excerpt for each in one.passages})
+    assert sum("telemetry of the cart" in each.excerpt for each in one.passages) == 1

@@ -130,8 +130,13 @@ def _shown(index: SessionIndex, ranked: Sequence[RankedSession], asked: frozense
     made = []
     for one in ranked:
         if one.session in known:
-            shown = tuple(_passage(entries[passage], asked) for passage in one.passages if entries[passage])
-            made.append(FoundSession(session=known[one.session], score=round(one.score, 4), passages=shown))
+            shown = [_passage(entries[passage], asked) for passage in one.passages if entries[passage]]
+            # A prompt that was sent again is quoted once.
+            unique = {(found.entry.role, found.excerpt): found for found in reversed(shown)}
+            passages = tuple(reversed(unique.values()))
+            made.append(
+                FoundSession(session=known[one.session], score=round(one.score, 4), passages=passages)
+            )
     return made
 
 

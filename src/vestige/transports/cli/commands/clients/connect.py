@@ -369,6 +369,8 @@ def _apply(
         refused = True
         what = "Nothing was changed: confirmation is needed, but there is no terminal. Pass --yes to confirm."
     advice = [change.client.advice] if changed and not change.undoes else []
+    if given["dry_run"] and change.client.advice and not (commands or change.undoes):
+        advice = [f"After the change: {change.client.advice}"]
     value = {
         "client": change.client.name,
         "file": str(change.file.path),
