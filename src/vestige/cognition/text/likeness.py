@@ -42,8 +42,8 @@ def alike_pairs(texts: Sequence[Words]) -> Iterator[list[tuple[int, int]]]:
 
 
 def grouped(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The pairs, those that are connected by common texts one after another: whoever reads the texts of each
-    and keeps the last few reads a text once, however far apart the texts of a pair are."""
+    """The pairs, those that are connected by common texts one after another: with a small cache of texts that
+    were read, each text is read once, however far apart the texts of a pair are."""
     pairs = list(pairs)
     leaders: dict[int, int] = {}
 

@@ -202,7 +202,7 @@ def _fading_finding(stats: StoreStats) -> HealthFinding:
 
 def file_bytes(settings: Settings) -> int | None:
     """The size of the database file with its write-ahead log; None where a server keeps the data."""
-    if settings.storage.backend != "sqlite":
+    if settings.place != str(settings.database):
         return None
     files = (settings.database, settings.database.with_name(f"{settings.database.name}-wal"))
     return sum(file.stat().st_size for file in files if file.is_file())
