@@ -1125,12 +1125,13 @@ class StateView(TypedDict):
 class Status(TypedDict):
     """The status of the memory."""
     status: str; version: str; node: NotRequired[str]; dataDir: NotRequired[str]; store: NotRequired[str]
-    readOnly: bool; totalMemories: int; averageRetention: float; stateDistribution: dict[str, int]
-    dueForReview: int; waitingForReview: int; pinned: int; suppressed: int; superseded: int; archived: int
-    connections: int; withEmbeddings: int; embeddingCoverage: float; embeddingModel: ModelView
-    byType: dict[str, int]; byScope: dict[str, int]; oldest: NotRequired[str]; newest: NotRequired[str]
-    lastBackup: NotRequired[str]; kernel: NotRequired[str]; autopilot: NotRequired[AutopilotView]
-    processes: list[ProcessView]; warnings: list[str]; recommendations: list[str]
+    sizeBytes: NotRequired[int]; readOnly: bool; totalMemories: int; averageRetention: float
+    stateDistribution: dict[str, int]; dueForReview: int; waitingForReview: int; pinned: int
+    suppressed: int; superseded: int; archived: int; connections: int; withEmbeddings: int
+    embeddingCoverage: float; embeddingModel: ModelView; byType: dict[str, int]; byScope: dict[str, int]
+    oldest: NotRequired[str]; newest: NotRequired[str]; lastBackup: NotRequired[str]
+    kernel: NotRequired[str]; autopilot: NotRequired[AutopilotView]; processes: list[ProcessView]
+    warnings: list[str]; recommendations: list[str]
 
 class Strengthened(TypedDict):
     action: str; success: bool; id: str; before: dict[str, float]; after: dict[str, float]; nextReview: str

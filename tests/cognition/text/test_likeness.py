@@ -3,7 +3,7 @@
 import random
 
 from vestige.cognition.text.analyser import is_alike, overlap, terms
-from vestige.cognition.text.likeness import NEIGHBOURS, alike_pairs
+from vestige.cognition.text.likeness import NEIGHBOURS, alike_pairs, grouped
 
 
 def words(text: str) -> frozenset[str]:
@@ -48,3 +48,10 @@ def test_the_work_does_not_grow_with_the_square_of_the_texts() -> None:
     texts = [words(f"Task {n} of the harbour project is done by Ada") for n in range(2_000)]
 
     assert len(pairs_of(texts)) <= NEIGHBOURS * len(texts)
+
+
+def test_pairs_with_common_texts_come_one_after_another() -> None:
+    pairs = [(0, 90), (1, 91), (2, 92), (50, 90), (51, 91), (3, 50)]
+
+    assert grouped(pairs) == [(0, 90), (3, 50), (50, 90), (1, 91), (51, 91), (2, 92)]
+    assert grouped([]) == []

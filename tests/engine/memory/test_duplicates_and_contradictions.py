@@ -170,3 +170,30 @@ def test_the_copy_of_a_memory_in_another_project_contradicts_nothing(world: Worl
     pairs = {frozenset(pair[:2]) for pair in shown(answer.contradictions)}
     assert frozenset(memory.id for memory in together) in pairs
     assert frozenset(memory.id for memory in apart) not in pairs
+
+
+def test_duplicates_are_compared_again_only_when_a_memory_changed(world: World) -> None:
+    fill(world, 120, seed=7)
+    call, where = Call(engine=world.app.engine, access=EVERYTHING), Filter(valid_at=world.app.engine.now())
+    duplicates.COMPARED.clear()
+    first = found(call, 0.8, where)
+    assert found(call, 0.8, where) == first
+    assert len(duplicates.COMPARED) == 1
+    member = duplicates.find_duplicates(call, where, least=0.8, limit=1).clusters[0].records[0].memory.id
+    world.call("memory", action="tag", id=member, add=["changed"])
+    world.call("memory", action="pin", id=member)
+    pinned = duplicates.find_duplicates(call, replace(where, pinned=False), least=0.8, limit=1000)
+    assert member not in {one.memory.id for cluster in pinned.clusters for one in cluster.records}
+    changed = found(call, 0.8, where)
+    duplicates.COMPARED.clear()
+    assert found(call, 0.8, where) == changed
+
+
+def test_a_cluster_is_judged_again_when_its_memories_are_marked(world: World) -> None:
+    for text in ("The boiler is open on Monday.", "The boiler is open on Monday!"):
+        world.remember(text, force_create=True)
+    (cluster,) = world.call("find_duplicates")["clusters"]
+    assert cluster["suggestedAction"] == "merge"
+    one, other = (member["id"] for member in cluster["members"])
+    world.call("memory", action="link", id=one, target=other, type="contradicts")
+    assert world.call("find_duplicates")["clusters"][0]["suggestedAction"] == "review"

@@ -136,3 +136,14 @@ def test_the_calendar_says_on_which_day_memories_fade(world: World) -> None:
     wait = datetime.fromisoformat(fading[0]).date() - world.clock.now.date()
     world.clock.advance(days=wait.days + 1)
     assert (before, world.call("memory_health")["memoriesBelow30pct"]) == (0, 1)
+
+
+def test_the_status_has_the_size_of_the_store_for_those_who_see_the_installation(tmp_path: Path) -> None:
+    with open_world(tmp_path) as world:
+        world.remember("Ada drinks green tea.")
+        engine = world.app.engine
+        files = [engine.settings.database, engine.settings.database.with_name("vestige.db-wal")]
+        size = sum(one.stat().st_size for one in files if one.exists())
+        assert world.call("system_status")["sizeBytes"] == size > 0
+        limited = Call(engine=engine, access=Access(scopes=("/project/a",)))
+        assert registry.operations["system_status"].call(limited, {}).get("sizeBytes") is None

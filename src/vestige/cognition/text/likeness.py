@@ -6,7 +6,7 @@ rarest words only.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
 
 from vestige.cognition.text.analyser import LEAST_COMMON, shares_enough
@@ -39,6 +39,24 @@ def alike_pairs(texts: Sequence[Words]) -> Iterator[list[tuple[int, int]]]:
         pairs = {(min(at, other), max(at, other)) for _, other in nsmallest(NEIGHBOURS, likeness)}
         yield sorted(pairs - seen)
         seen |= pairs
+
+
+def grouped(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The pairs, those that are connected by common texts one after another: with a small cache of texts that
+    were read, each text is read once, however far apart the texts of a pair are."""
+    pairs = list(pairs)
+    leaders: dict[int, int] = {}
+
+    def leader(at: int) -> int:
+        while (above := leaders.setdefault(at, at)) != at:
+            leaders[at] = leaders[above]
+            at = above
+        return at
+
+    for one, other in pairs:
+        first, second = sorted((leader(one), leader(other)))
+        leaders[second] = first
+    return sorted(pairs, key=lambda pair: (leader(pair[0]), pair))
 
 
 def _met(words: Words, postings: dict[str, list[int]]) -> list[int]:

@@ -14,6 +14,7 @@ from vestige.embed.protocol import Signature
 from vestige.engine.care.backup import backup_warning
 from vestige.engine.context import Call
 from vestige.engine.sleep.runs import SNAPSHOT, run_records, run_scope
+from vestige.settings.settings import Settings
 
 LOW_RETENTION = 0.5
 MANY_DUE = 10
@@ -199,9 +200,17 @@ def _fading_finding(stats: StoreStats) -> HealthFinding:
     return HealthFinding(advice=advice if stats.memories else None)
 
 
+def file_bytes(settings: Settings) -> int | None:
+    """The size of the database file with its write-ahead log; None where a server keeps the data."""
+    if settings.place != str(settings.database):
+        return None
+    files = (settings.database, settings.database.with_name(f"{settings.database.name}-wal"))
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
 def _due_finding(stats: StoreStats) -> HealthFinding:
     if stats.due <= MANY_DUE:
         return HealthFinding()
     return HealthFinding(
-        advice=f"{stats.due} memories are due for review (`vestige memory list --order due`)."
+        advice=f"{stats.due:,} memories are due for review (`vestige memory list --order due`)."
     )

@@ -22,7 +22,7 @@ from vestige.cognition.gate.relation import (
     supports,
 )
 from vestige.cognition.graph.kinds import CONTRADICTS
-from vestige.cognition.text.likeness import Words, alike_pairs
+from vestige.cognition.text.likeness import Words, alike_pairs, grouped
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Edge, Filter, Memory, Record
 from vestige.engine.context import Call
@@ -109,7 +109,7 @@ def contradictions(call: Call, where: Filter, topic: str | None, moment: datetim
 def _compared(call: Call, memories: Sequence[Memory], found: int, marked: MarkedPairs) -> _Compared:
     """The comparison of these memories, of which the first `found` are compared by their words."""
     places = marked.places(memories)
-    digests = [_digest(memory) for memory in memories]
+    digests = [memory_digest(memory) for memory in memories]
     whole = blake2b(b"".join(digests), digest_size=32)
     whole.update(repr((found, sorted(map(sorted, places)))).encode())
     key = whole.digest()
@@ -135,9 +135,14 @@ def _compare(
     for at, some in enumerate(alike_pairs(words[:found])):
         if at % BATCH == 0:
             call.check()
-            call.progress(at, found, "comparing")
-        for one, other in some:
-            _judge(survey, one, other)
+            call.progress(at, 2 * found, "comparing")
+        survey.alike.extend(pair for pair in some if frozenset(pair) not in survey.clashes)
+    survey.pairs += len(survey.alike)
+    for at, (one, other) in enumerate(grouped(survey.alike)):
+        if at % BATCH == 0:
+            call.check()
+            call.progress(found + at * found // len(survey.alike), 2 * found, "comparing")
+        _judge(survey, one, other)
     _confirm_clashing(survey)
     return _Compared(
         memories=sum(bool(some) for some in words[:found]),
@@ -147,7 +152,7 @@ def _compare(
     )
 
 
-def _digest(memory: Memory) -> bytes:
+def memory_digest(memory: Memory) -> bytes:
     """All that a judgement about a memory depends on, in a few bytes."""
     said = (memory.content, memory.author, memory.thread, memory.source, memory.position, memory.scope)
     written = (memory.session_id, memory.agent_id, memory.id)
@@ -172,11 +177,6 @@ def _everything(call: Call, where: Filter) -> Sequence[Record]:
 def _judge(survey: _ContradictionSurvey, one: int, other: int) -> None:
     """Judge a pair by its texts. Most pairs need no look at them, and most of the others were judged
     before."""
-    pair = frozenset((one, other))
-    if pair in survey.clashes:
-        return
-    survey.pairs += 1
-    survey.alike.append((one, other))
     if not could_contradict(survey.words[one], survey.words[other]):
         return
     key = frozenset((survey.digests[one], survey.digests[other]))
@@ -185,7 +185,7 @@ def _judge(survey: _ContradictionSurvey, one: int, other: int) -> None:
     possible = may_contradict(survey.memories[one], survey.memories[other])
     clash = clash_between(survey.memories, survey.words, one, other, marked=False) if possible else None
     if clash is not None and clash.contradicts:
-        survey.clashes[pair] = clash
+        survey.clashes[frozenset((one, other))] = clash
     else:
         if len(HARMLESS) >= MOST_HARMLESS:
             HARMLESS.clear()

@@ -8,6 +8,7 @@ memories are compared by vectors and the others by words.
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
+from hashlib import blake2b
 from itertools import combinations
 
 import numpy as np
@@ -31,6 +32,7 @@ from vestige.cognition.text.likeness import alike_pairs
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter, Record
 from vestige.engine.context import Call
+from vestige.engine.memory.contradictions import memory_digest
 from vestige.engine.memory.merge import marked_apart
 from vestige.store.contract.answers import NearestMemories
 
@@ -41,6 +43,9 @@ MOST_COSINES = 400_000_000
 MOST_TO_MERGE = 3
 """A user should look at every memory of a larger cluster."""
 BATCH = 500
+COMPARED: dict[bytes, "_ComparedDuplicates"] = {}
+"""The last comparisons of this process, by a digest of all that was compared, as for contradictions."""
+MOST_KEPT = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,25 @@ class FoundDuplicates:
     left_out: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """A cluster by the indices of its memories, the leading one first."""
+
+    members: tuple[int, ...]
+    similarities: tuple[float, ...]
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ComparedDuplicates:
+    """A finished comparison, what merges best first. `objections` are found when a cluster is first shown."""
+
+    groups: tuple[_Group, ...]
+    pairs: int
+    by_words: int
+    objections: dict[tuple[int, ...], tuple[str, ...]] = field(default_factory=dict)
+
+
 @dataclass(slots=True, kw_only=True)
 class _DuplicateSurvey:
     """The memories to compare, by index, and the pairs found so far."""
@@ -85,6 +109,51 @@ def find_duplicates(
 ) -> FoundDuplicates:
     """The clusters of memories that pass the filter, are valid now and may be merged."""
     records, passed = _mergeable(call, where)
+    near = call.engine.store.neighbours(access=call.access, most_products=MOST_COSINES, check=call.check)
+    compared = _compared(call, records, near, least)
+    return FoundDuplicates(
+        clusters=tuple(
+            _cluster(call, records, compared, group) for group in compared.groups[offset : offset + limit]
+        ),
+        total=len(compared.groups),
+        memories=len(records),
+        pairs=compared.pairs,
+        by_words=compared.by_words,
+        left_out=passed - len(records),
+    )
+
+
+def _compared(
+    call: Call, records: Sequence[Record], near: NearestMemories | None, least: float
+) -> _ComparedDuplicates:
+    """The comparison of these memories: that of an earlier call if nothing that it depends on has changed."""
+    if near is None:  # a later call has lists, and finds more
+        return _compare(call, records, near, least)
+    key = _digest(call, records, near, least)
+    known = COMPARED.get(key)
+    if known is None:
+        known = _compare(call, records, near, least)
+        if len(COMPARED) >= MOST_KEPT:
+            COMPARED.pop(next(iter(COMPARED)), None)
+        COMPARED[key] = known
+    return known
+
+
+def _digest(call: Call, records: Sequence[Record], near: NearestMemories, least: float) -> bytes:
+    """All that a comparison depends on, in a few bytes."""
+    whole = blake2b(repr((least, call.engine.store.signature(), near.ids)).encode(), digest_size=32)
+    for numbers in (near.lists.near, near.lists.products, near.lists.floors):
+        whole.update(numbers.tobytes())
+    for record in records:
+        memory = record.memory
+        whole.update(memory_digest(memory))
+        whole.update(repr((memory.tags, memory.valid_until, memory.valid_from, memory.occurred_at)).encode())
+    return whole.digest()
+
+
+def _compare(
+    call: Call, records: Sequence[Record], near: NearestMemories | None, least: float
+) -> _ComparedDuplicates:
     signature = call.engine.store.signature()
     survey = _DuplicateSurvey(
         call=call,
@@ -96,7 +165,6 @@ def find_duplicates(
         ),
         cosines_left=MOST_COSINES,
     )
-    near = call.engine.store.neighbours(access=call.access, most_products=MOST_COSINES, check=call.check)
     by_scope: defaultdict[str, list[int]] = defaultdict(list)
     for at, record in enumerate(records):
         by_scope[record.memory.scope].append(at)
@@ -111,18 +179,10 @@ def find_duplicates(
         for members in by_scope.values():
             _compare_words(survey, members)
     _load(survey, sorted({at for pair in survey.pairs for at in pair}))
-    groups = clusters(survey.texts, survey.pairs, least)
-    ranked = sorted(
-        ((-_score(survey, group), group) for group in groups),
-        key=lambda one: (len(one[1]) > MOST_TO_MERGE, one),
-    )
-    return FoundDuplicates(
-        clusters=tuple(_cluster(survey, group, -score) for score, group in ranked[offset : offset + limit]),
-        total=len(groups),
-        memories=len(records),
-        pairs=len(survey.pairs),
-        by_words=len(records) - survey.asked,
-        left_out=passed - len(records),
+    groups = [_group(survey, group) for group in clusters(survey.texts, survey.pairs, least)]
+    groups.sort(key=lambda one: (len(one.members) > MOST_TO_MERGE, -one.score, sorted(one.members)))
+    return _ComparedDuplicates(
+        groups=tuple(groups), pairs=len(survey.pairs), by_words=len(records) - survey.asked
     )
 
 
@@ -209,28 +269,38 @@ def _compare_words(survey: _DuplicateSurvey, members: Sequence[int]) -> None:
         survey.pairs.update((members[one], members[other]) for one, other in found)
 
 
-def _score(survey: _DuplicateSurvey, group: Sequence[int]) -> float:
-    """How well the worst pair of a group merges."""
+def _group(survey: _DuplicateSurvey, group: Sequence[int]) -> _Group:
+    """A cluster with the leading memory first, and how well its worst pair merges."""
     memories = {at: survey.records[at].memory for at in group}
     words = {at: frozenset(terms(memory.content)) for at, memory in memories.items()}
-    return min(
-        merge_score(memories[a], memories[b], survey.texts.similarity(a, b), (words[a], words[b]))
-        for a, b in combinations(group, 2)
+    places = {memory.id: at for at, memory in memories.items()}
+    ordered = tuple(places[memory.id] for memory in in_order(memories.values()))
+    return _Group(
+        members=ordered,
+        similarities=tuple(survey.texts.similarity(ordered[0], at) for at in ordered),
+        score=min(
+            merge_score(memories[a], memories[b], survey.texts.similarity(a, b), (words[a], words[b]))
+            for a, b in combinations(group, 2)
+        ),
     )
 
 
-def _cluster(survey: _DuplicateSurvey, group: Sequence[int], score: float) -> DuplicateCluster:
-    survey.call.check()
-    places = {survey.records[at].memory.id: at for at in group}
-    ordered = [places[memory.id] for memory in in_order(survey.records[at].memory for at in group)]
-    memories = [survey.records[at].memory for at in ordered]
-    objections = [reason for pair in combinations(memories, 2) if (reason := apart(*pair))]
-    objections += marked_apart(survey.call, [survey.records[at] for at in ordered])
-    if len(group) > MOST_TO_MERGE:
-        objections.append(f"the cluster has {len(group)} memories: look at each")
+def _cluster(
+    call: Call, records: Sequence[Record], compared: _ComparedDuplicates, group: _Group
+) -> DuplicateCluster:
+    call.check()
+    members = [records[at] for at in group.members]
+    objections = compared.objections.get(group.members)
+    if objections is None:
+        pairs = combinations([record.memory for record in members], 2)
+        objections = tuple(reason for pair in pairs if (reason := apart(*pair)))
+        compared.objections[group.members] = objections
+    more = marked_apart(call, members)
+    if len(members) > MOST_TO_MERGE:
+        more.append(f"the cluster has {len(members)} memories: look at each")
     return DuplicateCluster(
-        records=tuple(survey.records[at] for at in ordered),
-        similarities=tuple(survey.texts.similarity(ordered[0], at) for at in ordered),
-        score=score,
-        objections=tuple(objections),
+        records=tuple(members),
+        similarities=group.similarities,
+        score=group.score,
+        objections=(*objections, *more),
     )

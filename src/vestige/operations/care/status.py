@@ -12,7 +12,7 @@ from vestige.cognition.fsrs.strength import NEW
 from vestige.cognition.native import kernel
 from vestige.embed.background import EmbedderStatus
 from vestige.engine.care.backup import last_backup
-from vestige.engine.care.health import health, waiting_texts
+from vestige.engine.care.health import file_bytes, health, waiting_texts
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import registry
@@ -24,6 +24,7 @@ from vestige.operations.shared.text import (
     day,
     fields,
     percent,
+    size,
     strength,
     styled,
     warning,
@@ -78,6 +79,7 @@ class Status(Wire):
     node: str | None = None
     data_dir: str | None = None
     store: str | None = None
+    size_bytes: int | None = None
     read_only: bool
     total_memories: int
     average_retention: float
@@ -146,6 +148,7 @@ def render_status(status: Status) -> str:
             ("autopilot", _autopilot(status.autopilot) if status.autopilot else None),
             ("used by", _most({f"{one.command} ({one.pid})": 0 for one in _others(status.processes)})),
             ("store", styled("link", status.store or "")),
+            ("size", size(status.size_bytes) if status.size_bytes else None),
             ("version", status.version),
         )
     )
@@ -247,6 +250,7 @@ def _installation(call: Call) -> dict[str, Any]:  # fields of Status, which chec
         "node": engine.store.node,
         "data_dir": str(engine.settings.data_dir),
         "store": engine.settings.place,
+        "size_bytes": file_bytes(engine.settings),
         "last_backup": backed_up.at if backed_up else None,
         "kernel": kernel.description(),
         "autopilot": AutopilotView.of(engine.background()),

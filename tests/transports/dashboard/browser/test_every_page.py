@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 SERIOUS = ("serious", "critical")
 PICTURES = PROJECT / "build" / "dashboard"
 """Where pictures of all pages are left to be looked at."""
-DOCUMENTED = {("/", "dark"): "home", ("/search?q=nodes", "light"): "search", ("/inbox", "dark"): "inbox"}
+DOCUMENTED = {
+    ("/", "dark"): "home", ("/search?q=nodes", "light"): "search", ("/inbox", "dark"): "inbox",
+    ("/map", "light"): "map",
+}  # fmt: skip
 """Pictures of the documentation; `VESTIGE_TEST_SNAPSHOTS=write` writes them again."""
 
 

@@ -478,6 +478,10 @@ def rounded(number: float) -> str:
     return str(Decimal(number).quantize(Decimal("0.01"), ROUND_HALF_UP))
 
 
+def counted(number: int, one: str) -> str:
+    return f"{number} {one}{'' if number == 1 else 's'}"
+
+
 @pytest.mark.parametrize("number", range(0, 40, 4))
 def test_every_number_of_a_memory_is_that_of_the_operation(
     watched: Watched, garden: Garden, site: Site, number: int
@@ -493,10 +497,10 @@ def test_every_number_of_a_memory_is_that_of_the_operation(
         f"{memory['stability']:.1f} days",
         f"{memory['difficulty']:.1f}",
         rounded(memory["storageStrength"]),
-        f"{memory['reps']} · {memory['lapses']} lapses",
+        f"{memory['reps']} · {counted(memory['lapses'], 'lapse')}",
         f"revision {memory['revision']}",
         f"{100 * memory['accessibility']:.1f}%",
-        f"{memory['timesRetrieved']} times, useful {memory['timesUseful']}",
+        f"{counted(memory['timesRetrieved'], 'time')}, useful {memory['timesUseful']}",
     ):
         assert text in shown, text
     held = garden.call("domains", action="explain", id=memory["id"])["scores"]

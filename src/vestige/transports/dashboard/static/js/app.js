@@ -101,10 +101,10 @@ function Navigation() {
   const here = useStore(route);
   const current = pageOf(here.path);
   const groups = [...new Set(NAV.map((one) => one.group))];
-  return html`<nav class="nav" aria-label="Pages">${groups.map((group) => html`<div class="nav-group">
+  return html`<nav class="nav" aria-label="Pages"><div class="nav-body">${groups.map((group) => html`<div class="nav-group">
     <p class="nav-title">${group}</p>
     <ul>${NAV.filter((one) => one.group === group).map((one) => html`<li><a href=${address(one.path, { as_of: here.query.as_of })}
-      aria-current=${current?.nav === one ? "page" : null}><span>${one.title}</span><kbd aria-hidden="true">${one.key}</kbd></a></li>`)}</ul></div>`)}</nav>`;
+      aria-current=${current?.nav === one ? "page" : null}><span>${one.title}</span><kbd aria-hidden="true">${one.key}</kbd></a></li>`)}</ul></div>`)}</div></nav>`;
 }
 
 function LiveState() {
@@ -279,7 +279,8 @@ function Main() {
     return html`<div class="page"><h1 tabindex="-1">This page failed</h1><${Failed} error=${error} retry=${reset} /></div>`;
   }
   if (!page) return html`<div class="page"><h1 tabindex="-1">No such page</h1><p><a href="/">Home</a></p></div>`;
-  return html`<${page.component} key=${here.path} id=${page.id} query=${here.query} />`;
+  const present = here.query.as_of && !(page.nav.past && page.nav.path === here.path);
+  return html`${present && html`<p class="present" role="status">The time machine is set to ${when(here.query.as_of)}. This page shows the present.</p>`}<${page.component} key=${here.path} id=${page.id} query=${here.query} />`;
 }
 
 const BOTTOM = ["/", "/search", "/memories", "/inbox", "/feed"];

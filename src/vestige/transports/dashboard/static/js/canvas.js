@@ -1,13 +1,16 @@
 // Draws the map on a canvas: islands from afar, memories from nearer, labels from close by.
 
 import { clip, go, html, number, useLayoutEffect, useRef } from "./lib.js";
-import { TYPES } from "./ui.js";
+import { topicName, TYPES } from "./ui.js";
 
 const FIRST_DOTS = 0.6;
-const FIRST_LABELS = 2.2;
-const MOST_LABELS = 60;
+const MOST_LABELS = 60; // more memories in view than that are dots without words
+const FULL = 1500; // square pixels for each memory in view from which dots are as large as they get
+const NAME_ROOM = 28_000; // square pixels of the canvas for each name of an island
+const DOT = 6;
 const HIT_PIXELS = 14;
 const NARROW = 480;
+const MARGIN = 18;
 const LINE = 17;
 
 function colours(element) {
@@ -25,9 +28,11 @@ class View {
     this.nodes = nodes;
     this.chosen = null;
     this.frame = null;
-    const reach = Math.max(1, ...nodes.map((one) => Math.hypot(one.x, one.y)), ...islands.map((one) => Math.hypot(one.x, one.y) + one.radius));
-    this.reach = reach * 1.08;
-    this.centre = [0, 0];
+    const round = [...islands, ...nodes.map((one) => ({ x: one.x, y: one.y, radius: 0 }))];
+    const [left, top] = [Math.min(...round.map((one) => one.x - one.radius)), Math.min(...round.map((one) => one.y - one.radius))];
+    const [right, bottom] = [Math.max(...round.map((one) => one.x + one.radius)), Math.max(...round.map((one) => one.y + one.radius))];
+    this.extent = [Math.max(1, right - left), Math.max(1, bottom - top)];
+    this.centre = [(left + right) / 2, (top + bottom) / 2];
     this.zoom = 1;
     this.paint = null;
     this.measure();
@@ -36,7 +41,9 @@ class View {
   // Asking the page for the size of the canvas is slow, so it is asked once for each change.
   measure() {
     [this.width, this.height] = [this.canvas.clientWidth, this.canvas.clientHeight];
-    this.scale = (this.zoom * Math.min(this.width, this.height)) / (2 * this.reach);
+    // All of it fills the canvas, with room for the names above the islands.
+    const fit = Math.min((this.width - 2 * MARGIN) / this.extent[0], (this.height - 3 * MARGIN) / this.extent[1]);
+    this.scale = this.zoom * Math.max(fit, 1e-6);
   }
 
   zoomBy(factor) {
@@ -71,10 +78,16 @@ class View {
     const paint = (this.paint ??= colours(canvas));
     this.drawIslands(pen, paint);
     if (this.chosen) this.drawLinks(pen, paint);
-    if (this.zoom >= FIRST_DOTS) this.drawDots(pen, paint);
-    this.drawNames(pen, paint);
-    if (this.zoom >= FIRST_LABELS) this.drawLabels(pen, paint);
+    const seen = this.nodes.filter((one) => this.inView(one));
+    if (this.zoom >= FIRST_DOTS) this.drawDots(pen, paint, seen);
+    const named = this.drawNames(pen, paint);
+    if (seen.length <= MOST_LABELS) this.drawLabels(pen, paint, seen, named);
     if (this.chosen) this.drawChosen(pen, paint);
+  }
+
+  inView(node) {
+    const [x, y] = this.toScreen(node.x, node.y);
+    return x > -9 && y > -9 && x < this.width + 9 && y < this.height + 9;
   }
 
   drawIslands(pen, paint) {
@@ -100,9 +113,11 @@ class View {
     pen.strokeStyle = paint.surface;
     pen.fillStyle = paint.text;
     const taken = [];
+    const most = Math.max(4, (this.width * this.height) / NAME_ROOM);
     for (const island of this.bySize) {
+      if (taken.length >= most) break;
       const [x, top] = this.toScreen(island.x, island.y - island.radius);
-      const text = `${clip(island.label, 40)} · ${number(island.memories)}`;
+      const text = `${clip(topicName(island), 40)} · ${number(island.memories)}`;
       const half = pen.measureText(text).width / 2;
       const y = Math.max(16, top - 6);
       const at = Math.max(half + 4, Math.min(this.width - half - 4, x));
@@ -113,45 +128,47 @@ class View {
       pen.fillText(text, at, y);
     }
     pen.lineWidth = 1;
+    return taken;
   }
 
-  drawDots(pen, paint) {
-    const grow = Math.min(2.4, 0.9 + 0.35 * this.zoom);
+  // The more of them, the smaller and the fainter, so that many dots in one place look like many.
+  drawDots(pen, paint, seen) {
+    const room = Math.min(1, Math.sqrt((this.width * this.height) / (FULL * Math.max(1, seen.length))));
+    const grow = 0.75 + 1.05 * room;
     for (const type of [...Object.keys(TYPES), "other"]) {
       pen.fillStyle = paint.types[type];
       pen.beginPath();
-      for (const node of this.nodes) {
+      for (const node of seen) {
         if ((node.type in TYPES ? node.type : "other") !== type) continue;
         const [x, y] = this.toScreen(node.x, node.y);
-        if (x < -9 || y < -9 || x > this.width + 9 || y > this.height + 9) continue;
         const radius = grow * (1.6 + 2.6 * node.retention);
         pen.moveTo(x + radius, y);
         pen.arc(x, y, radius, 0, 2 * Math.PI);
       }
-      pen.globalAlpha = 0.85;
+      pen.globalAlpha = 0.5 + 0.4 * room;
       pen.fill();
       pen.globalAlpha = 1;
     }
   }
 
-  drawLabels(pen, paint) {
+  // The best remembered first; what would cover another label or a dot is left out.
+  drawLabels(pen, paint, seen, named) {
     pen.font = "12px system-ui, sans-serif";
     pen.textAlign = "left";
-    const taken = [];
-    let drawn = 0;
-    for (const node of this.nodes) {
+    const taken = [...named.map(({ at, y, half }) => [at - half, y, 2 * half]), ...seen.map((one) => this.toScreen(one.x, one.y)).map(([x, y]) => [x - DOT, y, 2 * DOT])];
+    pen.lineWidth = 3;
+    pen.strokeStyle = paint.surface;
+    pen.fillStyle = paint.muted;
+    for (const node of [...seen].sort((a, b) => b.retention - a.retention)) {
       const [x, y] = this.toScreen(node.x, node.y);
-      if (x < 0 || y < 0 || x > this.width || y > this.height) continue;
-      if (taken.some(([a, b]) => Math.abs(a - x) < 190 && Math.abs(b - y) < 16)) continue;
-      taken.push([x, y]);
-      pen.lineWidth = 3;
-      pen.strokeStyle = paint.surface;
       const text = clip(node.label, 34);
-      pen.strokeText(text, x + 9, y + 4);
-      pen.fillStyle = paint.text;
-      pen.fillText(text, x + 9, y + 4);
-      drawn += 1;
-      if (drawn >= MOST_LABELS) break;
+      const { width } = pen.measureText(text);
+      const free = (left) => left >= 2 && left + width <= this.width - 2 && !taken.some(([a, b, wide]) => left < a + wide && a < left + width && Math.abs(b - y) < LINE - 3);
+      const left = [x + 9, x - 9 - width].find(free);
+      if (left === undefined) continue;
+      taken.push([left, y, width]);
+      pen.strokeText(text, left, y + 4);
+      pen.fillText(text, left, y + 4);
     }
     pen.lineWidth = 1;
   }

@@ -4,6 +4,22 @@ import { address, clip, get, html, route, useData, words } from "./lib.js";
 import { Loaded } from "./ui.js";
 
 const MOST_NODES = 40;
+const [WIDTH, HEIGHT] = [330, 300]; // about what it has on the page, in pixels
+
+const LETTER = 5.6;
+const LINE = 13;
+
+// Below each memory or above it, wherever no other label is; what fits in neither place has only its title.
+function labelled(nodes, grown) {
+  const taken = [];
+  return nodes.map((one) => {
+    const text = clip(one.label, 20);
+    const half = (LETTER * text.length * grown) / 2;
+    const at = [one.y + 22 * grown, one.y - 15 * grown].find((y) => !taken.some((other) => Math.abs(other.x - one.x) < other.half + half && Math.abs(other.y - y) < LINE * grown));
+    if (at !== undefined) taken.push({ x: one.x, y: at, half });
+    return { one, text, at };
+  });
+}
 
 export function Graph({ center, depth }) {
   const from = useData((signal) => get("/graph", { center_id: center, depth, max_nodes: MOST_NODES }, { signal }), [center, depth]);
@@ -14,10 +30,11 @@ export function Graph({ center, depth }) {
     const ys = nodes.map((one) => one.y);
     const [wide, high] = [110, 46];
     const box = [Math.min(...xs) - wide, Math.min(...ys) - high, Math.max(...xs) - Math.min(...xs) + 2 * wide, Math.max(...ys) - Math.min(...ys) + 2 * high];
+    const grown = Math.max(1, box[2] / WIDTH, box[3] / HEIGHT); // a wide drawing is scaled down: letters and dots are not
     return html`<svg class="graph" viewBox=${box.join(" ")} role="group" aria-label=${`${nodes.length} linked memories`}>
       ${edges.map((one) => at[one.source] && at[one.target] && html`<line x1=${at[one.source].x} y1=${at[one.source].y} x2=${at[one.target].x} y2=${at[one.target].y} stroke-opacity=${Math.min(0.8, 0.25 + 0.5 * one.weight)}><title>${words(one.type)} ${one.weight.toFixed(2)}</title></line>`)}
-      ${nodes.map((one) => html`<a href=${address(`/memories/${one.id}`, { as_of: route.value.query.as_of })} aria-label=${clip(one.label, 80)}>
-        <circle class=${`node mark-${one.type} ${one.isCenter ? "center" : ""}`} cx=${one.x} cy=${one.y} r=${one.isCenter ? 13 : 6 + 6 * one.retention}><title>${one.label}</title></circle>
-        ${nodes.length <= 14 && html`<text x=${one.x} y=${one.y + 26} text-anchor="middle">${clip(one.label, 20)}</text>`}</a>`)}</svg>`;
+      ${labelled(nodes, grown).map(({ one, text, at: below }) => html`<a href=${address(`/memories/${one.id}`, { as_of: route.value.query.as_of })} aria-label=${clip(one.label, 80)}>
+        <circle class=${`node mark-${one.type} ${one.isCenter ? "center" : ""}`} cx=${one.x} cy=${one.y} r=${grown * (one.isCenter ? 10 : 4 + 4 * one.retention)}><title>${one.label}</title></circle>
+        ${below !== undefined && html`<text x=${one.x} y=${below} text-anchor="middle" style=${{ fontSize: `${11 * grown}px` }}>${text}</text>`}</a>`)}</svg>`;
   }}<//>`;
 }

@@ -1,4 +1,4 @@
-// The pages: their addresses, titles, keys and groups.
+// The pages: their addresses, titles, keys and groups; those with `past` follow the time machine.
 
 import { Activation, Importance } from "./pages/importance.js";
 import { Contradictions, Duplicates } from "./pages/pairs.js";
@@ -25,15 +25,15 @@ export const NAV = [
   { path: "/inbox", title: "Inbox", key: "b", group: "Today", component: Inbox },
   { path: "/session", title: "Next session", key: "w", group: "Today", component: Session },
   { path: "/intentions", title: "Intentions", key: "i", group: "Today", component: Intentions },
-  { path: "/search", title: "Search", key: "r", group: "Find", component: Search },
-  { path: "/memories", title: "Memories", key: "m", group: "Find", component: Memories },
-  { path: "/timeline", title: "Timeline", key: "t", group: "Find", component: Timeline },
+  { path: "/search", title: "Search", key: "r", group: "Find", component: Search, past: true },
+  { path: "/memories", title: "Memories", key: "m", group: "Find", component: Memories, past: true },
+  { path: "/timeline", title: "Timeline", key: "t", group: "Find", component: Timeline, past: true },
   { path: "/map", title: "Map", key: "g", group: "Find", component: SemanticMap },
   { path: "/decisions", title: "Decisions", key: "n", group: "Find", component: Decisions },
   { path: "/projects", title: "Projects", key: "v", group: "Find", component: Projects },
   { path: "/sessions", title: "Sessions", key: "z", group: "Find", component: Sessions },
   { path: "/trace", title: "Trace a text", key: "l", group: "Find", component: Trace },
-  { path: "/contradictions", title: "Contradictions", key: "x", group: "Care", component: Contradictions },
+  { path: "/contradictions", title: "Contradictions", key: "x", group: "Care", component: Contradictions, past: true },
   { path: "/duplicates", title: "Duplicates", key: "u", group: "Care", component: Duplicates },
   { path: "/domains", title: "Domains", key: "o", group: "Care", component: Domains },
   { path: "/schedule", title: "Schedule", key: "c", group: "Care", component: Schedule },

@@ -157,6 +157,9 @@ export function MemoryText({ text }) {
 }
 const LONG = 8000;
 
+// A domain without a name of its own has its id for one, which says nothing to a reader.
+export const topicName = (one) => (one.label === (one.domain ?? one.id) ? "unnamed topic" : one.label);
+
 export function openMemory(id) {
   go(`/memories/${encodeURIComponent(id)}`);
 }

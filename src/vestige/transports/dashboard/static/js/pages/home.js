@@ -73,7 +73,7 @@ function Changes() {
   return html`<${Panel} title=${since ? "Since you were here" : "Latest changes"} extra=${html`<${Link} to="/timeline">Timeline<//>`}>
     <${Loaded} from=${from}>${({ changes, more }) => changes.length
       ? html`<ul class="plain rows">${grouped(changes, more).map(({ one, name, count }) => html`<li class="change"><span class="change-kind">${name}</span>
-        <span class="change-what">${count > 1 ? html`${one.link ? many(count, "link") : one.memoryId ? many(count, "memory", "memories") : `${number(count)} × ${words(one.document ?? "")}`}` : one.memoryId ? html`<${MemoryLink} id=${one.memoryId} text=${one.preview || "a hidden memory"} />` : html`<span class="muted">${words(one.document ?? "")}</span>`}</span><${Time} at=${one.timestamp} /></li>`)}</ul>${more && html`<p class="note">There were earlier changes too.</p>`}`
+        <span class="change-what">${count > 1 ? html`${one.link ? many(count, "link") : one.memoryId ? many(count, "memory", "memories") : many(count, words(one.document ?? "change"))}` : one.memoryId ? html`<${MemoryLink} id=${one.memoryId} text=${one.preview || "a hidden memory"} />` : html`<span class="muted">${words(one.document ?? "")}</span>`}</span><${Time} at=${one.timestamp} /></li>`)}</ul>${more && html`<p class="note">There were earlier changes too.</p>`}`
       : html`<${Empty} title=${since ? "Nothing has changed since your last visit." : "Nothing has happened yet."} />`}<//><//>`;
 }
 
@@ -99,7 +99,7 @@ export function Home() {
     <${Loaded} from=${from} rows=${6}>${(stats) => html`
       <div class="figures">
         <${Figure} value=${stats.totalMemories} label="memories" to="/memories" query=${{ suppressed: 1 }} />
-        <${Figure} value=${percent(stats.averageRetention)} label="retention" title="on average" to="/schedule" />
+        <${Figure} value=${stats.totalMemories ? percent(stats.averageRetention) : "–"} label="retention" title="on average" to="/schedule" />
         <${Figure} value=${stats.connections} label="links" to="/map" />
         <${Figure} value=${stats.dueForReview} label="due for review" to="/schedule" />
         <${Figure} value=${stats.pinned} label="pinned" to="/memories" query=${{ pinned: true }} />
@@ -120,7 +120,7 @@ export function Home() {
         <div class="stack">
           <${Changes} />
           <${Retention} />
-          <${Panel} title="By type"><${Bars} label="Memories by type" rows=${Object.entries(stats.byType).map(([name, count]) => ({ name, count, to: `/memories?suppressed=1&type=${encodeURIComponent(name)}` }))} /><//>
+          ${stats.totalMemories > 0 && html`<${Panel} title="By type"><${Bars} label="Memories by type" rows=${Object.entries(stats.byType).sort((a, b) => b[1] - a[1]).map(([name, count]) => ({ name, count, to: `/memories?suppressed=1&type=${encodeURIComponent(name)}` }))} /><//>`}
         </div>
       </div>`}<//>
   <//>`;

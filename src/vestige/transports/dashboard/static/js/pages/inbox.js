@@ -1,6 +1,6 @@
 // The inbox: everything that waits for a person, one after another, with keys and undo.
 
-import { act, api, capital, get, go, html, many, may, number, post, useData, useEffect, useRef, useState, words } from "../lib.js";
+import { act, api, capital, get, go, html, many, may, notify, number, post, useData, useEffect, useRef, useState, words } from "../lib.js";
 import { Badge, Empty, Failed, Link, Loaded, Loading, MemoryLink, Page } from "../ui.js";
 import { Cluster, endOlder, mergeCluster, newerOf, Pair } from "./pairs.js";
 import { acceptProposal, Proposal, rejectProposal } from "./domains.js";
@@ -13,19 +13,31 @@ const KINDS = [
   { kind: "proposed memory", path: "/review", list: (answer) => answer.texts, total: (answer) => answer.total, key: (one) => one.id },
   { kind: "contradiction", path: "/contradictions", list: (answer) => answer.contradictions, total: (answer) => answer.total, key: (one) => `${one.stronger.id} ${one.weaker.id}` },
   { kind: "domain proposal", path: "/domains/proposals", list: (answer) => answer.proposals, key: (one) => one.id },
-  { kind: "duplicates", path: "/duplicates", list: (answer) => answer.clusters, total: (answer) => answer.totalClusters, key: (one) => one.clusterId },
+  { kind: "duplicates", path: "/duplicates", list: (answer) => answer.clusters, left: (one) => !apart().includes(one.clusterId), total: (answer) => answer.totalClusters, key: (one) => one.clusterId },
   { kind: "insight", path: "/insights", list: (answer) => answer.insights, key: (one) => one.id },
 ];
 
 function useWaiting() {
   const all = KINDS.map(({ path }) => useData((signal) => get(path, path === "/domains/proposals" ? {} : { limit: FIRST }, { signal }), []));
   return {
-    items: KINDS.flatMap(({ kind, list, key }, index) => (all[index].data ? list(all[index].data) : []).map((value) => ({ kind, key: `${kind} ${key(value)}`, value }))),
+    items: KINDS.flatMap(({ kind, list, key, left = () => true }, index) => (all[index].data ? list(all[index].data) : []).filter(left).map((value) => ({ kind, key: `${kind} ${key(value)}`, value }))),
     more: KINDS.reduce((sum, { list, total }, index) => sum + (total && all[index].data ? total(all[index].data) - list(all[index].data).length : 0), 0),
     loading: all.some((one) => one.loading && one.data === null),
     failed: all.every((one) => one.error) ? all[0].error : null,
     reload: () => all.forEach((one) => one.reload()),
   };
+}
+
+// Groups of alike memories that a person wants to keep apart. A dashboard without them would ask at every visit.
+const APART = "vestige-apart";
+const MOST_APART = 500;
+const apart = () => JSON.parse(localStorage.getItem(APART) ?? "[]");
+const setApart = (ids) => localStorage.setItem(APART, JSON.stringify(ids.slice(-MOST_APART)));
+
+function keepApart({ clusterId }, reload) {
+  setApart([...apart(), clusterId]);
+  reload();
+  notify("Both are kept: this browser does not ask about them again.", { undo: () => { setApart(apart().filter((one) => one !== clusterId)); reload(); } });
 }
 
 const decideText = (one, what, done, reload) => act(done, () => post(`/review/${one.id}/${what}`, {}), { after: reload, undo: () => post(`/review/${one.id}/undo`, {}) });
@@ -49,6 +61,7 @@ const HANDLERS = {
       const plan = await get("/duplicates/plan", { ids });
       return mergeCluster(ids, plan, reload);
     },
+    reject: keepApart,
     open: (one) => go(`/memories/${one.members[0].id}`),
     names: ["Merge", "Keep both"],
   },

@@ -220,6 +220,7 @@ export function Memories({ query }) {
   const [whole, setWhole] = useState(null); // the filter whose every memory is selected, on the server
   const all = whole !== null && whole === JSON.stringify(filters);
   const writes = may("write");
+  const [small] = useState(() => matchMedia("(max-width: 768px)").matches);
   useLive(["MemoryCreated", "MemoryUpdated", "MemoryDeleted", "MemorySuppressed", "MemoryUnsuppressed"], rows.reload);
   const choose = (id) => {
     setWhole(null);
@@ -244,7 +245,7 @@ export function Memories({ query }) {
   const filtered = Object.keys(query).some((name) => !["order", "new", "as_of"].includes(name));
   return html`<${Page} title="Memories" lead=${rows.total === null ? "…" : many(rows.total, "memory", "memories") + (filtered ? (rows.total === 1 ? " fits the filter" : " fit the filter") : "")} twin=${twin}
       actions=${writes && html`<button class="primary" onClick=${() => setQuery({ new: 1 })}>Remember</button>`}>
-    <div class="filters">
+    <details class="filter-box" open=${!small || undefined}><summary>Filter and order</summary><div class="filters">
       <${Choice} label="Order" value=${filters.order} options=${ORDERS} onChange=${set("order")} />
       <${Choice} label="Type" value=${query.type ?? ""} options=${[["", "any"], ...Object.keys(TYPES).map((one) => [one, one])]} onChange=${set("type")} />
       <${Field} label="Tags" value=${query.tags ?? ""} onCommit=${set("tags")} placeholder="a,b" />
@@ -257,7 +258,7 @@ export function Memories({ query }) {
       <label class="check"><input type="checkbox" checked=${query.pinned === "true"} onChange=${(event) => set("pinned")(event.target.checked ? "true" : "")} /> pinned</label>
       ${query.domain && html`<button class="tag" onClick=${() => set("domain")("")}>domain ${query.domain} ✕</button>`}
       ${filtered && html`<button class="quiet" onClick=${() => go("/memories", { order: query.order ?? "" })}>Clear</button>`}
-    </div>
+    </div></details>
     ${writes && rows.total > 0 && html`<div class="bulk" role="toolbar" aria-label="Selected memories">
       <span>${all ? `All ${number(count)} selected` : count ? `${number(count)} selected` : "None selected"}</span>
       ${!all && html`<button class="quiet" onClick=${everything}>Select all ${number(rows.total)}</button>`}

@@ -1,7 +1,7 @@
 // One memory: its text, where it comes from, how it changed, what it is linked with, and how it fades.
 
-import { act, ago, api, clip, day, get, go, html, may, number, percent, post, score, setQuery, useData, useState, when, words } from "../lib.js";
-import { Badge, canLift, Dialog, Empty, Facts, Link, Loaded, MemoryLink, MemoryText, Meter, Page, Panel, Tags, Time, TypeMark } from "../ui.js";
+import { act, ago, api, clip, day, get, go, html, many, may, number, percent, post, score, setQuery, useData, useState, when, words } from "../lib.js";
+import { Badge, canLift, Dialog, Empty, Facts, Link, Loaded, MemoryLink, MemoryText, Meter, Page, Panel, Tags, Time, topicName, TypeMark } from "../ui.js";
 import { Curve, FRACTIONS } from "../charts.js";
 import { diff } from "../diff.js";
 import { useLive } from "../live.js";
@@ -93,9 +93,9 @@ function Fading({ id, node }) {
   return html`<${Panel} title="How it fades">
     <${Loaded} from=${from}>${(state) => {
       const points = state.curve.map((one) => [new Date(one.at).getTime(), one.retrieval]);
-      const start = points[0][0];
+      const reviews = (history.data?.events ?? []).filter(isReview);
+      const start = Math.min(points[0][0], ...reviews.map((one) => new Date(one.at).getTime()));
       const end = points.at(-1)[0];
-      const reviews = (history.data?.events ?? []).filter((one) => one.kind === "memory.reviewed" || one.details.rating);
       const now = Date.now();
       return html`
         <p class="note">${state.description} Retrievability now ${percent(state.components.retrieval, 1)}, retention ${percent(state.components.retention, 1)}.</p>
@@ -103,7 +103,8 @@ function Fading({ id, node }) {
           bounds=${{ x: [start, end], y: [0, 1] }} levels=${FRACTIONS}
           ticks=${[{ at: start, text: day(start), anchor: "start" }, { at: now, text: "now" }, { at: end, text: day(end), anchor: "end" }]}
           marks=${[{ at: now, text: "now" }, ...(node.nextReview && new Date(node.nextReview).getTime() < end && new Date(node.nextReview).getTime() > start ? [{ at: new Date(node.nextReview).getTime(), text: `next review ${day(node.nextReview)}`, tone: "next" }] : [])]}
-          dots=${reviews.map((one) => ({ at: [Math.max(start, new Date(one.at).getTime()), 1], text: `review: ${RATINGS[one.details.rating - 1] ?? one.kind}, ${when(one.at)}` }))} />
+          dots=${reviews.map((one) => ({ at: [new Date(one.at).getTime(), 1], text: `review: ${one.details.evidence}, ${when(one.at)}` }))} />
+        ${reviews.length > 0 && html`<p class="note">${many(reviews.length, "review")}, each a circle; the curve begins with the last recall.</p>`}
         ${state.transitions.length > 0 && html`<h3>Changes of state</h3><ul class="plain rows">${state.transitions.map((one) => html`<li class="change"><span class="change-kind">${words(one.reason)}</span><span class="change-what">${one.before} → ${one.after}</span><${Time} at=${one.at} /></li>`)}</ul>`}`;
     }}<//>
     ${may("write") && html`<div class="actions" role="group" aria-label="Review"><span class="muted">Review:</span>${RATINGS.map((name, index) => html`<button onClick=${() => act((answer) => answer.message, () => post(`/memories/${encodeURIComponent(id)}/reviews`, { rating: index + 1 }), { after: from.reload })}>${name}</button>`)}</div>`}
@@ -115,6 +116,18 @@ function Diff({ before, after }) {
     : part.kind === "gone" ? html`<del>${part.text}</del>` : html`<ins>${part.text}</ins>`)}</div>`;
 }
 
+const isReview = (one) => one.kind === "memory.remarked" && RATINGS.includes(one.details.evidence);
+const PLACES = 3;
+
+// What the log keeps of an event, as words: "rating good · retention 0.43 → 0.61".
+function Details({ of }) {
+  const some = ([, value]) => value !== null && value !== "" && !(typeof value === "object" && !Object.keys(value).length);
+  const shown = (value) => (typeof value === "number" ? Number(value.toFixed(PLACES)) : Array.isArray(value) ? value.map(shown).join(", ") : value && typeof value === "object" ? all(value).join(", ") : String(value).replaceAll("_", " "));
+  const all = (value) => Object.entries(value).filter(some).map(([name, one]) => `${words(name)} ${shown(one)}`);
+  const parts = all(of);
+  return parts.length ? html`<bdi title=${parts.join(" · ")}>${parts.join(" · ")}</bdi>` : html`<span class="muted">–</span>`;
+}
+
 function History({ id, node }) {
   const from = useData((signal) => get(`/memories/${encodeURIComponent(id)}/history`, {}, { signal }), [id, node.updatedAt]);
   return html`<${Panel} title="Revisions">
@@ -123,7 +136,7 @@ function History({ id, node }) {
       return html`<ol class="plain revisions">${all.map((one, index) => ({ one, before: all[index - 1] })).reverse().map(({ one, before }) => html`<li>
         <p class="revision-head"><strong>#${one.revision}</strong> <${Time} at=${one.recordedAt} /> ${before ? html`<${Badge}>${words(before.endedBy ?? "changed")}<//>` : html`<${Badge}>created<//>`}</p>
         ${before && before.content !== one.content ? html`<${Diff} before=${before.content} after=${one.content} />` : before ? html`<p class="note">The text stayed the same.</p>` : html`<${MemoryText} text=${one.content} />`}</li>`)}</ol>
-        <details><summary>${number(history.totalEvents)} events</summary><ul class="plain rows">${[...history.events].reverse().map((one) => html`<li class="change"><span class="change-kind">${words(one.kind.replace(".", " "))}</span><span class="change-what"><code>${JSON.stringify(one.details)}</code></span><${Time} at=${one.at} /></li>`)}</ul></details>`;
+        <details><summary>${many(history.totalEvents, "event")}</summary><ul class="plain rows">${[...history.events].reverse().map((one) => html`<li class="change"><span class="change-kind">${isReview(one) ? "review" : one.kind === "memory.remarked" ? "strength" : words(one.kind.replace("memory.", ""))}</span><span class="change-what"><${Details} of=${one.details} /></span><${Time} at=${one.at} /></li>`)}</ul></details>`;
     }}<//><//>`;
 }
 
@@ -141,7 +154,7 @@ function Links({ id }) {
 function Domains({ id }) {
   const from = useData((signal) => get(`/memories/${encodeURIComponent(id)}/domains`, {}, { signal }), [id]);
   return html`<${Panel} title="Domains"><${Loaded} from=${from}>${({ scores }) => scores.length
-    ? html`<ul class="plain rows">${scores.map((one) => html`<li class="domain-row"><${Link} to=${`/domains/${encodeURIComponent(one.domain)}`}>${one.label}<//>
+    ? html`<ul class="plain rows">${scores.map((one) => html`<li class="domain-row"><${Link} to=${`/domains/${encodeURIComponent(one.domain)}`}>${topicName(one)}<//>
       ${one.member ? html`<${Badge} tone="good">${one.byHand ? "by hand" : "member"}<//>` : html`<span></span>`}
       <span class="range" aria-hidden="true"><span class="range-members" style=${{ left: percent(one.low), width: percent(Math.max(0, one.high - one.low)) }}></span><span class="range-at" style=${{ left: percent(one.score) }}></span></span>
       <span class="num" title=${one.line}>${score(one.score)}</span></li>`)}</ul>` : html`<p class="note">There are no domains yet.</p>`}<//><//>`;
@@ -173,8 +186,8 @@ export function Memory({ id, query }) {
         <${Panel} title="Strength"><${Facts} rows=${[
           ["Retention", html`<${Meter} value=${node.retentionStrength} />`], ["Retrieval", percent(node.retrievalStrength, 1)],
           ["Storage", node.storageStrength.toFixed(2)], ["Accessibility", percent(node.accessibility, 1)], ["Stability", `${node.stability.toFixed(1)} days`],
-          ["Difficulty", node.difficulty.toFixed(1)], ["Reviews", `${node.reps} · ${node.lapses} lapses`], ["Next review", html`${new Date(node.nextReview) < new Date() ? "due since " : ""}<${Time} at=${node.nextReview} />`],
-          ["Last access", html`<${Time} at=${node.lastAccessed} />`], ["Shown", `${node.timesRetrieved} times, useful ${node.timesUseful}`],
+          ["Difficulty", node.difficulty.toFixed(1)], ["Reviews", `${number(node.reps)} · ${many(node.lapses, "lapse")}`], ["Next review", html`${new Date(node.nextReview) < new Date() ? "due since " : ""}<${Time} at=${node.nextReview} />`],
+          ["Last access", html`<${Time} at=${node.lastAccessed} />`], ["Shown", `${many(node.timesRetrieved, "time")}, useful ${number(node.timesUseful)}`],
         ]} /><//>
         <${Links} id=${id} /><${Domains} id=${id} />
       </div></div>`}<//>

@@ -1,7 +1,8 @@
 // Contradictions and duplicates: side by side, with a plan, and a way back.
 
-import { act, api, capital, get, html, many, may, number, percent, post, setQuery, urlOf, useData, useState, words } from "../lib.js";
-import { Badge, Empty, Loaded, MemoryLink, MemoryText, Meter, Page, Pager, Tags, Time } from "../ui.js";
+import { act, api, capital, clip, get, html, many, may, number, percent, post, setQuery, urlOf, useData, useState, words } from "../lib.js";
+import { Badge, Empty, Link, Loaded, MemoryLink, MemoryText, Meter, Page, Pager, Tags, Time } from "../ui.js";
+import { diff } from "../diff.js";
 import { useLive } from "../live.js";
 
 const PAGE = 20;
@@ -55,13 +56,21 @@ export function mergeCluster(ids, plan, reload) {
   return act("Merged.", () => post("/merges", { ids, plan_id: plan.planId }), { after: reload, undo: (answer) => post(`/merges/${answer.node.id}/undo`, {}) });
 }
 
+// A member with what it says otherwise than the first one marked.
+function Member({ one, first }) {
+  const text = clip(one.contentPreview);
+  const parts = one === first || first.contentPreview.length > MOST_MARKED ? [{ kind: "same", text }] : diff(clip(first.contentPreview), text).filter((part) => part.kind !== "gone");
+  return html`<${Link} to=${`/memories/${encodeURIComponent(one.id)}`} class="memory-link otherwise"><bdi>${parts.map((part) => (part.kind === "same" ? part.text : html`<ins>${part.text}</ins>`))}</bdi><//>`;
+}
+const MOST_MARKED = 2000;
+
 export function Cluster({ cluster, reload, buttons = true }) {
   const [plan, setPlan] = useState(null);
   const ids = cluster.members.map((one) => one.id);
   const show = () => act("This is the plan; nothing has changed yet.", () => get("/duplicates/plan", { ids })).then(setPlan);
   return html`<article class="panel pair"><header class="panel-head"><h2>${number(cluster.size)} memories ${cluster.reasons?.length ? "are alike" : "say the same"}</h2><span class="muted"><${Badge} tone=${cluster.suggestedAction === "merge" ? "good" : "warn"}>${cluster.suggestedAction === "merge" ? "can be merged" : "look first"}<//> similarity ${percent(cluster.mergeScore)}</span></header>
     ${cluster.reasons?.length ? html`<p class="note">They may contradict each other.</p>` : null}
-    <ul class="plain rows">${cluster.members.map((one) => html`<li class="memory-row"><span class="num share" title="Similarity to the first">${percent(one.similarityToAnchor)}</span><${MemoryLink} id=${one.id} text=${one.contentPreview} /><${Meter} value=${one.retention} /><${Time} at=${one.createdAt} /></li>`)}</ul>
+    <ul class="plain rows">${cluster.members.map((one) => html`<li class="memory-row"><span class="num share" title="Similarity to the first">${percent(one.similarityToAnchor)}</span><${Member} one=${one} first=${cluster.members[0]} /><${Meter} value=${one.retention} /><${Time} at=${one.createdAt} /></li>`)}</ul>
     ${buttons && may("write") && (plan ? html`<div class="plan"><h3>Becomes</h3><${MemoryText} text=${plan.content} /><${Tags} tags=${plan.tags} />
       <div class="actions"><button class="primary" onClick=${() => mergeCluster(ids, plan, reload)}>Merge</button><button onClick=${() => setPlan(null)}>Cancel</button></div></div>`
       : html`<div class="actions"><button onClick=${show}>Plan a merge</button></div>`)}</article>`;

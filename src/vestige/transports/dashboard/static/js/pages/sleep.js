@@ -114,9 +114,9 @@ export function Schedule({ query }) {
   useLive(["MemoryPromoted", "MemoryDemoted", "ConsolidationCompleted"], () => { health.reload(); due.reload(); });
   return html`<${Page} title="Schedule" lead="When memories fade, and which to review." twin="/api/v1/memory-health?forecast=true&calendar=true"
       actions=${may("write") && !reviewing && html`<button class="primary" onClick=${() => go("/schedule", { review: 1 })}>Review now</button>`}>
-    ${reviewing && may("write") && html`<${Review} onEnd=${() => go("/schedule")} />`}
+    ${reviewing && may("write") ? html`<${Review} onEnd=${() => go("/schedule")} />` : html`
     <${Loaded} from=${health} rows=${5}>${(state) => html`
-      <div class="figures"><div class="figure"><span class="figure-value">${state.avgRetention}</span><span class="figure-label">average retention, target ${percent(state.retentionTarget)}</span></div>
+      <div class="figures"><div class="figure"><span class="figure-value">${state.totalMemories ? state.avgRetention : "–"}</span><span class="figure-label">average retention, target ${percent(state.retentionTarget)}</span></div>
         <div class="figure"><span class="figure-value">${number(state.memoriesBelow30pct)}</span><span class="figure-label">below 30% now</span></div>
         ${state.forecast.map((one) => html`<div class="figure"><span class="figure-value">${number(one.below30pct)}</span><span class="figure-label">below 30% in ${one.days} days</span></div>`)}</div>
       <div class="after"><${Panel} title="Day by day" extra=${`${number(state.calendar.reduce((sum, one) => sum + (one.reviews ?? 0), 0))} reviews in 12 weeks`}><${Calendar} days=${state.calendar} /><//></div>
@@ -125,5 +125,5 @@ export function Schedule({ query }) {
     <div class="grid two">
       <${Panel} title="Due now" extra=${due.data && html`<${Link} to="/memories" query=${{ due: 1, order: "due" }}>${number(due.data.total)}<//>`}><${Loaded} from=${due}>${({ results }) => results.length ? html`<ul class="plain rows">${results.map((one) => html`<li class="memory-row"><${TypeMark} type=${one.nodeType} /><${MemoryLink} id=${one.id} text=${one.content} /><${Meter} value=${one.retentionStrength} /></li>`)}</ul>` : html`<${Empty} title="Nothing is due." />`}<//><//>
       <${Panel} title="Weakest"><${Loaded} from=${weak}>${({ results }) => results.length ? html`<ul class="plain rows">${results.map((one) => html`<li class="memory-row"><${TypeMark} type=${one.nodeType} /><${MemoryLink} id=${one.id} text=${one.content} /><${Meter} value=${one.retentionStrength} /></li>`)}</ul>` : html`<${Empty} title="No memories yet." />`}<//><//>
-    </div><//>`;
+    </div>`}<//>`;
 }
