@@ -209,7 +209,12 @@ _DISMISSED = Fields({"type": text, "dismissed": moment})
 _PROCESS = Fields({"id": text, "scopes": null_or(list_of(text)), "since": moment, "until": moment})
 _DOMAIN = Fields(
     {"label": label, "origin": one_of("found", "hand"), "terms": list_of(text)},
-    {"topics": list_of(row_of(text, COUNT)), "evidence": table_of(SHARE), "into": list_of(label)},
+    {
+        "topics": list_of(row_of(text, COUNT)),
+        "evidence": table_of(SHARE),
+        "into": list_of(label),
+        "split_from": label,
+    },
 )
 _CENTROIDS = Fields(
     {

@@ -6,6 +6,7 @@ are computed from the members that have their home in a domain, and belong to on
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
@@ -54,6 +55,10 @@ class DomainRecord:
     @property
     def into(self) -> tuple[str, ...]:
         return tuple(self.document.body.get("into", ()))
+
+    @property
+    def split_from(self) -> str | None:
+        return self.document.body.get("split_from")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +124,20 @@ def current_ids(known: Mapping[str, DomainRecord], names: Iterable[str]) -> tupl
 def resolved(store: MemoryStore, names: Sequence[str]) -> tuple[str, ...]:
     """`current_ids` of these names, without a look at the store for no names."""
     return current_ids(all_domains(store), names) if names else ()
+
+
+def covered(store: MemoryStore, names: Sequence[str], since: datetime) -> tuple[str, ...]:
+    """The domains in which the memories are that these domains had then, or have got: a merged one counts as
+    the one it was merged into, and what was split off `since` then is added."""
+    known = all_domains(store) if names else {}
+    parts = [one for one in known.values() if one.split_from and one.document.created_at > since]
+    found = list(current_ids(known, names))
+    wider = set(found) | set(names)
+    for one in sorted(parts, key=lambda part: (part.document.created_at, part.id)):
+        if one.split_from in wider:
+            wider.add(one.id)
+            found += current_ids(known, [one.id])
+    return tuple(dict.fromkeys(found))
 
 
 def find_domain(call: Call, name: str) -> DomainRecord:

@@ -376,6 +376,8 @@ def _moved_parts(call: Call, work: _Work, proposal: Document, known: Mapping[str
         labels.add(label.casefold())
         work.created.append(name)
         body = {"label": label, "origin": "found", "terms": list(part["terms"])}
+        if first:
+            body["split_from"] = proposal.body["targets"][0]
         work.documents.append(domain_put(call, name, body))
         for memory in memories_of(call, sorted(homes)):
             work.move(memory, homes[memory.id], name)
