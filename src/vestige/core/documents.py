@@ -24,8 +24,9 @@ LOCAL = frozenset(
 """Kinds that never leave an installation: running processes, sync peers, the last backup, bulk changes that
 can be undone here, which texts wait for a review here; and of domains what is derived from vectors, or
 waits for a decision here."""
-STAYING = LOCAL - {"domain_centroids", "domain_proposal", "domain_moves", "domain_run"}
-"""Kinds that a migration to another database leaves behind. Memories and their domains move as a whole."""
+STAYING = frozenset({"running", "peer", "backup"})
+"""Kinds that a migration to another database leaves behind: its processes, sync peers and backups are others.
+All else belongs to the memories, which move as a whole."""
 PENDING = "pending"
 """The kind of texts that wait for a review, or had one: they are not memories, so nothing else reads them."""
 WAITING = "waiting"
