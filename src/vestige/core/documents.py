@@ -24,6 +24,9 @@ LOCAL = frozenset(
 """Kinds that never leave an installation: running processes, sync peers, the last backup, bulk changes that
 can be undone here, which texts wait for a review here; and of domains what is derived from vectors, or
 waits for a decision here."""
+STAYING = frozenset({"running", "peer", "backup"})
+"""Kinds that a migration to another database leaves behind: its processes, sync peers and backups are others.
+All else belongs to the memories, which move as a whole."""
 PENDING = "pending"
 """The kind of texts that wait for a review, or had one: they are not memories, so nothing else reads them."""
 WAITING = "waiting"
@@ -209,7 +212,12 @@ _DISMISSED = Fields({"type": text, "dismissed": moment})
 _PROCESS = Fields({"id": text, "scopes": null_or(list_of(text)), "since": moment, "until": moment})
 _DOMAIN = Fields(
     {"label": label, "origin": one_of("found", "hand"), "terms": list_of(text)},
-    {"topics": list_of(row_of(text, COUNT)), "evidence": table_of(SHARE), "into": list_of(label)},
+    {
+        "topics": list_of(row_of(text, COUNT)),
+        "evidence": table_of(SHARE),
+        "into": list_of(label),
+        "split_from": label,
+    },
 )
 _CENTROIDS = Fields(
     {

@@ -1,5 +1,7 @@
 """Discovery: the first one is applied, later ones only propose, on every store alike."""
 
+from collections.abc import Callable
+
 import pytest
 
 from testbed.world import World
@@ -12,8 +14,10 @@ from tests.engine.domains.corpus import (
     store_all,
     three_topics,
 )
+from vestige.core.api_key import ApiKey
 from vestige.core.events import DomainsChanged
 from vestige.core.models import EVERYTHING
+from vestige.engine.care.keys import caller_of
 
 
 def test_three_topics_become_three_domains_with_a_word_of_theirs_in_the_label(world: World) -> None:
@@ -62,18 +66,37 @@ def test_a_new_topic_is_proposed_after_two_discoveries_and_applied_when_accepted
     assert name not in {one["id"] for one in world.call("domains", action="list")["domains"]}
 
 
+def access_of_a_key(world: World, domain: str) -> Callable[[], set[str]]:
+    """What a key that is made now and limited to a domain opens whenever that is asked."""
+    key = ApiKey(
+        id="k", hash="a" * 64, label="k", permissions=("read",), created_at=world.clock.now, domains=(domain,)
+    )
+    return lambda: set(caller_of(world.app.engine, key).access.domains or ())
+
+
 def test_a_merged_domain_is_proposed_to_be_split_and_the_larger_part_keeps_the_id(world: World) -> None:
     domains = discovered(world)
     dev, infra, _ = domains
     extra = store_all(world, notes("dev", 3, seed=9))
     assert {domain_of(world, one)[0] for one in extra} == {dev}
     world.call("domains", action="merge", domain=dev, other=infra)
+    before = access_of_a_key(world, dev)
     for _ in range(2):
         world.call("domains", action="discover")
     (proposal,) = world.call("domains", action="proposals")["proposals"]
     assert (proposal["kind"], proposal["domains"]) == ("split", [dev])
+    world.clock.advance(hours=1)
     answer = world.call("domains", action="accept", proposal=proposal["id"])
     assert answer["domains"][0] == dev
+    world.clock.advance(hours=1)
+    assert before() == {*answer["domains"]}  # a key still opens all that it did
+    assert access_of_a_key(world, dev)() == {dev}  # one that is made now opens what the domain is now
+    world.call("domains", action="undo", proposal=proposal["id"])
+    assert before() == {dev}
+    world.call("domains", action="discover")
+    world.call("domains", action="discover")
+    (proposal,) = world.call("domains", action="proposals")["proposals"]
+    world.call("domains", action="accept", proposal=proposal["id"])
     assert {domain_of(world, one)[0] for one in domains[dev]} == {dev}
     assert len({domain_of(world, one)[0] for one in domains[infra]} - {dev}) == 1
 

@@ -23,6 +23,7 @@ from vestige.embed.hashing import HashingEmbedder
 from vestige.engine.care.rebuild import rebuild
 from vestige.engine.context import Call
 from vestige.engine.domains import discovery as finding
+from vestige.operations.registry.registry import registry
 
 
 def labels(world: World) -> dict[str, str]:
@@ -109,3 +110,14 @@ def test_a_thousand_communities_are_found_and_none_is_lost() -> None:
     found = discover(direction(middles + 0.02 * rng.standard_normal(middles.shape)), samples=1)
     assert len(found.communities) == 1000
     assert {len(one.rows) for one in found.communities} == {12}
+
+
+def test_the_doctor_finds_nothing_after_a_discovery_of_threads(world: World) -> None:
+    """What a search reads of a thread depends on the domains of its turns."""
+    three_topics(world)
+    for at in range(4):
+        world.call("smart_ingest", content=f"{TOPICS['dev']} talk{at}", thread="talk", position=at)
+    world.call("domains", action="discover")
+    doctor = registry.operations["doctor"]
+    findings = doctor.call(Call(engine=world.app.engine, local=True), {})["findings"]
+    assert [one for one in findings if one["severity"] == "broken"] == []

@@ -112,3 +112,13 @@ def test_the_terminal_shows_a_table_terms_and_a_histogram(world: World) -> None:
     assert "15 memories; " in text
     assert "terms gained: " in text
     assert "violin cello sonata quartet" in text
+
+
+def test_a_session_names_the_domain_that_its_queries_are_about(world: World) -> None:
+    _, infra, _ = discovered(world)
+    world.call("domains", action="rename", domain=infra, label="Network")
+    asked = {"queries": ["bgp router vlan"], "token_budget": 2000}
+    assert "**Domain:** Network" in world.call("session_context", **asked)["context"]
+    assert f"**Domain:** {infra}" in limited(world, infra, "session_context", **asked)["context"]
+    mixed = world.call("session_context", queries=["bgp router", "rust compiler", "boiler garden"])
+    assert "**Domain:**" not in mixed["context"]

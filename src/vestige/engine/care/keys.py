@@ -22,7 +22,7 @@ from vestige.core.caller import Caller
 from vestige.core.errors import Conflict, InvalidInput, NotFound
 from vestige.core.models import Access, normal_scope, scope_filter
 from vestige.engine.context import Call, Engine
-from vestige.engine.domains.catalogue import resolved
+from vestige.engine.domains.catalogue import covered
 
 END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
@@ -93,13 +93,17 @@ def recheck(engine: Engine, key_id: str, now: datetime) -> ApiKey | None:
 
 def caller_of(engine: Engine, key: ApiKey) -> Caller:
     """The caller that a key stands for. A domain it is limited to may have been merged or split since: then
-    it has access to those that replaced it."""
-    domains = None if key.domains is None else resolved(engine.store, key.domains)
+    it has access to those that replaced it, and to what was split off since the key was made."""
+    domains = _domains(engine, key)
     return Caller(
         name=key.label,
         permissions=frozenset(key.permissions),
         access=Access(scopes=scope_filter(key.scopes), domains=domains),
     )
+
+
+def _domains(engine: Engine, key: ApiKey) -> tuple[str, ...] | None:
+    return None if key.domains is None else covered(engine.store, key.domains, key.created_at)
 
 
 def revoke(call: Call, which: str) -> ApiKey:
@@ -116,6 +120,7 @@ def rotate(call: Call, which: str) -> tuple[ApiKey, ApiKey, str]:
         id=engine.new_id(),
         hash=hash_of(text),
         created_at=now,
+        domains=_domains(engine, old),
         expires_at=None if old.expires_at is None else expiry_after(now, old.expires_at - old.created_at),
         last_used=None,
     )

@@ -9,10 +9,9 @@ from vestige.core.models import EVERYTHING, Memory
 from vestige.engine.context import Call
 from vestige.engine.domains.catalogue import (
     BATCH,
-    HAND,
     active_domains,
+    by_hand,
     centres,
-    documents_of,
     memory_vectors,
     refresh_centres,
 )
@@ -41,11 +40,11 @@ def assign_unscored(call: Call) -> int:
     store = call.engine.store
     if not call.engine.settings.domains.enabled or not centres(store):
         return 0
-    by_hand = {one.id for one in documents_of(store, HAND)}
+    decided = by_hand(store)
     waiting: list[str] = []
     for batch in store.stream(EVERY_MEMBER, access=EVERYTHING, batch=BATCH):
         call.check()
-        waiting += [one.memory.id for one in batch if _unscored(one.memory) and one.memory.id not in by_hand]
+        waiting += [one.memory.id for one in batch if _unscored(one.memory) and one.memory.id not in decided]
     done = 0
     for begin in range(0, len(waiting), BATCH):
         call.check()

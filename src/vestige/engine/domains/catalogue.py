@@ -6,6 +6,7 @@ are computed from the members that have their home in a domain, and belong to on
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
@@ -20,6 +21,7 @@ from vestige.core.models import EVERYTHING, Access, Filter, Memory
 from vestige.engine.context import Call
 from vestige.engine.revise import put_document, with_body
 from vestige.store.contract.changes import Change, Drop, Put
+from vestige.store.contract.memberships import is_found
 from vestige.store.contract.store import MemoryStore
 
 DOMAIN, CENTROIDS, HAND = "domain", "domain_centroids", "domain_hand"
@@ -54,6 +56,10 @@ class DomainRecord:
     def into(self) -> tuple[str, ...]:
         return tuple(self.document.body.get("into", ()))
 
+    @property
+    def split_from(self) -> str | None:
+        return self.document.body.get("split_from")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainCentre:
@@ -82,6 +88,17 @@ def all_domains(store: MemoryStore) -> dict[str, DomainRecord]:
     return {one.id: DomainRecord(id=one.id, document=one) for one in documents_of(store, DOMAIN)}
 
 
+def by_hand(store: MemoryStore) -> set[str]:
+    """The memories whose domains were decided by hand. A decision on domains that another installation found
+    does not count here."""
+    known = all_domains(store)
+
+    def is_decided(body: Mapping[str, Any]) -> bool:
+        return any(name in known or not is_found(name) for name in (*body["assigned"], *body["unassigned"]))
+
+    return {one.id for one in documents_of(store, HAND) if is_decided(one.body)}
+
+
 def active_domains(store: MemoryStore) -> dict[str, DomainRecord]:
     return {name: one for name, one in all_domains(store).items() if not one.into}
 
@@ -107,6 +124,20 @@ def current_ids(known: Mapping[str, DomainRecord], names: Iterable[str]) -> tupl
 def resolved(store: MemoryStore, names: Sequence[str]) -> tuple[str, ...]:
     """`current_ids` of these names, without a look at the store for no names."""
     return current_ids(all_domains(store), names) if names else ()
+
+
+def covered(store: MemoryStore, names: Sequence[str], since: datetime) -> tuple[str, ...]:
+    """The domains in which the memories are that these domains had then, or have got: a merged one counts as
+    the one it was merged into, and what was split off `since` then is added."""
+    known = all_domains(store) if names else {}
+    parts = [one for one in known.values() if one.split_from and one.document.created_at > since]
+    found = list(current_ids(known, names))
+    wider = set(found) | set(names)
+    for one in sorted(parts, key=lambda part: (part.document.created_at, part.id)):
+        if one.split_from in wider:
+            wider.add(one.id)
+            found += current_ids(known, [one.id])
+    return tuple(dict.fromkeys(found))
 
 
 def find_domain(call: Call, name: str) -> DomainRecord:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
+from vestige.cognition.graph.domains.names import slug
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, InvalidInput
 from vestige.core.events import DomainsChanged
@@ -29,6 +30,7 @@ from vestige.engine.domains.moves import exchanged, members_of, memories_of, rev
 from vestige.engine.domains.proposals import PROPOSAL, find_proposal, pages, rows_of
 from vestige.engine.revise import documents_by_id, load, put_document, retry_on_conflict, with_body
 from vestige.store.contract.changes import Change, Drop, Revise
+from vestige.store.contract.memberships import is_found
 
 MOST_LABEL_CHARS = 100
 ACCEPTED, UNDONE = "domain proposal accepted", "domain proposal undone"
@@ -88,7 +90,8 @@ def create(call: Call, label: str) -> str:
     def attempt() -> str:
         known = all_domains(call.engine.store)
         require_free_label(known, clean)
-        name = free_id(known, clean)
+        # The id of a found domain would keep it in this installation.
+        name = free_id(known, f"my {clean}" if is_found(slug(clean)) else clean)
         body = {"label": clean, "origin": "hand", "terms": []}
         call.engine.store.commit([domain_put(call, name, body)], access=EVERYTHING)
         return name
@@ -373,6 +376,8 @@ def _moved_parts(call: Call, work: _Work, proposal: Document, known: Mapping[str
         labels.add(label.casefold())
         work.created.append(name)
         body = {"label": label, "origin": "found", "terms": list(part["terms"])}
+        if first:
+            body["split_from"] = proposal.body["targets"][0]
         work.documents.append(domain_put(call, name, body))
         for memory in memories_of(call, sorted(homes)):
             work.move(memory, homes[memory.id], name)

@@ -14,10 +14,12 @@ import numpy as np
 
 from vestige.cognition.graph.domains.assignment import Vectors, assigned, centroid, clamped
 from vestige.cognition.graph.domains.discovery import (
+    SAMPLES,
     Community,
     Discovery,
     discover,
     discover_by_density,
+    resampled,
     stable_part,
 )
 from vestige.cognition.graph.domains.names import (
@@ -28,7 +30,7 @@ from vestige.cognition.graph.domains.names import (
     terms_of_groups,
     with_tags,
 )
-from vestige.cognition.graph.domains.neighbours import neighbours_by_lists
+from vestige.cognition.graph.domains.neighbours import nearest_neighbours, neighbours_by_lists
 from vestige.cognition.graph.domains.proposals import DomainProposal, FoundDomain, matched, propose
 from vestige.cognition.graph.neighbour_lists import Ints
 from vestige.cognition.text.form import is_threaded
@@ -40,13 +42,12 @@ from vestige.engine.context import Call
 from vestige.engine.domains.arrivals import assign_unscored, catch_up
 from vestige.engine.domains.catalogue import (
     BATCH,
-    HAND,
     DomainCentre,
     DomainRecord,
     active_domains,
     all_domains,
+    by_hand,
     centre_changes,
-    documents_of,
     domain_put,
     found_id,
     home_of,
@@ -125,12 +126,13 @@ def run_discovery(
     with alone(call, RUN) as call:
         corpus = _corpus(call, 0 if force else settings.discovery_threshold)
         old = {name: one for name, one in active_domains(call.engine.store).items() if one.found}
-        discovery = _discovered(call, corpus, size, method, topics=not old)
+        neighbours = _neighbours(call, corpus) if method == "leiden" else None
+        discovery = _discovered(call, corpus, size, neighbours, first=not old)
         if not old:
             run = _apply(call, corpus, discovery)
             assign_unscored(call)
             return run
-        run = _propose(call, corpus, discovery, old, size)
+        run = _propose(call, corpus, discovery, neighbours, old, size)
         catch_up(call)
         return run
 
@@ -162,7 +164,7 @@ def _corpus(call: Call, least: int) -> Corpus:
     """The current memories with vectors; InvalidInput for too few."""
     store = call.engine.store
     known = {name for name, one in active_domains(store).items() if one.found}
-    pinned = {one.id for one in documents_of(store, HAND)}
+    pinned = by_hand(store)
     groups: dict[tuple[str, ...], list[Memory]] = {}
     vectors: dict[str, Vectors] = {}
     seen = 0
@@ -219,20 +221,28 @@ def _check_enough(call: Call, memories: int, embedded: int, least: int) -> None:
         )
 
 
-def _discovered(call: Call, corpus: Corpus, size: int, method: Method, *, topics: bool) -> Discovery:
-    if method == "hdbscan":
+def _discovered(call: Call, corpus: Corpus, size: int, neighbours: Ints | None, *, first: bool) -> Discovery:
+    """The communities by these neighbours, by density without. After the `first` discovery there are no
+    topics, and samples are only compared if there is something to propose."""
+    if neighbours is None:
         samples = call.engine.settings.domains.min_samples
         return discover_by_density(corpus.vectors, least_size=size, min_samples=samples)
-    neighbours = _neighbours(call, corpus)
-    return discover(corpus.vectors, least_size=size, neighbours=neighbours, topics=topics, check=call.check)
+    return discover(
+        corpus.vectors,
+        least_size=size,
+        samples=SAMPLES if first else 0,
+        neighbours=neighbours,
+        topics=first,
+        check=call.check,
+    )
 
 
-def _neighbours(call: Call, corpus: Corpus) -> Ints | None:
-    """The neighbours of the texts by the stored lists; None if the store keeps none. A thread has no list,
-    nor has a memory that changed since the corpus was read."""
+def _neighbours(call: Call, corpus: Corpus) -> Ints:
+    """The neighbours of the texts, by the stored lists if the store keeps any. A thread has no list, nor has
+    a memory that changed since the corpus was read."""
     kept = call.engine.store.neighbours(access=EVERYTHING, check=call.check)
     if kept is None:
-        return None
+        return nearest_neighbours(corpus.vectors)[0]
     known = {name: at for at, name in enumerate(kept.ids)}
     places = [known.get(unit[0].id, -1) if len(unit) == 1 else -1 for unit in corpus.members]
     return neighbours_by_lists(corpus.vectors, kept.lists, np.array(places, dtype=np.int64), check=call.check)
@@ -369,22 +379,24 @@ def _memberships(
 
 
 def _propose(
-    call: Call, corpus: Corpus, discovery: Discovery, old: Mapping[str, DomainRecord], size: int
+    call: Call,
+    corpus: Corpus,
+    discovery: Discovery,
+    neighbours: Ints | None,
+    old: Mapping[str, DomainRecord],
+    size: int,
 ) -> DiscoveryRun:
-    """Keep the differences between the domains in use and those found as proposals. Names are only looked for
-    if there are any, because that means reading every text."""
+    """Keep the differences between the domains in use and those found as proposals. Samples are compared and
+    names looked for only if there are any, because that takes longer than all the rest."""
     homes = {unit[0].id: home for unit in corpus.members if (home := home_of(unit[0], old)) is not None}
     before = {name: frozenset(unit for unit, home in homes.items() if home == name) for name in old}
     units = {memory.id: unit[0].id for unit in corpus.members for memory in unit}
-    new = [
-        FoundDomain(
-            members=frozenset(corpus.names[row] for row in one.rows.tolist()),
-            confidence=round(clamped(one.confidence), 4),
-            stable=one.stable,
-        )
-        for one in discovery.communities
-    ]
+    new = _found_domains(corpus, discovery)
     proposals = propose(before, new, least_size=size)
+    if proposals and neighbours is not None:
+        discovery = resampled(discovery, neighbours, check=call.check)
+        new = _found_domains(corpus, discovery)
+        proposals = propose(before, new, least_size=size)
     found = named(call, corpus, discovery, with_topics=False) if proposals else []
     parts = {
         number: ProposalPart(
@@ -413,6 +425,17 @@ def _propose(
         proposals=kept,
         shown=shown,
     )
+
+
+def _found_domains(corpus: Corpus, discovery: Discovery) -> list[FoundDomain]:
+    return [
+        FoundDomain(
+            members=frozenset(corpus.names[row] for row in one.rows.tolist()),
+            confidence=round(clamped(one.confidence), 4),
+            stable=one.stable,
+        )
+        for one in discovery.communities
+    ]
 
 
 def _narrowed(

@@ -1,5 +1,6 @@
 """Reading domains: their members and scores, within the access of the caller."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,6 +28,8 @@ from vestige.engine.revise import find_document, load
 BUCKETS = 10
 MOST_READ = 2_000
 """Members that are read for the scores and exemplars of a domain."""
+LEAST_IN_COMMON = 3
+"""The least memories that show what a session is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +91,16 @@ def overview(call: Call) -> DomainOverview:
         unclassified=total - inside,
         proposals=shown,
     )
+
+
+def common_domain(call: Call, memories: Sequence[Memory]) -> str | None:
+    """The domain that more than half of these memories are in, as the caller may name it; None for few."""
+    homes = Counter(name for memory in memories for name in memory.domains)
+    name, held = max(homes.items(), key=lambda one: (one[1], one[0]), default=("", 0))
+    if held < LEAST_IN_COMMON or 2 * held <= len(memories):
+        return None
+    record = _visible(call).get(name)
+    return record.label if record else name
 
 
 def _visible(call: Call) -> dict[str, DomainRecord | None]:

@@ -25,6 +25,7 @@ from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known
 from vestige.exchange.portable.file import PortableContents, Writer, packed
 from vestige.store.merge.histories import MemoryHistory
+from vestige.store.merge.portable_part import portable_parts
 
 EXPORTS = "exports"
 BATCH = 2_000
@@ -51,20 +52,27 @@ def export_portable(
     vectors: bool,
     folder: str = EXPORTS,
     stem: str = "memories",
+    complete: bool = False,
 ) -> tuple[Path, PortableContents]:
     """Write everything canonical or, with a filter, what belongs to the matching memories: the path and the
     contents. A name that ends in .gz makes a packed file. Without a name, one that begins with `stem` is made
-    in a `folder` of the data directory."""
+    in a `folder` of the data directory. `complete`: with found domains too, for this installation itself."""
     zipped = name is not None and name.lower().endswith(PACKED)
 
     def write(file: BinaryIO) -> PortableContents:
-        return write_portable(call, file, where, vectors=vectors, zipped=zipped)
+        return write_portable(call, file, where, vectors=vectors, zipped=zipped, complete=complete)
 
     return _export(call, name, ".vestige.jsonl", write, folder_name=folder, stem=stem)
 
 
 def write_portable(
-    call: Call, file: BinaryIO, where: Filter | None = None, *, vectors: bool = False, zipped: bool = False
+    call: Call,
+    file: BinaryIO,
+    where: Filter | None = None,
+    *,
+    vectors: bool = False,
+    zipped: bool = False,
+    complete: bool = False,
 ) -> PortableContents:
     """Write the portable form of a store, or of a part of it, to an open file; returns what is in it."""
     store, done = call.engine.store, 0
@@ -73,7 +81,7 @@ def write_portable(
         writer = Writer(out, store.signature() if vectors else None)
         for batch in store.histories(where, access=call.access, vectors=vectors):
             call.check()
-            for history in batch:
+            for history in batch if complete else portable_parts(batch):
                 writer.add(history)
                 done += isinstance(history, MemoryHistory) and bool(history.versions)
             call.progress(done, max(done, total), f"{done} of {max(done, total)} memories written")

@@ -26,6 +26,7 @@ from vestige.engine.memory.delete import RemoteDeletions
 from vestige.exchange.portable.file import PortableContents, PortableReader, unpacked
 from vestige.store.contract.store import MemoryStore
 from vestige.store.merge.histories import Absorbed, EdgeHistory, EntityHistory, Fork, MemoryHistory
+from vestige.store.merge.portable_part import portable_parts
 from vestige.store.merge.union import edge
 
 logger = logging.getLogger(__name__)
@@ -157,7 +158,9 @@ def _absorb(
     def importing(at: int, total: int) -> None:
         step(total + at, total)
 
-    done = absorb_file(call.engine.store, path, vectors=_usable(call), step=importing, before=before)
+    done = absorb_file(
+        call.engine.store, path, vectors=_usable(call), step=importing, before=before, complete=False
+    )
     deletions.after_merge()
     for note in fork_notes(dict.fromkeys(done.forks)):
         logger.warning("%s: %s", path.name, note)
@@ -211,12 +214,16 @@ def absorb_file(
     vectors: Signature | None,
     step: Step = _ignore,
     before: Shown = _ignore,
+    complete: bool = True,
 ) -> Absorbed:
-    """Merge a file that `inspect` has checked into a store; only vectors of this signature are taken."""
+    """Merge a file that `inspect` has checked into a store; only vectors of this signature are taken. Not
+    `complete`: without found domains, because these belong to the installation that found them."""
     total = Absorbed()
     with _reading(path) as (reader, file, size):
         for batch in _batches(reader):
             kept = batch if reader.signature == vectors else [_without_vectors(one) for one in batch]
+            if not complete:
+                kept = list(portable_parts(kept))
             before(kept)
             total = _sum(total, store.absorb(kept, access=EVERYTHING))
             step(file.tell(), size)

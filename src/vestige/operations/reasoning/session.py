@@ -1,7 +1,7 @@
 """The start of a session: `session_context`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -169,6 +169,9 @@ def session_context(call: Call, asked: SessionArguments) -> Session:
         head.append(f"**Review:** {count(unreviewed, 'text')} for the user to decide about (`review`)")
     if asked.include_status:
         head.extend(_status(state, lacking))
+    domain = _domain(call, material.recalled)
+    if domain is not None:
+        head.append(f"**Domain:** {domain}")
     sections = _sections(material, wanted.codebase, used(call, asked.scope), call.local_now())
     briefing = compose(head, sections, asked.token_budget)
     if not asked.preview:
@@ -222,6 +225,17 @@ def _status(state: StoreCondition, lacking: Needs) -> list[str]:
     needed = {"dream": lacking.dream, "backup": lacking.backup, "gc": lacking.gc, "review": lacking.review}
     wanting = [name for name, lacks in needed.items() if lacks]
     return [*lines, f"**Needs:** {', '.join(wanting)}"] if wanting else lines
+
+
+def _domain(call: Call, recalled: Sequence[Record]) -> str | None:
+    """The domain that the queries are about."""
+    memories = [record.memory for record in recalled]
+    if not any(memory.domains for memory in memories):
+        return None
+    # Imported late: most stores have no domains.
+    from vestige.engine.domains.overview import common_domain
+
+    return common_domain(call, memories)
 
 
 def _situation(call: Call, asked: SessionArguments, about: SessionContext) -> TriggerSituation:

@@ -1,7 +1,7 @@
 """Applies changes to a copy of the state that no reader sees yet."""
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, assert_never
 
@@ -37,6 +37,7 @@ from vestige.store.contract.changes import (
     check_tune,
     evidence_payload,
 )
+from vestige.store.contract.memberships import revised_fields
 from vestige.store.inmemory.profiles import take_vectors
 from vestige.store.inmemory.state import MemoryEntry, StoreState, apart, as_json, may_hold
 from vestige.store.merge.strength_log import carried, carried_strength
@@ -97,9 +98,7 @@ def _revise(state: StoreState, change: Revise, node: str, access: Access) -> Log
     state.hold(new, (*held.past, past))
     if change.embedded is not None:
         take_vectors(state, new.id, change.embedded)
-    names = (field.name for field in fields(Memory) if field.name not in ("revision", "updated_at"))
-    changed = sorted(name for name in names if getattr(old, name) != getattr(new, name))
-    payload = {"fields": changed, "reason": change.reason}
+    payload = {"fields": revised_fields(old, new), "reason": change.reason}
     return _log(state, node, new.updated_at, REVISED, new, payload)
 
 

@@ -5,7 +5,7 @@ Merging is a union of events, so it does not matter which store sends first, how
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
@@ -13,6 +13,13 @@ from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Edge, LogEvent, Memory, Revision, weight_of
 from vestige.store.contract.changes import CREATED, DELETED, DROPPED, LINKED, PUT, REVISED, TUNED, UNLINKED
+from vestige.store.contract.memberships import (
+    FOUND_DOMAINS,
+    MEMBERSHIP,
+    SCORES,
+    has_local_part,
+    revised_membership,
+)
 from vestige.store.merge.histories import (
     CurveHistory,
     DocumentHistory,
@@ -125,37 +132,46 @@ def revisions(history: MemoryHistory) -> list[Revision]:
     ]
 
 
-def folded(events: Sequence[LogEvent], states: Mapping[Name, Memory]) -> tuple[Memory, ...]:
+def folded(
+    events: Sequence[LogEvent], states: Mapping[Name, Memory], here: Container[Name] | None = None
+) -> tuple[Memory, ...]:
     """The versions that these writes make one after the other. Each takes the groups it changed from its own
-    `states`, and leaves the others as they were."""
+    `states`, and leaves the others as they were. Found domains change only with the writes that are `here`;
+    None: with all."""
     made = [states[name(event)] for event in events if event.kind == CREATED]
     versions = [replace(made[0], created_at=made[-1].created_at)]
     for event in events[1:]:
-        version = states[name(event)]
-        changed = {field: getattr(version, field) for field in _touched(event)}
-        before = versions[-1]
+        version, before = states[name(event)], versions[-1]
+        touched = _touched(event)
+        changed = {field: getattr(version, field) for field in touched if field in GROUPED - MEMBERSHIP}
+        known = here is None or name(event) in here
+        changed |= revised_membership(before, version, touched, here=known)
         versions.append(
             replace(before, **changed, updated_at=version.updated_at, revision=before.revision + 1)
         )
     return tuple(versions)
 
 
-def _touched(event: LogEvent) -> Iterable[str]:
+def _touched(event: LogEvent) -> frozenset[str]:
+    """The fields of the groups that a write changed, and the names for parts of its domains."""
     if event.kind == CREATED:
         return GROUPED
     changed = frozenset(event.payload["fields"])
-    return [field for group in GROUPS if not changed.isdisjoint(group) for field in group]
+    whole = {field for group in GROUPS if not changed.isdisjoint(group) for field in group}
+    return changed & {FOUND_DOMAINS, SCORES} | whole
 
 
 def _merged_memory(events: tuple[LogEvent, ...], mine: MemoryHistory, theirs: MemoryHistory) -> MemoryHistory:
     if any(event.kind == DELETED for event in events):
         return MemoryHistory(memory_id=mine.memory_id, events=events, versions=())
     written = writes(events)
-    for one in (mine, theirs):
+    local = any(map(has_local_part, mine.versions))
+    for one in (mine,) if local else (mine, theirs):
         if len(one.versions) == len(written):  # the other one wrote nothing of its own
             return MemoryHistory(memory_id=mine.memory_id, events=events, versions=one.versions)
-    states = versions_of(theirs) | versions_of(mine)
-    return MemoryHistory(memory_id=mine.memory_id, events=events, versions=folded(written, states))
+    known = versions_of(mine)
+    versions = folded(written, versions_of(theirs) | known, known.keys())
+    return MemoryHistory(memory_id=mine.memory_id, events=events, versions=versions)
 
 
 def versions_of(history: MemoryHistory) -> dict[Name, Memory]:

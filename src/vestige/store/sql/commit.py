@@ -2,7 +2,7 @@
 are written with one statement per table."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +24,7 @@ from vestige.core.models import (
     covers,
 )
 from vestige.store.contract import changes as contract
+from vestige.store.contract.memberships import revised_fields
 from vestige.store.merge.strength_log import carried, carried_strength
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.rows import documents, edges, history, memories, notices, store_facts, strengths
@@ -231,8 +232,6 @@ def _no_edge(change: contract.Unlink) -> NotFound:
 
 # -- One commit: its changes, and the events they make
 
-UNLOGGED_FIELDS = ("revision", "updated_at")  # they change with every revision
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
@@ -372,9 +371,9 @@ class PendingCommit:
             Revision(memory=old, recorded_at=old.updated_at, ended_at=new.updated_at, reason=change.reason)
         )
         draft.memory = new
-        changed = _changed_fields(old, new)
-        self._take_text(draft, written, moved=not index_rows.MADE_FROM.isdisjoint(changed))
-        self._note(contract.REVISED, new.updated_at, new, {"fields": changed, "reason": change.reason})
+        self._take_text(draft, written, moved=index_rows.is_outdated(old, new))
+        payload = {"fields": revised_fields(old, new), "reason": change.reason}
+        self._note(contract.REVISED, new.updated_at, new, payload)
 
     def _take_text(self, draft: PendingMemory, written: Written, *, moved: bool) -> None:
         """Take over a memory's row, its lexical row if it can have changed, and the vectors of its present
@@ -493,8 +492,3 @@ class PendingCommit:
     def _check_writable(self, memory: Memory) -> None:
         if not self.access.allows(memory):
             raise _not_writable(memory.scope)
-
-
-def _changed_fields(old: Memory, new: Memory) -> list[str]:
-    names = [one.name for one in fields(Memory) if one.name not in UNLOGGED_FIELDS]
-    return sorted(name for name in names if getattr(old, name) != getattr(new, name))

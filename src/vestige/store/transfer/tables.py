@@ -8,7 +8,7 @@ its last backup, notices, and the files and journals of its caches.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
-from vestige.core.documents import LOCAL
+from vestige.core.documents import STAYING
 from vestige.core.errors import InvalidInput
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
@@ -181,7 +181,7 @@ def _strength(row: Row) -> object:
     return strength_rows.from_row((*row[1:], 0.1542))  # any curve: the store has one for all
 
 
-_LOCAL = ", ".join(f"'{kind}'" for kind in sorted(LOCAL))
+_STAYING = ", ".join(f"'{kind}'" for kind in sorted(STAYING))
 
 STRENGTHS = TableSpec(
     table="strengths",
@@ -220,7 +220,7 @@ DOCUMENTS = TableSpec(
         " cites:json body:json clock:integer node:text"
     ),
     order=("key",),
-    where=f"kind NOT IN ({_LOCAL})",
+    where=f"kind NOT IN ({_STAYING})",
     value=lambda row: documents.from_row(row[1:9]),
 )
 PROFILES = TableSpec(
@@ -280,7 +280,7 @@ PARTS: tuple[TableSpec, ...] = (
         columns=columns("memory:integer document:integer"),
         order=("memory", "document"),
         of_memories=("memory",),
-        where=f"document NOT IN (SELECT key FROM documents WHERE kind IN ({_LOCAL}))",
+        where=f"document NOT IN (SELECT key FROM documents WHERE kind IN ({_STAYING}))",
     ),
     PROFILES,
     TableSpec(

@@ -28,6 +28,15 @@ def test_a_score_must_pass_the_cut_of_its_domain_and_lie_near_the_best() -> None
     assert assigned({}, {}) == ()
 
 
+def test_what_every_domain_scores_does_not_bring_a_memory_nearer_to_another() -> None:
+    cuts = dict.fromkeys(("infra", "dev", "home", "music", "food"), 0.1)
+    apart = {"infra": 0.6, "dev": 0.5, "home": 0.1, "music": 0.1, "food": 0.1}
+    assert assigned(apart, cuts) == ("infra", "dev")
+    alike = apart | {"home": 0.45, "music": 0.45, "food": 0.45}
+    assert assigned(alike, cuts) == ("infra",)
+    assert assigned({"infra": 0.6, "dev": 0.58}, cuts) == ("infra", "dev")
+
+
 def test_a_text_on_two_topics_belongs_to_both() -> None:
     one, other = blobs(40, seed=1), blobs(40, seed=2)
     middles = {"dev": centroid(one), "infra": centroid(other)}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vestige.cognition.graph.domains.discovery import UNCLASSIFIED, cohesion, discover, stable_part
+from vestige.cognition.graph.domains.discovery import UNCLASSIFIED, cohesion, discover, resampled, stable_part
 from vestige.cognition.graph.domains.neighbours import nearest_neighbours
 
 
@@ -32,6 +32,15 @@ def test_the_same_vectors_have_the_same_domains_and_evidence() -> None:
     assert one.domain_of.tobytes() == other.domain_of.tobytes()
     assert one.topic_of.tobytes() == other.topic_of.tobytes()
     assert [c.confidence for c in one.communities] == [c.confidence for c in other.communities]
+
+
+def test_samples_can_be_compared_later() -> None:
+    vectors = blobs(40, 60, 50, spread=1.2)
+    at_once, first = discover(vectors), discover(vectors, samples=0)
+    assert all(one.recurrence == 1.0 for one in first.communities)
+    later = resampled(first, nearest_neighbours(vectors)[0])
+    assert [one.recurrence for one in later.communities] == [one.recurrence for one in at_once.communities]
+    assert later.domain_of.tobytes() == at_once.domain_of.tobytes()
 
 
 def test_a_group_below_the_least_size_is_dissolved_and_a_higher_size_finds_no_more() -> None:

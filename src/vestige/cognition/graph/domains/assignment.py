@@ -1,7 +1,8 @@
 """Which domains a memory belongs to: those whose own threshold its cosine passes, near the best one.
 
 Cosines of one model differ between topics, so that no flat threshold fits: each domain has its own, the
-cosine that all but the `QUANTILE` of its own members reach.
+cosine that all but the `QUANTILE` of its own members reach. They differ between stores, too: where all texts
+are alike, a memory is similar to every domain. So what counts is how far a score is above the ordinary one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ Vectors = NDArray[np.float32]
 
 QUANTILE = 0.05
 MARGIN = 0.6
-"""The share of the best cosine that a further domain must reach."""
+"""The share of the best score above the ordinary one that a further domain must reach."""
 MOST_DOMAINS = 3
 MOST_BOOST, MOST_BOOSTS = 0.10, 0.15
 """The most that one context prior, and all together, change a score."""
@@ -54,11 +55,17 @@ def assigned(
     most: int = MOST_DOMAINS,
 ) -> tuple[str, ...]:
     """The domains whose cut a score passes, within the margin of the best one, best first, ties by id."""
-    best = max(scores.values(), default=0.0)
-    passing = [
-        name for name, score in scores.items() if score >= cuts[name] and score >= margin * best and score > 0
-    ]
+    ranked = sorted(scores.values(), reverse=True)
+    best, ordinary = max(ranked, default=0.0), ordinary_score(ranked[most:])
+    least = ordinary + margin * (best - ordinary)
+    passing = [name for name, score in scores.items() if score >= cuts[name] and score >= least and score > 0]
     return tuple(sorted(passing, key=lambda name: (-scores[name], name))[:most])
+
+
+def ordinary_score(others: Sequence[float]) -> float:
+    """The median of the scores for the domains that a memory cannot be in, because others are nearer; 0 for
+    none. `others` is sorted."""
+    return max(0.0, others[len(others) // 2]) if others else 0.0
 
 
 def clamped(score: float) -> float:

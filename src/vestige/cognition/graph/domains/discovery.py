@@ -5,6 +5,7 @@ their order: the samples of the stability check are always the same rows.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +67,8 @@ def discover(
     check: Callable[[], None] = lambda: None,
 ) -> Discovery:
     """The domains of unit vectors. `neighbours` are what `nearest_neighbours` finds, where that is known.
-    Without `topics` each domain is one topic. `check` is called between steps and may raise, to cancel."""
+    Without `topics` each domain is one topic, without `samples` every one counts as found again in each.
+    `check` is called between steps and may raise, to cancel."""
     if neighbours is None:
         neighbours, _ = nearest_neighbours(vectors)
     check()
@@ -75,13 +77,27 @@ def discover(
     check()
     fine = leiden(graph, FINE) if topics else coarse
     domain_of = _sized(coarse, least_size)
-    counts = np.zeros(domain_of.max(initial=-1) + 1)
+    found = Discovery(
+        communities=_with_evidence(vectors, graph, domain_of),
+        domain_of=domain_of,
+        topic_of=_topics(domain_of, fine),
+    )
+    return resampled(found, neighbours, samples=samples, check=check) if samples else found
+
+
+def resampled(
+    found: Discovery, neighbours: Ints, *, samples: int = SAMPLES, check: Callable[[], None] = lambda: None
+) -> Discovery:
+    """The discovery with the share of samples in which each community is found again."""
+    counts = np.zeros(len(found.communities))
     for seed in range(samples):
         check()
-        counts += _appearing(neighbours, domain_of, seed)
-    recurrence = counts / samples if samples else counts
-    communities = _with_evidence(vectors, graph, domain_of, recurrence)
-    return Discovery(communities=communities, domain_of=domain_of, topic_of=_topics(domain_of, fine))
+        counts += _appearing(neighbours, found.domain_of, seed)
+    shares = (counts / samples).round(4).tolist()
+    communities = tuple(
+        replace(one, recurrence=share) for one, share in zip(found.communities, shares, strict=True)
+    )
+    return replace(found, communities=communities)
 
 
 def discover_by_density(vectors: Vectors, *, least_size: int = LEAST_SIZE, min_samples: int = 5) -> Discovery:
@@ -96,7 +112,7 @@ def discover_by_density(vectors: Vectors, *, least_size: int = LEAST_SIZE, min_s
     found = HDBSCAN(min_cluster_size=max(2, least_size), min_samples=min_samples, copy=True).fit(vectors)
     domain_of = _sized(np.asarray(found.labels_, dtype=np.int64), least_size)
     graph = shared_neighbour_graph(nearest_neighbours(vectors)[0])
-    communities = _with_evidence(vectors, graph, domain_of, np.ones(domain_of.max(initial=-1) + 1))
+    communities = _with_evidence(vectors, graph, domain_of)
     return Discovery(communities=communities, domain_of=domain_of, topic_of=domain_of)
 
 
@@ -163,9 +179,7 @@ def _mixed(rows: Ints, seed: int) -> NDArray[np.float64]:
     return numbers
 
 
-def _with_evidence(
-    vectors: Vectors, graph: WeightedGraph, domain_of: Ints, recurrence: NDArray[np.float64]
-) -> tuple[Community, ...]:
+def _with_evidence(vectors: Vectors, graph: WeightedGraph, domain_of: Ints) -> tuple[Community, ...]:
     count = domain_of.max(initial=-1) + 1
     sources = np.repeat(np.arange(len(graph)), np.diff(graph.starts))
     ours = domain_of[sources]
@@ -182,7 +196,7 @@ def _with_evidence(
                 rows=rows,
                 cohesion=round(cohesion(vectors[rows]), 4),
                 conductance=round(float(left[number] / total[number]) if total[number] else 0.0, 4),
-                recurrence=round(float(recurrence[number]), 4),
+                recurrence=1.0,
             )
         )
     return tuple(found)

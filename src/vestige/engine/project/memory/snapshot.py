@@ -31,6 +31,7 @@ from vestige.engine.revise import changed_fields, next_revision, retry_on_confli
 from vestige.exchange.importers.records import derived_id
 from vestige.exchange.portable.file import PortableContents
 from vestige.store.contract.changes import Add, Carry, Change, Link, Revise, Unlink
+from vestige.store.contract.memberships import MEMBERSHIP, has_local_part, revised_membership
 from vestige.store.merge.histories import EdgeHistory, MemoryHistory
 from vestige.store.merge.union import edge
 
@@ -77,7 +78,7 @@ def make_snapshot(
     """Write all memories of a project with their histories to a new file, and check it by reading it."""
     stem = f"{what}-{_plain(project.name)}"
     path, written = export_portable(
-        call, memories_of(project.scope), name=name, vectors=False, folder=BACKUPS, stem=stem
+        call, memories_of(project.scope), name=name, vectors=False, folder=BACKUPS, stem=stem, complete=True
     )
     read = inspect(path, None)
     if read.digest != written.digest:
@@ -218,6 +219,8 @@ def _revisions(
             revision=record.memory.revision,
             updated_at=record.memory.updated_at,
         )
+        if not has_local_part(then):  # a file for other installations says nothing about found domains
+            as_then = replace(as_then, **revised_membership(record.memory, then, MEMBERSHIP, here=False))
         if changed_fields(record.memory, as_then):
             revisions.append(Revise(memory=next_revision(as_then, now), reason=REASON))
         if _basis(record.strength) != _basis(strength):

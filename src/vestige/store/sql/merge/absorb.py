@@ -234,7 +234,7 @@ def _revise(draft: PendingMemory, memory: Memory, one: Meeting, prepared: Prepar
     fits = brought is not None and brought.memory == memory
     analysis = brought.analysis if brought is not None and fits else index_rows.analyse(memory)
     before = draft.memory
-    if draft.is_new or any(getattr(before, part) != getattr(memory, part) for part in index_rows.MADE_FROM):
+    if draft.is_new or index_rows.is_outdated(before, memory):
         draft.analysis = analysis
     draft.row = row_of(memory, analysis.fingerprints)
     draft.lost_vectors = not draft.is_new and draft.row.text_hash != draft.text_hash

@@ -26,6 +26,12 @@ MADE_FROM = frozenset({
 })  # fmt: skip
 """The fields that terms and this row are made from; a change of any other does not affect them."""
 
+
+def is_outdated(before: Memory, after: Memory) -> bool:
+    """Whether terms and row of a memory must be made again after this change."""
+    return any(getattr(before, part) != getattr(after, part) for part in MADE_FROM)
+
+
 CODEC = RowCodec("thread source position length form flags speaker born")
 PUT = f"INSERT INTO places (key, {', '.join(CODEC.columns)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
