@@ -104,3 +104,4 @@ def test_a_long_text_mentions_many_things() -> None:
     text = "Room 1 is for dogs. " + "They wait there. " * 40
 
     assert compared("What is room 4 for?", text) is None
+    assert compared("What is room 4 for? " + "Tell me. " * 40, "Room 1 is for dogs.") is None

@@ -23,8 +23,8 @@ from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
 from vestige.core.patterns import lazy_pattern
 
-NOTE_CHARS = 600
-"""A longer text mentions many things."""
+NOTE_CHARS, QUESTION_CHARS = 600, 300
+"""A longer text mentions many things, and a longer question asks for more than one note says."""
 LEAST_INSIDE = 3  # The least number of letters of a word that is looked for inside of other words.
 
 _ASKS_FOR_ONE = lazy_pattern(
@@ -73,7 +73,7 @@ def contrast(question: str, memory: Memory) -> Contrast | None:
     """What a note has in place of what a question names; None if nothing, or if the text is long, or asks
     whether something is so: "Can she come on Friday?" is answered by "She works on Mondays"."""
     text = searchable(memory)
-    if len(text) > NOTE_CHARS or not _asks_for_one(question):
+    if len(text) > NOTE_CHARS or len(question) > QUESTION_CHARS or not _asks_for_one(question):
         return None
     place = (memory.scope, memory.source, memory.author, memory.thread)
     named = " ".join((text, *memory.tags, *filter(None, place))).casefold()
@@ -140,7 +140,7 @@ def _parts_of_names(asked: _Text, stated: _Text, named: str) -> Iterator[Contras
 
 
 def _is_verb(word: Word, text: _Text) -> bool:
-    """Whether a word is the verb of its text. A word that begins a clause cannot be: "orders DB: restored"."""
+    """Whether a word is the verb of its text. One that begins a clause is not: "orders DB: restored"."""
     at = verb_at(text.words)
     return at is not None and at > 0 and word is text.words[at] and not word.mark
 
@@ -210,12 +210,8 @@ def _times(asked: _Text, stated: _Text, named: str) -> Iterator[Contrast]:
         return
     for name in _TIMES:
         mine, others = ours.get(name, {}), theirs.get(name, {})
-        if (
-            mine
-            and others
-            and mine.keys().isdisjoint(others)
-            and not any(one in named for one in mine.values())
-        ):
+        apart = mine.keys().isdisjoint(others) and not any(one in named for one in mine.values())
+        if mine and others and apart:
             yield Contrast(asked=next(iter(mine.values())), stated=next(iter(others.values())))
 
 
