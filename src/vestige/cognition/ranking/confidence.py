@@ -168,8 +168,8 @@ def confidence_when_read(hits: Sequence[HitEvidence]) -> float | None:
 # answer to a question as a note that some other author's question found.
 _NEAR = (-6.35, 13.73, 10.38)
 
-# The least of half the nearness and the log odds together that an answer needs at a confidence of .26 …
-_ABOUT = (1.70, -1.046)
+# The least of half the nearness and the log odds together that an answer needs at a confidence of .28 …
+_ABOUT = (1.70, -0.944)
 LACK_IN_ODDS = 3.6  # … and what a lacking name or number takes from the log odds.
 NEAR_KEYWORDS, NEAR_UNREAD = 0.8, -0.5
 """The nearness that key words need, and a question whose hits the pair model did not read …"""
