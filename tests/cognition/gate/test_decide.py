@@ -478,3 +478,61 @@ def test_a_model_that_is_almost_sure_ends_what_the_rules_take_for_another_thing(
     old: str, new: str, similarity: float, corrects: float
 ) -> None:
     assert isinstance(decide(GateInput(content=new), [scored(old, similarity, corrects=corrects)]), Supersede)
+
+
+SWAPPED = (
+    (
+        "Dr. Okafor is on call on first weekends of the month, I am on third ones.",
+        "I do the first weekends from here on and the third ones belong to Dr. Okafor.",
+    ),
+    (
+        "The orders-db server is the primary and orders-db2 the replica.",
+        "After the failover orders-db2 is the primary and orders-db its replica.",
+    ),
+)
+
+
+@each(("old", "new"), list(SWAPPED))
+def test_parts_that_exchange_what_they_say_are_marked_however_sure_the_model_is_that_they_are_the_same(
+    old: str, new: str
+) -> None:
+    for known in (rival(old, 0.98), scored(old, 0.98, same=0.97)):
+        decision = decide(GateInput(content=new), [known])
+        assert isinstance(decision, Create)
+        assert decision.contradicts == ("old",)
+        assert "no longer belong together" in decision.reason
+    sure = decide(GateInput(content=new), [scored(old, 0.98, corrects=0.6)])
+    assert isinstance(sure, Supersede)
+
+
+@each(
+    ("old", "new"),
+    [
+        ("Ada leads design and Bob leads the tests.", "The tests are led by Bob and design by Ada."),
+        ("The box holds screws and nails.", "The box holds nails and screws."),
+        ("Ada and Bob lead the team.", "Bob and Ada lead the team."),
+    ],
+)
+def test_parts_in_another_order_exchange_nothing(old: str, new: str) -> None:
+    assert find_conflict(new, old) is None
+
+
+def test_what_was_before_does_not_end_what_is() -> None:
+    old = "X-ray images are stored as DICOM on pacs01."
+    history = "X-ray images were formerly burned to DVD, there is a box of them in the cellar."
+    corrected = "X-ray images are burned to DVD now, formerly they were on a server."
+
+    kept = decide(GateInput(content=history), [scored(old, 0.62, corrects=0.95)])
+
+    assert isinstance(kept, Create)
+    assert kept.contradicts == ()
+    assert isinstance(decide(GateInput(content=corrected), [scored(old, 0.62, corrects=0.95)]), Supersede)
+
+
+def test_what_stands_where_something_used_to_be_ends_it() -> None:
+    replaced = decide(
+        GateInput(content="Klarna is where the PayPal button of the checkout used to be."),
+        [scored("The checkout supports PayPal.", 0.7, corrects=0.95)],
+    )
+
+    assert isinstance(replaced, Supersede)

@@ -1,5 +1,6 @@
 """How sure an answer is: between 0 and 1, surer the better the best hits match."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from vestige.cognition.query.analyse import analyse
 from vestige.cognition.ranking.confidence import (
     FEW,
     KIN,
+    LEAST_READ_MATCH,
     LITERAL,
     NO_ID,
     NO_LITERAL,
@@ -22,6 +24,7 @@ from vestige.cognition.ranking.confidence import (
     HitEvidence,
     capped_confidence,
     confidence,
+    confidence_when_read,
     lowered_confidence,
     related,
 )
@@ -158,8 +161,8 @@ def test_what_is_named_and_told_of_nowhere_leaves_a_fifth_and_always_something_t
 def evidence(**known: Any) -> HitEvidence:
     """A note that shares nothing with the query and is not near to it."""
     nothing = {
-        "form": int(Form.NOTE), "odds": None, "share": 0.5, "cosine": 0.0, "context": 0.1, "near": -4.0,
-        "has_vector": True, "covered": 0.0, "kin": 0.1, "holds_literal": False, "lacks": False,
+        "form": int(Form.NOTE), "odds": None, "share": 0.5, "match": 1.0, "cosine": 0.0, "context": 0.1,
+        "near": -4.0, "has_vector": True, "covered": 0.0, "kin": 0.1, "holds_literal": False, "lacks": False,
         "holds_all": False,
     }  # fmt: skip
     return HitEvidence(**nothing | known)
@@ -244,3 +247,10 @@ def test_the_cap_never_raises_confidence_and_falls_with_nearness(
     nearer = capped_confidence(sure, [evidence(near=near + 1, covered=covered)], question=question)
 
     assert here <= nearer <= sure
+
+
+def test_a_note_that_matches_far_less_than_the_best_does_not_raise_the_confidence() -> None:
+    best, far = evidence(odds=-3.0, lacks=True), evidence(odds=-0.5, match=LEAST_READ_MATCH - 0.1)
+
+    assert confidence_when_read([best, far]) == confidence_when_read([best])
+    assert confidence_when_read([best, replace(far, match=LEAST_READ_MATCH)]) == confidence_when_read([far])

@@ -225,3 +225,54 @@ def test_code_is_ranked_without_the_pair_model(real: World, text: str, read: boo
     answer = real.call("search", query="How is the list sorted?", explain=True, all=True, record=False)
 
     assert ("'reading'" in str(answer)) is read
+
+
+@pytest.mark.parametrize(
+    ("asked", "note"),
+    [
+        ("What is treatment room 4 for?", 'The best match has "1" where the query has "4".'),
+        ("What is treatment room 1 for?", None),
+        (
+            "What was the cause of the outage on 9 February?",
+            'has "9 january" where the query has "9 february".',
+        ),
+        ("What was the cause of the outage on 9 January?", None),
+    ],
+)
+def test_a_note_about_another_thing_of_the_kind_asked_about_is_no_answer_and_is_said(
+    real: World, asked: str, note: str | None
+) -> None:
+    for text in ("Treatment room 1 is for dogs.", "Postmortem of the 9 January outage: the disk was full."):
+        real.remember(text)
+
+    answer = real.call("search", query=asked, record=False)
+
+    assert answer["abstained"] is (note is not None)
+    assert (note or "") in answer.get("note", "")
+
+
+def test_what_came_next_need_not_be_in_the_note_about_what_was_before(real: World) -> None:
+    real.remember("Ms. Brandt teaches Jonah the piano.")
+    real.clock.advance(days=30)
+    real.remember("Jonah has a new piano teacher now, it is Mr. Tanaka.")
+
+    results = real.call("search", query="Who taught Jonah the piano before Mr. Tanaka?", record=False)[
+        "results"
+    ]
+
+    assert results[0]["content"] == "Ms. Brandt teaches Jonah the piano."
+
+
+def test_a_note_that_answers_in_quite_other_words_is_read_among_five(real: World) -> None:
+    for text in (
+        "Our neighbour Frau Zeller has a key to our flat.",
+        "In Osaka we stay at a guesthouse near Tennoji station.",
+        "Our alarm company is Securion, customer number 55821.",
+        "The basement freezer is kept at minus 20 degrees.",
+    ):
+        real.remember(text)
+
+    asked = "Who could let me in if I locked myself out of the apartment?"
+    results = real.call("search", query=asked, record=False)["results"]
+
+    assert results[0]["content"] == "Our neighbour Frau Zeller has a key to our flat."

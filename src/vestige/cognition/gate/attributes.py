@@ -1,8 +1,10 @@
 """Changed values: one value that differs between two otherwise equal statements, and whether it can have only
 one."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import combinations
 
 from vestige.cognition.english import words as english
 from vestige.cognition.english.polarity import NEGATORS
@@ -154,6 +156,51 @@ def _is_object(slot: Slot, head: Sequence[Word], preposition: str) -> bool:
         return True
     purpose = any(word.text in ("for", "as", "to") for word in slot.frame[slot.end :])
     return last.key in english.CHOSEN and purpose
+
+
+# -- Swapped values: "A is the primary and B the replica", "B is the primary and A the replica"
+
+_SPEAKERS = {"i": "i", "me": "i", "we": "we", "us": "we"}
+_AND = frozenset("and while whereas".split())
+MOST_PARTS = 6  # The limit of parts of a statement that is compared; a longer one is a list.
+
+
+def find_swap(new: Sequence[Word], old: Sequence[Word]) -> tuple[str, str] | None:
+    """Two words of one part of the old text that are in two parts of the new one, and so are two words of
+    another part: the two parts have exchanged what they say. A word that occurs twice shows nothing."""
+    ours, theirs = _parts(new), _parts(old)
+    if not (1 < len(ours) <= MOST_PARTS and 1 < len(theirs) <= MOST_PARTS):
+        return None
+    now, was = _places(ours), _places(theirs)
+    moves: dict[
+        int, dict[int, str]
+    ] = {}  # by part of the old text: the parts of the new one, each with a word
+    for key in (one for one in now if one in was):
+        moves.setdefault(was[key], {}).setdefault(now[key], ours[now[key]][key])
+    for one, other in combinations(sorted(moves), 2):
+        both = sorted(moves[one].keys() & moves[other].keys())
+        if len(both) > 1:
+            return moves[one][both[0]], moves[one][both[1]]
+    return None
+
+
+def _places(parts: Sequence[Mapping[str, str]]) -> dict[str, int]:
+    """The part of each word that only one part has."""
+    count = Counter(key for part in parts for key in part)
+    return {key: at for at, part in enumerate(parts) for key in part if count[key] == 1}
+
+
+def _parts(words: Sequence[Word]) -> list[dict[str, str]]:
+    """The content words and speakers of each clause, and of what stands before and after "and": their normal
+    forms with their texts."""
+    parts: dict[tuple[int, int, int], dict[str, str]] = {}
+    after = 0
+    for word in words:
+        after += word.text in _AND
+        key = _SPEAKERS.get(word.text, word.key if word.is_content else "")
+        if key:
+            parts.setdefault((word.sentence, word.clause, after), {}).setdefault(key, word.text)
+    return list(parts.values())
 
 
 # -- Value changes

@@ -60,6 +60,25 @@ def reports_change(new: str, old: str) -> bool:
     return _changes(opening(new)) and not _changes(opening(old))
 
 
+# What was, in a text that says nothing of now. "Klarna is where PayPal used to be" says what is there now.
+_FORMER = lazy_pattern(
+    r"\b(?:formerly|previously|used to|originally|historically|initially|back (?:in|when|then)|in those days"
+    r"|years ago|in the past|at the time)\b|^(?:until|before) ",
+    re.IGNORECASE,
+)
+_PRESENT = lazy_pattern(
+    r"\b(?:now|today|tonight|nowadays|currently|instead|no longer|not|any ?more|these days|since|from|where"
+    r"|new|went|switched|moved|replaced|changed)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+
+
+def states_past(text: str) -> bool:
+    """Whether a text says only what was: "was formerly burned to DVD", "until 2023 we used Jenkins"."""
+    said = opening(text)
+    return _FORMER.search(said) is not None and _PRESENT.search(said) is None
+
+
 def announces(text: str) -> bool:
     """Whether a text announces a correction of any kind."""
     return bool(_retractions(opening(text)))

@@ -25,7 +25,7 @@ from vestige.cognition.english.words import (
     words_of,
 )
 from vestige.cognition.gate import change_words
-from vestige.cognition.gate.attributes import find_change
+from vestige.cognition.gate.attributes import find_change, find_swap
 from vestige.core.lazy_dataclass import dataclass
 
 # -- Statements, and whether two are about the same thing
@@ -192,6 +192,10 @@ def _conflict_of(new: str, old: str, close: bool) -> StatementConflict | None:
                 return conflict
             conflict = replace(conflict, exact=False, corrects=False)
         found = found or conflict
+    swap = find_swap(ours.words, theirs.words) if found is None or found.kind == "slot" else None
+    if swap is not None:
+        detail = f"“{swap[0]}” and “{swap[1]}” no longer belong together"
+        return StatementConflict(kind="correction", detail=detail, corrects=False, exact=False)
     return found
 
 

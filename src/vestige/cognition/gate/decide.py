@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from vestige.cognition.english.words import Word, verb_at, words_of
-from vestige.cognition.gate.change_words import reports_change, retracts
+from vestige.cognition.gate.change_words import reports_change, retracts, states_past
 from vestige.cognition.gate.conflict import (
     StatementConflict,
     find_conflict,
@@ -215,6 +215,8 @@ def _conflict(proposal: GateInput, rival: Rival) -> StatementConflict | None:
             return found
     indefinite = is_indefinite(words_of(rival.content))
     enough = max(_enough(proposal, rival, found), SLOT if indefinite else 0.0)
+    if _is_history(proposal.content, rival.content):
+        return None if decisive else found
     sibling = rival.other_context or _is_sibling(proposal.content, rival.content)
     if not sibling and scores.corrects >= enough:
         return _learned("the new text makes the old one untrue", scores.corrects, corrects=True)
@@ -253,6 +255,11 @@ def _own_subject_words(new: str, old: str) -> tuple[list[Word], list[Word]]:
 def _is_sibling(new: str, old: str) -> bool:
     """Whether two subjects differ in a name or number: "room 1", "room 2"."""
     return all(any(map(_is_particular, words)) for words in _own_subject_words(new, old))
+
+
+def _is_history(new: str, old: str) -> bool:
+    """Whether a text says only what was before, and not that what the old one says is over."""
+    return states_past(new) and not statement(old).content_keys <= statement(new).content_keys
 
 
 def _is_particular(word: Word) -> bool:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vestige.cognition.english.polarity import counterparts, find_denial
 from vestige.cognition.english.words import BE, Word, is_document, verb_at, words_of
-from vestige.cognition.gate.attributes import ValueChange, find_change
+from vestige.cognition.gate.attributes import ValueChange, find_change, find_swap
 from vestige.cognition.gate.change_words import is_later, retracts
 from vestige.cognition.text.analyser import compatible
 from vestige.core.lazy_dataclass import dataclass
@@ -115,7 +115,7 @@ def _ruled_out(new: str, old: str) -> bool:
     lengths = sorted((_content_count(ours), _content_count(theirs)))
     if lengths[0] == 0 or lengths[0] < COVERED / 2 * lengths[1]:
         return True
-    return _differs(ours, theirs) or _swapped(ours, theirs)
+    return _differs(ours, theirs) or _swapped(ours, theirs) or find_swap(ours, theirs) is not None
 
 
 def restates(new: str, old: str, similarity: float, likeness: Likeness | None) -> bool:

@@ -240,7 +240,8 @@ class Asked:
     id, neither quoted nor a word of prose. `concrete`: the query is one literal and nothing else, so that its
     meaning adds little. `particulars` are the other things it names, `things` those with a name in lower case
     or a short form, `nouns` those that it takes for known. `names` are `form.name_hash` of every
-    word that could be a person's name. `wanted` is the type of answer it asks for.
+    word that could be a person's name. `wanted` is the type of answer it asks for. `subject` is the text
+    without words that only say when, and `distinctive` are its particulars: a note that answers has them.
     """
 
     text: str
@@ -255,6 +256,8 @@ class Asked:
     nouns: tuple[Name, ...]
     names: frozenset[int]
     wanted: Wanted | None
+    subject: str
+    distinctive: tuple[Particular, ...]
 
 
 _QUESTION = lazy_pattern(
@@ -273,6 +276,7 @@ def analyse(text: str) -> Asked:
     """Analyse a query, in time linear in its length."""
     found = list(literals(text))
     content, asks = query_terms(text), is_question(text)
+    named = particulars(_unquoted(text, found))
     return Asked(
         text=text,
         terms=tuple(content),
@@ -281,11 +285,13 @@ def analyse(text: str) -> Asked:
         identifying=any(not (literal.quoted or literal.plain) for literal in found),
         concrete=len(found) == 1 and _is_whole(text, found[0]),
         kind=kind_of(text),
-        particulars=particulars(_unquoted(text, found)),
+        particulars=named,
         things=things(_unquoted(text, found)) if asks else (),
         nouns=nouns(_unquoted(text, found)) if asks else (),
         names=frozenset(_names(text)),
         wanted=wanted_in(text),
+        subject=text,
+        distinctive=named,
     )
 
 

@@ -89,6 +89,10 @@ class Ranking:
         order: list[int] = np.argsort(-self.scores, kind="stable")[:limit].tolist()
         return order
 
+    def after(self, stage: str) -> Floats:
+        """The scores after a stage; the last ones if it did not run."""
+        return next((scores for name, scores in self.steps if name == stage), self.scores)
+
     def lowered_by(self, stage: str) -> frozenset[str]:
         """The candidates whose score a stage has lowered; none if it did not run."""
         for (_, before), (name, after) in pairwise(self.steps):

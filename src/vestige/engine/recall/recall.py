@@ -3,12 +3,13 @@
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import isnan
 
 import numpy as np
 
 from vestige.cognition.query.analyse import Asked, analyse, could_answer, is_question
+from vestige.cognition.query.contrast import Contrast, contrast
 from vestige.cognition.query.literals import inside_compound
 from vestige.cognition.ranking.confidence import (
     CERTAIN,
@@ -35,7 +36,7 @@ from vestige.cognition.ranking.stages import (
     stages_without,
 )
 from vestige.cognition.text.analyser import searchable, terms
-from vestige.cognition.text.form import Form
+from vestige.cognition.text.form import Form, features
 from vestige.cognition.time.query_window import NO_TIME, TimeAsked, time_asked
 from vestige.core.candidates import CandidatePool
 from vestige.core.errors import EmbedderError
@@ -56,11 +57,16 @@ from vestige.engine.recall.testing_effect import leave_trace
 logger = logging.getLogger(__name__)
 
 NO_CONFIDENCE = RequiredConfidence(matched=0.0, read=0.0)
-READ, READ_AT_LEAST, READ_CHARS, READ_TERMS = 3, 2, 600, 10
-"""The best notes that the pair model reads with the query, the least of them, the longest of one,
-and the most terms of a query."""
+READ, READ_AT_LEAST, READ_MORE = 3, 2, 5
+"""The number of the best notes that the pair model reads with the query; fewer if one of the first almost
+certainly answers, more if none rather answers than not."""
+READ_CHARS, READ_TERMS = 600, 10  # The longest note, and the most terms of a query, that it reads.
 LINKS = 2  # The most links in a row that lead from one hit to another.
-NO_ANSWER = -3.0  # The most log odds of a note that has nothing of the type that the question asks for.
+NO_ANSWER = -3.0
+"""The most log odds of a note that has nothing of the type that the question asks for, or that is about
+another thing."""
+IN_OTHER_WORDS = 3.0
+"""What a note loses that has another common word in the place of one of the question."""
 READING = 0.3  # The weight of what the pair model says, beside relevance.
 
 
@@ -95,6 +101,7 @@ class Recalled:
     - `weaker` counts the hits that are not shown because they have little to do with the query.
     - `semantic` says whether vectors took part; if not, `why_not` is the reason.
     - `missing` are the literals and names of the query that no accessible memory mentions.
+    - `contrast` is what the best hit has in place of what the query names.
     - `reinstated` is the context of the best hit, if the query states one or asks for explanations.
     - `overtaken` counts the hits that the stage `competition` moved behind a rival.
     - `unread`: more memories were reworded since `known_at` than a search reads.
@@ -107,6 +114,7 @@ class Recalled:
     confidence: float
     required: float
     missing: tuple[str, ...]
+    contrast: Contrast | None
     reinstated: Reinstated | None
     overtaken: int
     semantic: bool
@@ -119,8 +127,8 @@ class Recalled:
 def recall(call: Call, query: RecallQuery) -> Recalled:
     """Find the memories that answer a query best. It only reads: `record_shown` leaves the trace."""
     started = call.engine.monotonic()
-    asked = analyse(query.text)
     time = time_asked(query.text, call.local_now())
+    asked = _without_past(analyse(query.text), time)
     if query.asks_time and time.past is not None:
         query = replace(query, where=replace(query.where, valid_at=None))
     elif query.where.valid_at is not None:
@@ -132,6 +140,19 @@ def recall(call: Call, query: RecallQuery) -> Recalled:
     hits = _hits(call, query, ranked)
     answer = _answer(call, query, asked, gathered, ranked, hits)
     return replace(answer, time=time, seconds=call.engine.monotonic() - started)
+
+
+def _without_past(asked: Asked, time: TimeAsked) -> Asked:
+    """The query with a subject that lacks the words for a past time: "Who taught Jonah before Mr. Tanaka?"
+    has its answer in a note without Mr. Tanaka. A single day stays: it may name what happened on it."""
+    past = time.past
+    if past is None or (time.window is not None and time.window.end - time.window.start <= timedelta(days=1)):
+        return asked
+    at = asked.text.casefold().find(past.words.casefold())
+    if at < 0:
+        return asked
+    subject = analyse(f"{asked.text[:at]}{asked.text[at + len(past.words) :]}")
+    return replace(asked, subject=subject.text, distinctive=subject.particulars)
 
 
 def _rank(call: Call, query: RecallQuery, asked: Asked, gathered: Gathered) -> Ranked:
@@ -152,6 +173,8 @@ def rerank(
     call: Call, text: str, pool: CandidatePool, ranking: Ranking, known_at: datetime | None
 ) -> Ranking:
     """The ranking after a cross-encoder, if there is one and it works, has scored the best candidates."""
+    if call.engine.settings.search.reranker == "off":
+        return ranking
     reranker = call.engine.reranker()
     if reranker is None:
         return ranking
@@ -168,9 +191,8 @@ def rerank(
 def _read(
     call: Call, asked: Asked, pool: CandidatePool, ranking: Ranking, known_at: datetime | None
 ) -> dict[int, float]:
-    """The log odds that the best notes answer the query, as the pair model judges that has read them. It
-    stops early when one of the first is almost certain. A query that is only a literal is no question, and
-    one with many terms asks for more than one note answers."""
+    """The log odds that the best notes answer the query, as the pair model judges that has read them. A query
+    that is only a literal is no question, and one with many terms asks for more than one note answers."""
     embedder = embedder_or_none(call.engine)
     if (
         asked.concrete
@@ -179,19 +201,35 @@ def _read(
         or embedder.pair_model_state is not PairModelState.READY
     ):
         return {}
-    best = ranking.best(READ)
+    best = ranking.best(READ_MORE)
     notes = _memories(call, pool, best, known_at)
     texts = {at: _text(memory, asked.terms) for at, memory in notes.items()}
     # Beside a part of a conversation, code or a long text, which it does not read, what it says is unfair.
-    if any(pool.traits.form[at] != Form.NOTE or not _is_readable(texts.get(at, "")) for at in best):
+    if any(pool.traits.form[at] != Form.NOTE or not _is_readable(texts.get(at, "")) for at in best[:READ]):
         return {}
     odds: dict[int, float] = {}
     for at, text in texts.items():
-        if len(odds) >= READ_AT_LEAST and max(odds.values()) >= CERTAIN:
+        enough = CERTAIN if len(odds) < READ else 0.0
+        if len(odds) >= READ_AT_LEAST and max(odds.values()) >= enough:
+            break
+        if pool.traits.form[at] != Form.NOTE or not _is_readable(text):
             break
         if (found := embedder.answer(asked.text, text)) is not None:
-            odds[at] = found if could_answer(asked.wanted, notes[at]) else min(found, NO_ANSWER)
+            odds[at] = _odds(asked, notes[at], found)
     return odds
+
+
+def _odds(asked: Asked, memory: Memory, found: float) -> float:
+    """The log odds that a note answers, given those of the pair model."""
+    if _is_beside(asked, memory):
+        return min(found, NO_ANSWER)
+    return found if contrast(asked.subject, memory) is None else found - IN_OTHER_WORDS
+
+
+def _is_beside(asked: Asked, memory: Memory) -> bool:
+    """Whether a note answers another question: it lacks the type of answer, or is about another thing."""
+    other = contrast(asked.subject, memory)
+    return not could_answer(asked.wanted, memory) or (other is not None and other.certain)
 
 
 def _is_readable(text: str) -> bool:
@@ -262,12 +300,21 @@ def _answer(
         confidence=sure,
         required=required,
         missing=absent,
+        contrast=_contrast_of_best(asked, judged),
         reinstated=_reinstated(call, query, shown),
         overtaken=sum(hit.record.memory.id in lowered for hit in shown),
         semantic=gathered.encoded is not None,
         why_not=gathered.why_not,
         unread=gathered.unread,
     )
+
+
+def _contrast_of_best(asked: Asked, hits: Sequence[Hit]) -> Contrast | None:
+    """What the best hit, if it is a note, has in place of what the query names."""
+    memory = hits[0].record.memory if hits else None
+    if memory is None or features(memory).form is not Form.NOTE:
+        return None
+    return contrast(asked.subject, memory)
 
 
 def _evidence(
@@ -278,18 +325,21 @@ def _evidence(
     here = {memory_id: at for at, memory_id in enumerate(pool.ids)}
     scores = ranked.ranking.scores  # after the stages, which know the time and context asked about
     top = float(scores.max(initial=0.0)) or 1.0
+    matches = ranked.ranking.after("reading")
+    nearest = float(matches.max(initial=0.0)) or 1.0
     memories = [hit.record.memory for hit in hits if hit.record.memory.id in here]
     places = [here[memory.id] for memory in memories]
     context, own = (None, None) if matched is None else (matched.context, matched.own)
     evidence = {}
     for at, memory in zip(places, memories, strict=True):
-        silent = pool.traits.form[at] == Form.NOTE and not could_answer(asked.wanted, memory)
+        silent = pool.traits.form[at] == Form.NOTE and _is_beside(asked, memory)
         cosine, match = float(pool.cosine[at]), np.nan if own is None else float(own[at])
         around = 0.0 if context is None else float(context[at])
         evidence[memory.id] = HitEvidence(
             form=int(pool.traits.form[at]),
             odds=ranked.odds.get(at),
             share=float(scores[at]) / top,
+            match=float(matches[at]) / nearest,
             cosine=0.0 if isnan(cosine) else cosine,
             context=0.0 if isnan(around) else around,
             near=None if isnan(match) or isnan(cosine) else nearness(cosine, match),
@@ -297,7 +347,7 @@ def _evidence(
             covered=float(pool.covered[at]),
             kin=float(np.einsum("i,i->", pool.vectors[at], pool.vectors[places[0]])),
             holds_literal=bool(pool.literals[at]) or inside_compound(asked.text.strip(), memory.content),
-            lacks=silent or not all(named.mentioned_in(memory) for named in asked.particulars),
+            lacks=silent or not all(named.mentioned_in(memory) for named in asked.distinctive),
             holds_all=not silent and holds_all(asked, pool, at),
         )
     return evidence

@@ -234,6 +234,9 @@ def _notes(query: RecallQuery, recalled: Recalled, among: str, wider: str | None
         yield UNREAD
     if recalled.time.past is not None:
         yield _past_in_words(recalled.time.past, recalled.time.window)
+    if recalled.contrast is not None:
+        other = recalled.contrast
+        yield f'The best match has "{other.stated}" where the query has "{other.asked}".'
     if recalled.rejected:
         yield (
             f"Nothing good enough was found (confidence {estimate(recalled.confidence):.2f}, required "
