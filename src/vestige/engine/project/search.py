@@ -8,9 +8,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field
 
+from vestige.cognition.code.languages import is_code
 from vestige.cognition.code.query import CodeQuery, analyse
 from vestige.cognition.code.ranking import Candidate, IndexTotals, rank
+from vestige.cognition.code.roles import is_generated
 from vestige.cognition.code.sections import lines_of
+from vestige.cognition.code.tokens import tokens_of
 from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.context import Call
 from vestige.engine.project.extraction import extracted
@@ -98,7 +101,7 @@ def search_code(
     pool = _Pool(query, index, texts, gathered)
     for _ in range(ROUNDS):
         call.check()
-        ranked = rank(query, pool.candidates(), corpus, limit)
+        ranked = rank(query, pool.candidates(), corpus, limit, generated=pool.generated)
         if not pool.reread(list(dict.fromkeys(one.path for one in ranked))):
             break
     weights = _weights(query, corpus)
@@ -118,6 +121,7 @@ class _Pool:
         self._query, self._texts = query, texts
         self._files = index.files()
         self.words = {one.section.key: one for one in gathered.found}
+        self.generated: set[str] = set()
         self._checked: dict[str, bool] = {}
 
     def candidates(self) -> list[Candidate]:
@@ -138,7 +142,8 @@ class _Pool:
         return self._checked.get(path, False)
 
     def reread(self, paths: Sequence[str]) -> bool:
-        """Whether one of these files had changed, so that its candidates are others now."""
+        """Whether one of these files had changed, so that its candidates are others now, or was written by a
+        program, so that it ranks lower."""
         changed = False
         for path in paths:
             if path in self._checked:
@@ -148,6 +153,9 @@ class _Pool:
             self._checked[path] = source is None or row is None or source.hash != row.hash
             if self._checked[path]:
                 self._replace(path, source)
+                changed = True
+            if source is not None and is_code(path) and is_generated(source.text):
+                self.generated.add(path)
                 changed = True
         return changed
 
@@ -175,18 +183,34 @@ def _weights(query: CodeQuery, corpus: IndexTotals) -> dict[str, float]:
     }
 
 
+def _named(words: SectionWords, weights: dict[str, float]) -> tuple[str, str]:
+    """The symbol by which a section is shown: of several small ones the one that the question has words of,
+    else the first."""
+
+    def asked(name: str) -> float:
+        return sum(weights.get(term, 0.0) for term in set(tokens_of(name)))
+
+    section = words.section
+    best = max(words.definitions, key=asked, default=section.name)
+    if len(words.definitions) < 2 or asked(best) <= asked(section.name):
+        return section.name, section.symbol_path
+    owner = section.symbol_path.removesuffix(section.name)
+    return best, f"{owner}{best}"
+
+
 def _hit(
     words: SectionWords, score: float, weights: dict[str, float], reread: bool, texts: FileTexts
 ) -> CodeHit:
     section = words.section
+    name, symbol_path = _named(words, weights)
     total = sum(weights.values()) or 1.0
     return CodeHit(
         path=section.path,
         start_line=section.start_line,
         end_line=section.end_line,
         kind=section.kind,
-        name=section.name,
-        symbol_path=section.symbol_path,
+        name=name,
+        symbol_path=symbol_path,
         signature=section.signature,
         hash=section.hash,
         text=texts.lines(section.path, section.start_line, section.end_line),
