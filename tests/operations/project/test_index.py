@@ -171,7 +171,7 @@ def test_where_nobody_shares_memories_nothing_is_loaded_to_read_them(world: Worl
     """It takes longer to import than a refresh without changes takes."""
     code = (
         "import sys, vestige.operations.project.index as index\n"
-        "print([one for one in sys.modules if one.endswith(('team_memory', 'portable_copy', 'scan_secrets'))])"
+        "print([one for one in sys.modules if one.endswith(('team_memory', 'scan_secrets'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
