@@ -115,3 +115,7 @@ def test_several_small_symbols_are_shown_by_the_one_that_is_asked_for(call: Call
     best = found(call, project, "where are traps set up?")[0]
     assert (best.name, best.start_line) == ("setup_traps", 1)
     assert found(call, project, "first")[0].name == "first"
+    write("README.md", "# Attacks\n\n## Rebinding of names\n\n* a\n\n## Forgery of requests\n\n* b\n")
+    refresh(call, project)
+    best = found(call, project, "forgery of a request")[0]
+    assert (best.kind, best.name) == ("heading", "Forgery of requests")

@@ -4,6 +4,7 @@ Lines are always taken from the file. If it changed since it was indexed, its se
 spot, and take part in the ranking instead of the old ones.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field
@@ -15,6 +16,7 @@ from vestige.cognition.code.roles import is_generated
 from vestige.cognition.code.sections import lines_of
 from vestige.cognition.code.tokens import tokens_of
 from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 from vestige.engine.context import Call
 from vestige.engine.project.extraction import extracted
 from vestige.engine.project.files.source_file import SourceFile, read_source
@@ -28,6 +30,11 @@ from vestige.store.contract.code_index import (
 )
 
 CANDIDATES = 300
+Weights = dict[str, float]
+"""The weight of each word of a question."""
+_ALIKE = ("function", "method", "heading")
+"""Kinds whose small neighbours in one section are of the same kind."""
+_HEADING = lazy_pattern(r"^#{1,6}[ \t]{1,8}([^\s#][^\n]{0,200})", re.MULTILINE)
 ROUNDS = 4
 """How often files that changed are read again and ranked anew."""
 
@@ -176,33 +183,33 @@ class _Pool:
             )
 
 
-def _weights(query: CodeQuery, corpus: IndexTotals) -> dict[str, float]:
+def _weights(query: CodeQuery, corpus: IndexTotals) -> Weights:
     """The weight of each word of a question: rare ones say more."""
     return {
         term: weight / (1.0 + corpus.frequencies.get(term, 0)) ** 0.5 for term, weight in query.terms.items()
     }
 
 
-def _named(words: SectionWords, weights: dict[str, float]) -> tuple[str, str]:
-    """The symbol by which a section is shown: of several small ones the one that the question has words of,
-    else the first."""
+def _named(section: FoundSection, definitions: Sequence[str], text: str, weights: Weights) -> tuple[str, str]:
+    """The symbol by which a section is shown: of several functions or headings the one that the question has
+    words of, else the first."""
+    names = _HEADING.findall(text) if section.kind == "heading" else definitions
+    if section.kind not in _ALIKE or len(names) < 2:
+        return section.name, section.symbol_path
 
     def asked(name: str) -> float:
         return sum(weights.get(term, 0.0) for term in set(tokens_of(name)))
 
-    section = words.section
-    best = max(words.definitions, key=asked, default=section.name)
-    if len(words.definitions) < 2 or asked(best) <= asked(section.name):
+    best = max(names, key=asked)
+    if asked(best) <= asked(section.name):
         return section.name, section.symbol_path
-    owner = section.symbol_path.removesuffix(section.name)
-    return best, f"{owner}{best}"
+    return best, f"{section.symbol_path.removesuffix(section.name)}{best}"
 
 
-def _hit(
-    words: SectionWords, score: float, weights: dict[str, float], reread: bool, texts: FileTexts
-) -> CodeHit:
+def _hit(words: SectionWords, score: float, weights: Weights, reread: bool, texts: FileTexts) -> CodeHit:
     section = words.section
-    name, symbol_path = _named(words, weights)
+    text = texts.lines(section.path, section.start_line, section.end_line)
+    name, symbol_path = _named(section, words.definitions, text, weights)
     total = sum(weights.values()) or 1.0
     return CodeHit(
         path=section.path,
@@ -213,7 +220,7 @@ def _hit(
         symbol_path=symbol_path,
         signature=section.signature,
         hash=section.hash,
-        text=texts.lines(section.path, section.start_line, section.end_line),
+        text=text,
         score=score,
         matched=sum(weights.get(term, 0.0) for term in words.counts) / total,
         reread=reread,
