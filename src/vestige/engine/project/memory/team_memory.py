@@ -43,7 +43,6 @@ from vestige.engine.project.files.secrets import without_secrets
 from vestige.engine.project.files.source_file import read_text
 from vestige.engine.project.git import commits_of, text_at
 from vestige.engine.project.memory.portable_copy import belongs
-from vestige.engine.project.memory.shared_files import SharedReading
 from vestige.engine.project.memory.team_file import (
     MOST_BYTES,
     SHARED,
@@ -56,6 +55,7 @@ from vestige.engine.project.memory.team_file import (
     name_end,
     shared_note,
 )
+from vestige.engine.project.memory.team_reader import SharedReading
 from vestige.engine.project.place import Project
 from vestige.engine.project.search import FileTexts
 from vestige.engine.revise import created_event, find_document, load, next_revision, updated_event
