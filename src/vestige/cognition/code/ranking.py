@@ -165,8 +165,8 @@ class RankingWeights:
 
 WEIGHTS = RankingWeights()
 LEAST_COPIED = 3
-"""With this many words of a question, as often each, a section is a copy of one with the same name in a file of
-the same name."""
+"""With this many words of a question, as often each, a section is a copy of one with the same name in a file
+of the same name."""
 RICH = 5
 """The definitions from which on the file of a package is more than a list."""
 
