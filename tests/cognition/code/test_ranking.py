@@ -145,6 +145,15 @@ def test_a_page_of_changes_comes_after_what_explains() -> None:
     assert paths(files, "authors of the authorization of a redirect")[0] == "AUTHORS.md"
 
 
+def test_a_copy_in_another_folder_gives_way_to_other_files() -> None:
+    page = "# Manual\n\nA big number is converted to a decimal number, and loses digits.\n"
+    code = "def convert(value):\n    # a number to a decimal\n    return float(value)\n"
+    files = {f"docs/v{version}/manual.md": page for version in range(5)} | {"src/value.py": code}
+    found_paths = paths(files, "where is a big number converted to a decimal?")
+    assert found_paths[:3].count("src/value.py") == 1
+    assert sorted(found_paths) == sorted(files)
+
+
 def test_without_candidates_nothing_is_found() -> None:
     assert rank(analyse("x"), [], IndexTotals(sections=0, mean_length=0.0, frequencies={})) == []
 

@@ -46,6 +46,31 @@ def test_time_is_linear_in_the_length_of_a_file(language: str) -> None:
     assert {shape: found for shape, piece in SHAPES.items() if (found := slow(piece))} == {}
 
 
+@pytest.mark.parametrize("mark", "*&~<:-=#/")
+def test_a_frame_of_one_character_is_read_at_once(mark: str) -> None:
+    """A real `configure.ac` has such lines; one of them kept an index from ever being finished."""
+    text = f"{mark * 65}\n{mark}  Documents will not be built.  {mark}\n{mark * 65}])\n"
+    assert (
+        growth(lambda text: sections_of("configure.ac", text), lambda n: text * (n // len(text)), 512, 4096)
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("static int *find(int a) {", "find"),
+        ("char **split_words (const char *text) {", "split_words"),
+        ("void*grow(size_t n) {", "grow"),
+        ("std::map<int, Foo> Shop::total(int a) {", "Shop::total"),
+        ("const char * const name_of(int a) {", "name_of"),
+    ],
+)
+def test_a_function_without_a_keyword_is_found_by_its_outline(line: str, name: str) -> None:
+    sections = sections_of("a.unknown", f"{line}\n  return {'x' * 800};\n}}\n")
+    assert [one.name for one in sections] == [name]
+
+
 def test_a_ladder_of_indentation_is_covered() -> None:
     text = "".join(f"{' ' * depth}class A{depth}:\n" for depth in range(3000))
     assert_covers(text, sections_of("a.py", text))

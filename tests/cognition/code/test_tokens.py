@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vestige.cognition.code.tokens import parts_of, references_of, tokens_of
+from vestige.cognition.text.analyser import stem
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,27 @@ def test_a_document_refers_to_what_it_sets_as_code() -> None:
     text = "See `total_price` and ``Cart.add_line()``, not plain words.\n"
     assert {"total_price", "add_line"} <= set(references_of(text, is_document=True))
     assert "total_price" not in references_of(text)
+
+
+@pytest.mark.parametrize(
+    ("british", "american"),
+    [
+        ("coloured", "colored"),
+        ("behaviours", "behavior"),
+        ("neighbouring", "neighboring"),
+        ("favourites", "favorites"),
+        ("serialise", "serialize"),
+        ("normalisation", "normalization"),
+        ("initialisers", "initializers"),
+        ("analysed", "analyzed"),
+        ("coloured_output", "colored_output"),
+    ],
+)
+def test_spellings_of_a_word_are_one_word(british: str, american: str) -> None:
+    assert set(tokens_of(british)) & set(tokens_of(american))
+    assert tokens_of(british)[-1] == tokens_of(american)[-1]
+
+
+@pytest.mark.parametrize("word", ["source", "journal", "missed", "analysis", "issues", "visiting", "courses"])
+def test_a_word_with_one_spelling_keeps_its_stem(word: str) -> None:
+    assert tokens_of(word) == [stem(word)]

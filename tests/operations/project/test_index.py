@@ -1,6 +1,8 @@
 """The operations on the index of a project, and who may call them."""
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -163,3 +165,13 @@ def test_places_for_people_are_a_list_without_blank_lines(world: World) -> None:
     lines = render_found(CodeFound.model_validate(found)).split("\n")
     assert len(lines) == 2
     assert "sums.py:1-2" in lines[0]
+
+
+def test_where_nobody_shares_memories_nothing_is_loaded_to_read_them(world: World, root: Path) -> None:
+    """It takes longer to import than a refresh without changes takes."""
+    code = (
+        "import sys, vestige.operations.project.index as index\n"
+        "print([one for one in sys.modules if one.endswith(('team_memory', 'scan_secrets'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

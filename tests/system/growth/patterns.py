@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -232,7 +233,7 @@ def attacks(pattern: re.Pattern[str]) -> dict[str, Callable[[int], str]]:
     """Texts of any length made of the pieces of a pattern: repeats, alternations, near-misses."""
     parsed = _parser.parse(pattern.pattern, pattern.flags)
     pumps = list(dict.fromkeys(_pumps(parsed, "")))[:24]
-    atoms = list(dict.fromkeys(_atoms(parsed)))[:ATOMS]
+    atoms = list(dict.fromkeys((*_shared(parsed), *_atoms(parsed))))[:ATOMS]
     units = dict.fromkeys((*atoms, *(one + other for one in atoms for other in atoms[:3] if one != other)))
     whole = _sample(parsed)
     units |= dict.fromkeys(part for part in (whole, whole[:-1], f" {whole}", f"{whole[:-1]} ") if part)
@@ -286,6 +287,32 @@ def _atoms(parsed: Any) -> Iterator[str]:
                 yield from _atoms(branch)
         elif code in (codes.ASSERT, codes.ASSERT_NOT):
             yield from _atoms(value[1])
+
+
+def _shared(parsed: Any) -> list[str]:
+    """The characters that several classes of a pattern name: a run of one can be divided in many ways."""
+    named = Counter(character for one in _classes(parsed) for character in one)
+    return sorted(
+        (one for one in named if named[one] > 1 and not one.isalnum()), key=lambda one: (-named[one], one)
+    )
+
+
+def _classes(parsed: Any) -> Iterator[set[str]]:
+    """The characters that each class names."""
+    for code, value in parsed:
+        if code is codes.IN:
+            yield {chr(one) for kind, one in value if kind is codes.LITERAL}
+        elif code in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
+            yield from _classes(value[2])
+        elif code is codes.SUBPATTERN:
+            yield from _classes(value[3])
+        elif code is codes.ATOMIC_GROUP:
+            yield from _classes(value)
+        elif code is codes.BRANCH:
+            for branch in value[1]:
+                yield from _classes(branch)
+        elif code in (codes.ASSERT, codes.ASSERT_NOT):
+            yield from _classes(value[1])
 
 
 def _sample(parsed: Any) -> str:

@@ -1,5 +1,7 @@
 """Languages by the names of their files."""
 
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 _EXTENSIONS = {
@@ -86,6 +88,17 @@ def language_of(path: str) -> str:
     if name in _BY_NAME or name.startswith("dockerfile."):
         return _BY_NAME.get(name, "dockerfile")
     return _BY_EXTENSION.get(ending, "") if dot and stem else ""
+
+
+def languages_of(paths: Iterable[str]) -> Counter[str]:
+    """How many files each language has; `""` for those without one. Headers (`.h`) are read as C++, which has
+    all of C, and count as C in a project that has C and no other C++."""
+    kept = list(paths)
+    counts = Counter(map(language_of, kept))
+    headers = sum(path.lower().endswith(".h") for path in kept)
+    if counts["c"] and counts["cpp"] == headers:
+        counts["c"] += counts.pop("cpp")
+    return +counts
 
 
 def is_code(path: str) -> bool:

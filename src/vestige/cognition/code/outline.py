@@ -19,7 +19,11 @@ _DECLARATION = lazy_pattern(
     r"|unsafe|extern|virtual|sealed|data|case|local|declare|const)(?:\([a-z]{1,20}\))?[ \t]{1,8}){0,6}"
     rf"({'|'.join(_KIND)})[ \t]{{1,8}}([^\W\d][\w.:$]{{0,100}})"
 )
-_HEADLESS = lazy_pattern(r"(?:[\w:<>,*&~\[\]]{1,80}[ \t*&]{1,8}){0,6}([^\W\d][\w:~]{0,100})[ \t]?\(")
+_HEADLESS = lazy_pattern(
+    r"(?:[\w:<>,*&~\[\]]{1,80}[ \t]{1,8}){0,6}(?:[\w:<>,~]{0,80}[*&]{1,4})?([^\W\d][\w:~]{0,100})[ \t]?\("
+)
+"""A line such as `static int *name(…`. What ends a word of the type is in no word: else a line of stars could
+be divided in more ways than can be tried."""
 _ASSIGNED = lazy_pattern(
     r"(?:(?:export|const|let|var|local)[ \t]{1,8}){0,3}([^\W\d][\w.$]{0,100})[ \t]{0,8}[:=][^=\n]{0,80}"
     r"(?:\bfunction\b|=>|\bfn\b)"

@@ -21,15 +21,15 @@ those they were chosen on confirm them (ADR 0055).
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import PurePosixPath
 
 from vestige.cognition.code.query import CodeQuery
 from vestige.cognition.code.roles import penalty
 from vestige.cognition.code.sections import CodeSection
-from vestige.cognition.code.tokens import parts_of, tokens_of, tokens_of_word
-from vestige.cognition.text.analyser import stem
+from vestige.cognition.code.tokens import code_stem, parts_of, tokens_of, tokens_of_word
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.patterns import lazy_pattern
 
@@ -100,7 +100,7 @@ def file_words(path: str) -> frozenset[str]:
 @lru_cache(maxsize=65_536)
 def _name_words(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     pure = PurePosixPath(path)
-    return tuple(map(stem, parts_of(pure.stem))), tuple(map(stem, parts_of(pure.parent.name)))
+    return tuple(map(code_stem, parts_of(pure.stem))), tuple(map(code_stem, parts_of(pure.parent.name)))
 
 
 def file_summary(path: str, sections: Sequence[CodeSection]) -> str:
@@ -158,10 +158,15 @@ class RankingWeights:
     report_name: float = 0.25
     """The factor of names for a report, which has many words."""
     saturation: float = 0.5
-    """The factor of each further section of a file."""
+    """The factor of each further section of a file, and of each further copy of a section."""
+    generated: float = 0.3
+    """The factor of a file that a program wrote."""
 
 
 WEIGHTS = RankingWeights()
+LEAST_COPIED = 3
+"""With this many words of a question, as often each, a section is a copy of one with the same name in a file
+of the same name."""
 RICH = 5
 """The definitions from which on the file of a package is more than a list."""
 
@@ -172,8 +177,10 @@ def rank(
     corpus: IndexTotals,
     limit: int = 10,
     weights: RankingWeights = WEIGHTS,
+    generated: Set[str] = frozenset(),
 ) -> list[RankedSection]:
-    """The best sections, best first; at equal scores by path and key."""
+    """The best sections, best first; at equal scores by path and key. `generated` are the paths of files that
+    say of themselves that a program wrote them."""
     words = [bm25(query, one, corpus) for one in candidates]
     best = max(words, default=0.0) or 1.0
     own = [
@@ -194,13 +201,32 @@ def rank(
             is_rich=defined >= RICH,
             is_named=not _singular(PurePosixPath(path).stem).isdisjoint(said),
             of_history=query.of_history,
-        )
+        ) * (weights.generated if path in generated else 1.0)
         score = (first + files[path]) * factor
         for further, place in enumerate(order):
             share = own[place] / first if first else 1.0
             found.append((-score * share * weights.saturation**further, path, candidates[place].key))
     found.sort()
-    return [RankedSection(key=key, path=path, score=-score) for score, path, key in found[:limit]]
+    ranked = [RankedSection(key=key, path=path, score=-score) for score, path, key in found]
+    return _without_copies(ranked, {one.key: one for one in candidates}, weights)[:limit]
+
+
+def _without_copies(
+    ranked: Sequence[RankedSection], candidates: Mapping[int, Candidate], weights: RankingWeights
+) -> list[RankedSection]:
+    """The same sections, with copies in other folders further down: pages of many versions, vendored code."""
+    seen: dict[tuple[object, ...], tuple[str, int]] = {}
+    kept = []
+    for one in ranked:
+        candidate = candidates[one.key]
+        mark = (PurePosixPath(one.path).name, candidate.symbol_path, frozenset(candidate.counts.items()))
+        first, times = seen.setdefault(mark, (one.path, 0))
+        if len(candidate.counts) >= LEAST_COPIED and first != one.path:
+            times += 1
+            seen[mark] = (first, times)
+            one = replace(one, score=one.score * weights.saturation**times)
+        kept.append(one)
+    return sorted(kept, key=lambda one: (-one.score, one.path, one.key))
 
 
 def _file_scores(

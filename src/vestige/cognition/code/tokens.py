@@ -35,6 +35,20 @@ KEYWORDS = frozenset(
 )
 
 
+_OUR = lazy_pattern(r"our(?=(?:s|ed|ing|able|al|ful|ites?|less|ers?)?$)")
+_ISE = lazy_pattern(r"(?<=[a-z]i|ly)s(?=(?:e[ds]?|ers?|ing|able|ations?)$)")
+LEAST_SPELLED = 6
+
+
+@lru_cache(maxsize=65_536)
+def code_stem(word: str) -> str:
+    """The stem of a word in lower case. Programs are written in American spelling, whatever their authors and
+    users write: `colour` has the stem of `color`, and `serialised` that of `serialized`."""
+    if len(word) >= LEAST_SPELLED:
+        word = _ISE.sub("z", _OUR.sub("or", word))
+    return stem(word)
+
+
 def parts_of(identifier: str) -> list[str]:
     """The words inside an identifier, in lower case: at camelCase, snake_case, acronyms and digits."""
     return [part.lower() for part in _PART.findall(identifier[:LONGEST_WORD])]
@@ -54,8 +68,8 @@ def tokens_of_word(word: str) -> tuple[str, ...]:
     whole = word.lower()
     parts = parts_of(word)
     if len(parts) > 1:
-        return (stem(whole), *map(stem, parts))
-    return (stem(parts[0] if parts else whole),)
+        return (code_stem(whole), *map(code_stem, parts))
+    return (code_stem(parts[0] if parts else whole),)
 
 
 def references_of(

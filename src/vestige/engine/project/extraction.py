@@ -9,7 +9,7 @@ from vestige.cognition.code.sections import CodeSection, lines_of, sections_of
 from vestige.engine.project.files.source_file import SourceFile, content_hash
 from vestige.store.contract.code_index import FileRow, IndexedFile, SectionRow
 
-EXTRACTOR = "2"
+EXTRACTOR = "3"
 """Changes when the same file would get other rows, so that indexes are brought up to date."""
 SIGNATURE_CHARS = 300
 SUMMARY_CHARS = 240

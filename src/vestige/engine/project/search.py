@@ -4,14 +4,19 @@ Lines are always taken from the file. If it changed since it was indexed, its se
 spot, and take part in the ranking instead of the old ones.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field
 
+from vestige.cognition.code.languages import is_code
 from vestige.cognition.code.query import CodeQuery, analyse
 from vestige.cognition.code.ranking import Candidate, IndexTotals, rank
+from vestige.cognition.code.roles import is_generated
 from vestige.cognition.code.sections import lines_of
+from vestige.cognition.code.tokens import tokens_of
 from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 from vestige.engine.context import Call
 from vestige.engine.project.extraction import extracted
 from vestige.engine.project.files.source_file import SourceFile, read_source
@@ -25,6 +30,11 @@ from vestige.store.contract.code_index import (
 )
 
 CANDIDATES = 300
+Weights = dict[str, float]
+"""The weight of each word of a question."""
+_ALIKE = ("function", "method", "heading")
+"""Kinds whose small neighbours in one section are of the same kind."""
+_HEADING = lazy_pattern(r"^#{1,6}[ \t]{1,8}([^\s#][^\n]{0,200})", re.MULTILINE)
 ROUNDS = 4
 """How often files that changed are read again and ranked anew."""
 
@@ -98,7 +108,7 @@ def search_code(
     pool = _Pool(query, index, texts, gathered)
     for _ in range(ROUNDS):
         call.check()
-        ranked = rank(query, pool.candidates(), corpus, limit)
+        ranked = rank(query, pool.candidates(), corpus, limit, generated=pool.generated)
         if not pool.reread(list(dict.fromkeys(one.path for one in ranked))):
             break
     weights = _weights(query, corpus)
@@ -118,6 +128,7 @@ class _Pool:
         self._query, self._texts = query, texts
         self._files = index.files()
         self.words = {one.section.key: one for one in gathered.found}
+        self.generated: set[str] = set()
         self._checked: dict[str, bool] = {}
 
     def candidates(self) -> list[Candidate]:
@@ -138,7 +149,8 @@ class _Pool:
         return self._checked.get(path, False)
 
     def reread(self, paths: Sequence[str]) -> bool:
-        """Whether one of these files had changed, so that its candidates are others now."""
+        """Whether one of these files had changed, so that its candidates are others now, or was written by a
+        program, so that it ranks lower."""
         changed = False
         for path in paths:
             if path in self._checked:
@@ -148,6 +160,9 @@ class _Pool:
             self._checked[path] = source is None or row is None or source.hash != row.hash
             if self._checked[path]:
                 self._replace(path, source)
+                changed = True
+            if source is not None and is_code(path) and is_generated(source.text):
+                self.generated.add(path)
                 changed = True
         return changed
 
@@ -168,28 +183,44 @@ class _Pool:
             )
 
 
-def _weights(query: CodeQuery, corpus: IndexTotals) -> dict[str, float]:
+def _weights(query: CodeQuery, corpus: IndexTotals) -> Weights:
     """The weight of each word of a question: rare ones say more."""
     return {
         term: weight / (1.0 + corpus.frequencies.get(term, 0)) ** 0.5 for term, weight in query.terms.items()
     }
 
 
-def _hit(
-    words: SectionWords, score: float, weights: dict[str, float], reread: bool, texts: FileTexts
-) -> CodeHit:
+def _named(section: FoundSection, definitions: Sequence[str], text: str, weights: Weights) -> tuple[str, str]:
+    """The symbol by which a section is shown: of several functions or headings the one that the question has
+    words of, else the first."""
+    names = _HEADING.findall(text) if section.kind == "heading" else definitions
+    if section.kind not in _ALIKE or len(names) < 2:
+        return section.name, section.symbol_path
+
+    def asked(name: str) -> float:
+        return sum(weights.get(term, 0.0) for term in set(tokens_of(name)))
+
+    best = max(names, key=asked)
+    if asked(best) <= asked(section.name):
+        return section.name, section.symbol_path
+    return best, f"{section.symbol_path.removesuffix(section.name)}{best}"
+
+
+def _hit(words: SectionWords, score: float, weights: Weights, reread: bool, texts: FileTexts) -> CodeHit:
     section = words.section
+    text = texts.lines(section.path, section.start_line, section.end_line)
+    name, symbol_path = _named(section, words.definitions, text, weights)
     total = sum(weights.values()) or 1.0
     return CodeHit(
         path=section.path,
         start_line=section.start_line,
         end_line=section.end_line,
         kind=section.kind,
-        name=section.name,
-        symbol_path=section.symbol_path,
+        name=name,
+        symbol_path=symbol_path,
         signature=section.signature,
         hash=section.hash,
-        text=texts.lines(section.path, section.start_line, section.end_line),
+        text=text,
         score=score,
         matched=sum(weights.get(term, 0.0) for term in words.counts) / total,
         reread=reread,

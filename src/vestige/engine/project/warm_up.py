@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from vestige.cognition.code.languages import language_of
+from vestige.cognition.code.languages import language_of, languages_of
 from vestige.cognition.code.manifests import NAMES, PackageManifest, is_manifest, manifest_of
 from vestige.cognition.code.roles import role_of
 from vestige.core.models import Filter
@@ -62,7 +62,7 @@ def _project_pieces(
         (row.summary for path, row in files.items() if path.lower().startswith("readme") and row.summary), ""
     )
     purpose = one_line(manifest.description)[:PURPOSE_CHARS] or readme
-    languages = Counter(name for path in files if (name := language_of(path)))
+    languages = languages_of(path for path in files if language_of(path))
     most = ", ".join(
         f"{name} ({number})"
         for name, number in sorted(languages.items(), key=lambda one: (-one[1], one[0]))[:6]

@@ -11,7 +11,7 @@ from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.context import Call
 from vestige.engine.project.files.fail_safe import SHARED_FOLDER
 from vestige.engine.project.freshness import FreshWord, freshness
-from vestige.engine.project.memory.team_memory import SharedReading, read_shared
+from vestige.engine.project.memory.team_reader import SharedReading, read_shared
 from vestige.engine.project.place import UNREADABLE, Project
 from vestige.engine.project.refresh import Refreshed, refresh
 

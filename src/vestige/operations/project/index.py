@@ -6,7 +6,7 @@ from vestige.core.errors import StoreCorrupt
 from vestige.core.models import Filter
 from vestige.engine.context import Call
 from vestige.engine.project.freshness import Freshness, FreshWord, freshness
-from vestige.engine.project.memory.team_memory import SharedReading, read_shared
+from vestige.engine.project.memory.team_reader import SharedReading, read_shared
 from vestige.engine.project.place import Project, current_project, new_project, rebuilt_project
 from vestige.engine.project.refresh import Refreshed, refresh
 from vestige.operations.project.view import (

@@ -69,6 +69,38 @@ def test_a_secret_is_replaced_and_the_lines_stay(root: Path) -> None:
     assert found.text.split("\n")[0::2] == ["a = 1", "b = 2"]
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("a.md", "Pass `xIsNext`, `currentSquares` and `handlePlay` as props."),
+        ("a.md", "it from the proto you pass in, which may not be `Object.prototype.`"),
+        ("a.ts", "// Pass 'configResult' to the middleware"),
+        ("a.rb", 'pass if request.path_info == "/index"'),
+    ],
+)
+def test_a_value_that_is_passed_is_no_secret(root: Path, name: str, line: str) -> None:
+    (root / name).write_text(f"{line}\n", encoding="utf-8")
+    source = read_source(root, name)
+    assert source is not None
+    assert (source.text, source.redacted) == (f"{line}\n", 0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pass: Kx7-hunter-42q",
+        'PASS = "Kx7-hunter-42q"',
+        "mysql --pass Kx7-hunter-42q",
+        "login: bob / pass Kx7-hunter-42q",
+    ],
+)
+def test_a_password_after_the_same_word_is_one(root: Path, line: str) -> None:
+    (root / "notes.md").write_text(f"{line}\n", encoding="utf-8")
+    source = read_source(root, "notes.md")
+    assert source is not None
+    assert "hunter" not in source.text
+
+
 def test_a_private_key_keeps_its_lines(root: Path) -> None:
     line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
     body = "\n".join(f"{line}{number:02d}" for number in range(9))

@@ -46,6 +46,10 @@ _NOT_ASCII = lazy_pattern(r"[^\x00-\x7f]")
 _DIGIT = lazy_pattern(r"\d")
 _WHOLE = ("PRIVATE KEY", "b3BlbnNzaC1rZXktdjE", "PuTTY-User-Key-File-", '"kty"')
 """What secrets of many lines have."""
+_PASS_WORD = lazy_pattern(r"(?i)pass")
+_PASS = lazy_pattern(r"(?i)(?<![\w/&+$\"'-])pass(?:es)?[ \t\n](?!\s{0,3}(?:[:=]|is\b|are\b))")
+VERB_CHARS = 200
+_OPENING = ("[", "(", "{", "\\")
 _MANIFEST = lazy_pattern(r"kind[\"']?\s{0,4}:\s{0,4}[\"']?Secret\b")
 
 
@@ -76,11 +80,22 @@ def secrets_in(text: str, path: str = "") -> "list[Secret]":
     value = _LITERAL if is_code(path) else _VALUE
     if any(mark in text for mark in _WHOLE) or _MANIFEST.search(text):
         return find_secrets(text)
-    return [
+    found = (
         Secret(kind=one.kind, start=start + one.start, end=start + one.end, reason=one.reason)
         for start, end in _suspect_spans(text, value)
         for one in find_secrets(text[start:end])
-    ]
+    )
+    return [one for one in found if not _follows_a_verb(text, one)]
+
+
+def _follows_a_verb(text: str, secret: "Secret") -> bool:
+    """Whether the word for a password is the verb: programs and their pages pass values all the time. A value
+    with a digit counts as a password all the same, unless it is a list."""
+    value = text[secret.start : secret.end]
+    if secret.reason != "follows `pass`" or (_DIGIT.search(value) and not value.startswith(_OPENING)):
+        return False
+    before = text[max(0, secret.start - VERB_CHARS) : secret.start]
+    return any(_PASS.match(before, one.start()) for one in list(_PASS_WORD.finditer(before))[-1:])
 
 
 def _suspect_spans(text: str, value: re.Pattern[str]) -> Iterator[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from vestige.cognition.code.languages import language_of
+from vestige.cognition.code.languages import languages_of
 from vestige.cognition.code.roles import role_of
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter
@@ -60,7 +60,9 @@ def taxonomy(call: Call, project: Project, index: CodeIndex, *, depth: int) -> T
             )
             for folder, paths in sorted(inside.items())
         ),
-        languages=_counted(language_of(path) or "other" for path in graph.files),
+        languages=_sorted_counts(
+            {name or "other": number for name, number in languages_of(graph.files).items()}
+        ),
         packages=tuple(sorted({name for one in graph.manifests for name in one.dependencies})),
         commands=tuple(graph.command(one, name) for one in graph.manifests for name in one.commands),
         documents=tuple(graph.file(path) for path in graph.files if is_document(path)),

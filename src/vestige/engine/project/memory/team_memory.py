@@ -8,7 +8,7 @@ memory ends; when it returns, the memory holds again. Nothing is deleted because
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from vestige.core.documents import PENDING
 from vestige.core.errors import Conflict, InvalidInput, NotFound, StoreError, VestigeError
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.models import ROOT_SCOPE, Filter, Memory, Record
+from vestige.core.models import Memory, Record
 from vestige.core.origin import Origin
 from vestige.engine.care.scan_secrets import texts_of
 from vestige.engine.context import Call
@@ -55,6 +55,7 @@ from vestige.engine.project.memory.team_file import (
     name_end,
     shared_note,
 )
+from vestige.engine.project.memory.team_reader import SharedReading
 from vestige.engine.project.place import Project
 from vestige.engine.project.search import FileTexts
 from vestige.engine.revise import created_event, find_document, load, next_revision, updated_event
@@ -62,14 +63,12 @@ from vestige.exchange.importers.records import derived_id
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import DROPPED, Add, Change, Put, Revise
 
-MOST_FILES = 2_000
 MOST_COMMITS = 5_000
 MOST_DROPPED = 1_000
 MOST_CITED_CHARS = 256_000_000
 """How much text one reading compares with citations; the rest of them cannot be verified."""
 GIT_CHARS = 50_000
 """What it counts to start git for the text of a commit."""
-BATCH = 500
 CHANGED, REMOVED, RETURNED = "shared file changed", "shared file removed", "shared file returned"
 """The reasons of the revisions."""
 
@@ -82,26 +81,6 @@ class SharedWrite:
     memory_id: str
     file: str
     written: bool
-
-
-@dataclass(slots=True, kw_only=True)
-class SharedReading:
-    """What reading the shared files did, in files. `own` are memories of this store. `left` are files that
-    could not be read, and why."""
-
-    files: int = 0
-    added: int = 0
-    changed: int = 0
-    ended: int = 0
-    returned: int = 0
-    waiting: int = 0
-    own: int = 0
-    redacted: int = 0
-    left: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def nothing(self) -> bool:
-        return not (self.files or self.ended or self.left)
 
 
 # -- Writing
@@ -211,11 +190,10 @@ def _shared_of(memory: Memory) -> SharedMemory:
 # -- Reading
 
 
-def read_shared(call: Call, project: Project) -> SharedReading:
-    """Bring the memories of shared files up to date with the files. Reading the same files again changes
-    nothing."""
-    reading = _TeamReader(call, project)
-    for name in _names(project):
+def read_files(call: Call, project: Project, names: Sequence[str], before: Sequence[Record]) -> SharedReading:
+    """Read these files. `before` are the memories that came from files earlier."""
+    reading = _TeamReader(call, project, before)
+    for name in names:
         call.check()
         reading.take(name)
     reading.end_removed()
@@ -224,25 +202,14 @@ def read_shared(call: Call, project: Project) -> SharedReading:
     return reading.done
 
 
-def _names(project: Project) -> list[str]:
-    folder = project.root / SHARED_FOLDER
-    if folder.is_symlink() or not folder.is_dir():
-        return []
-    try:
-        found = sorted(one.name for one in folder.iterdir() if one.name.endswith(".md"))
-    except OSError:
-        return []
-    return [name for name in found if not name.startswith(".") and name.lower() != "readme.md"][:MOST_FILES]
-
-
 class _TeamReader:
     """One reading of the shared files of a project."""
 
-    def __init__(self, call: Call, project: Project) -> None:
+    def __init__(self, call: Call, project: Project, before: Sequence[Record]) -> None:
         self._call, self._project = call, project
         self._now = call.engine.now()
         self._texts = FileTexts(project=project)
-        self._known = {one.memory.id: one.memory for one in _read_before(call, project)}
+        self._known = {one.memory.id: one.memory for one in before}
         self._seen: set[str] = set()
         self._authors: dict[str, str] | None = None
         self._chars_left = MOST_CITED_CHARS
@@ -424,17 +391,6 @@ class _TeamReader:
                 for path in commit.paths:
                     self._authors.setdefault(path.rsplit("/", 1)[-1], " ".join(commit.author.split())[:80])
         return self._authors.get(name, "")
-
-
-def _read_before(call: Call, project: Project) -> Iterator[Record]:
-    where = Filter(
-        scope=project.scope,
-        scope_only=project.scope == ROOT_SCOPE,
-        origin=Origin.DOCUMENT.value,
-        archived=None,
-    )
-    for batch in call.engine.store.stream(where, access=call.access, batch=BATCH):
-        yield from (one for one in batch if shared_note(one.memory))
 
 
 def _origin_file(memory: Memory) -> str:
