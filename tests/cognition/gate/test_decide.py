@@ -529,6 +529,17 @@ def test_what_was_before_does_not_end_what_is() -> None:
     assert isinstance(decide(GateInput(content=corrected), [scored(old, 0.62, corrects=0.95)]), Supersede)
 
 
+@each("corrects", [None, 0.1, 0.95])
+def test_who_held_a_post_before_does_not_end_who_holds_it(corrects: float | None) -> None:
+    old, new = "Priya owns the billing service.", "Zoë used to own the billing service."
+    known = rival(old, 0.8) if corrects is None else scored(old, 0.8, corrects=corrects)
+
+    kept = decide(GateInput(content=new), [known])
+
+    assert isinstance(kept, Create)
+    assert kept.contradicts == ()
+
+
 def test_what_stands_where_something_used_to_be_ends_it() -> None:
     replaced = decide(
         GateInput(content="Klarna is where the PayPal button of the checkout used to be."),

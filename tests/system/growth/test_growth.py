@@ -165,7 +165,8 @@ def test_patterns_that_are_made_of_variables_are_known() -> None:
         "vestige.cognition.time.expressions",
         # Compiles the patterns of all other modules on first use: these are tried.
         "vestige.core.patterns",
-        # An escaped name.
+        # An escaped name or number.
+        "vestige.cognition.query.contrast",
         "vestige.cognition.query.literals",
         "vestige.engine.ingest.batch",
         # The ignore files of a project, in atomic groups: the tests of them try hostile ones.

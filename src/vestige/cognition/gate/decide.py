@@ -202,6 +202,8 @@ def _found(content: str, rival: Rival) -> StatementConflict | None:
 def _conflict(proposal: GateInput, rival: Rival) -> StatementConflict | None:
     """The conflict that the rules find, unless the model vetoes it; else the one that the model sees."""
     found = _found(proposal.content, rival)
+    if found is not None and found.decisive and _is_history(proposal.content, rival.content):
+        return None  # "Tom used to own billing" says nothing of who owns it now
     scores = rival.relation
     if scores is None:
         return found
