@@ -66,6 +66,8 @@ class FileTexts:
     """The files of one answer, each read once."""
 
     project: Project
+    hashes: dict[str, list[str]] = field(default_factory=dict)
+    """The hashes of the lines of files, as far as citations asked for them."""
     _read: dict[str, SourceFile | None] = field(default_factory=dict)
 
     def source(self, path: str) -> SourceFile | None:
