@@ -83,12 +83,20 @@ def publish(report: Report, out: Path | None, *, page: bool = False) -> None:
         out = out / f"{report.benchmark}.json" if out.is_dir() else out
         # Whose folders these are is nobody's business, and no help to who runs it again.
         words = ("DIR" if Path(word).is_absolute() else word for word in sys.argv[1:])
-        command = ["python", "-m", f"benchmarks.{report.benchmark}", *words]
+        command = ["python", "-m", _module(report), *words]
         told = report.json(command=command, taken_at=datetime.now(UTC))
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         if report.plots or page:
             _write_page(report, out, told)
+
+
+def _module(report: Report) -> str:
+    """The module that was started, or under `vestige bench` the one of this benchmark."""
+    started = getattr(sys.modules["__main__"], "__spec__", None)
+    if started is not None and started.name.startswith("benchmarks."):
+        return str(started.name).removesuffix(".__main__")
+    return f"benchmarks.{report.benchmark}"
 
 
 def _write_page(report: Report, out: Path, told: Mapping[str, object]) -> None:
