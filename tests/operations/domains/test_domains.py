@@ -9,6 +9,7 @@ import pytest
 from testbed.world import World, open_world
 from tests.engine.domains.corpus import IN_MEMORY, discovered, store_all
 from vestige.core.caller import Caller, Invocation, ignore_progress
+from vestige.core.errors import Forbidden, NotFound
 from vestige.core.models import Access
 from vestige.operations.registry.registry import registry
 
@@ -91,6 +92,25 @@ def test_a_limited_caller_sees_ids_and_no_labels_and_changes_no_domain(world: Wo
     assert (shown["id"], shown["label"], shown["terms"]) == (dev, dev, [])
     with pytest.raises(Exception, match="whole store"):
         limited(world, dev, "domains", action="rename", domain=dev, label="x")
+
+
+def test_a_domain_shows_a_caller_limited_to_a_scope_nothing_of_other_scopes(world: World) -> None:
+    dev, *_ = domains = discovered(world)
+    inside = world.remember(world.get(domains[dev][0])["content"], scope="/guest", metadata={"git_repo": "a"})
+    access = Access(scopes=("/guest",))
+    caller = Caller(name="guest", permissions=frozenset({"read", "write"}), access=access)
+
+    def seen(**arguments: Any) -> dict[str, Any]:
+        return world.app.call_tool(
+            Invocation(name="domains", arguments=arguments, caller=caller, request_id="guest")
+        )
+
+    assert seen(action="list")["domains"] == []
+    assert seen(action="explain", id=inside)["scores"] == []
+    with pytest.raises(NotFound):
+        seen(action="explain", id=domains[dev][0])
+    with pytest.raises(Forbidden):  # labels, terms and scores of members are of the whole store
+        seen(action="show", domain=dev)
 
 
 def test_the_terminal_shows_a_table_terms_and_a_histogram(world: World) -> None:
