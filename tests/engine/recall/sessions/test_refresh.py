@@ -147,6 +147,24 @@ def test_what_a_client_adds_to_its_database_is_found(world: World, tmp_path: Pat
     assert refresh(call_of(world), index_of(world)).changed == 0
 
 
+@pytest.mark.parametrize("title", ["New session - 2026-02-20T10:00:00.000Z", " ", None])
+def test_a_session_that_nobody_named_has_its_first_prompt_as_title(
+    title: str | None, world: World, tmp_path: Path
+) -> None:
+    tables, path = opencode_parts(), tmp_path / "home" / OPENCODE
+    tables["session"] = (SESSION_COLUMNS, [(*SESSION_ROW[:4], title, *SESSION_ROW[5:])])
+    write_database(path, tables)
+    refresh(call_of(world), index_of(world))
+    (one,) = index_of(world).find("ses_1")
+    assert one.title == "build it"
+    named = (*SESSION_ROW[:4], "The cart", SESSION_ROW[5], 1_700_000_200_000, SESSION_ROW[7])
+    path.unlink()
+    write_database(path, tables | {"session": (SESSION_COLUMNS, [named])})
+    refresh(call_of(world), index_of(world))
+    (one,) = index_of(world).find("ses_1")
+    assert one.title == "The cart"
+
+
 def test_commands_keep_their_exit_status_and_files(world: World) -> None:
     refresh(call_of(world), index_of(world))
     (one,) = index_of(world).find(LOGIN)
