@@ -88,7 +88,8 @@ class AgentWritten(Wire):
 
 def _written(call: Call, done: FileLine, what: str) -> AgentWritten:
     path = done.path.relative_to(_files(call).folder).as_posix()
-    message = f"{what} added to {path}." + ("" if done.stored else " It is not in the store yet.")
+    message = f"{path} has this line already." if done.known else f"{what} added to {path}."
+    message += "" if done.stored else " It is not in the store yet."
     return AgentWritten(path=path, stored=done.stored, note=done.why_not, message=message)
 
 
