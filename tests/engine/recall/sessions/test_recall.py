@@ -81,6 +81,13 @@ def test_words_of_time_limit_the_search_and_are_no_search_terms(world: World) ->
     assert ids(ask(world, "last week")) == [LOGIN]
 
 
+def test_a_day_of_the_week_is_the_last_one_for_sessions(world: World) -> None:
+    assert NOW.strftime("%A") == "Sunday"
+    found = ask(world, "what did we do on Friday")  # 2026-02-27
+    assert (ids(found), found.widened) == ([CART], False)
+    assert ids(ask(world, "the total on friday")) == [CART]
+
+
 def test_a_time_with_words_finds_what_has_both(world: World) -> None:
     assert ids(ask(world, "the total in the last 5 days")) == [CART]
     assert ids(ask(world, "the flaky test last week")) == [LOGIN]

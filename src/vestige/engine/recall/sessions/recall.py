@@ -26,6 +26,7 @@ MOST_TERMS = 32
 """Terms of a query that are looked up."""
 STEM_START = 3
 """The first characters of a stem are those of the word."""
+_ON_DAY = re.compile(r"\bon ((?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,8 @@ def find_sessions(
     index: SessionIndex, query: str, where: SessionFilter, now: datetime, *, limit: int, passages: int = 2
 ) -> FoundSessions:
     """The sessions that fit a query best. Words of time limit the search to that time."""
+    if where.since is None and where.until is None and time_asked(query, now).window is None:
+        query = _ON_DAY.sub(r"last \1", query)  # a session is always past
     window = time_asked(query, now).window if where.since is None and where.until is None else None
     if window is None:
         return FoundSessions(sessions=_search(index, query, where, limit, passages))
