@@ -56,6 +56,7 @@ class SessionWeights:
     session: float = 1.0
     prompts: float = 0.3
     title: float = 0.5
+    """A term in a title that was given. The public transcripts have few and rank alike without: not tuned."""
     work: float = 0.1
     """A term in a command or the name of a file."""
     output: float = 0.01
