@@ -11,6 +11,7 @@ SOURCE = PROJECT / "src" / "vestige"
 BEHAVIOURS = frozenset({
     "embed/test_extras.py",
     "embed/test_real_model.py",
+    "engine/domains/test_migration.py",
     "engine/test_event_scopes.py",
     "exchange/importers/test_laws.py",
     "exchange/importers/tools/test_stores.py",
@@ -30,6 +31,7 @@ BEHAVIOURS = frozenset({
     "store/sqlite/test_upgrade.py",
     "store/test_leader.py",
     "store/test_upgrade_logins.py",
+    "store/transfer/test_documents.py",
     "transports/bridge/test_process.py",
     "transports/bridge/test_terminal.py",
     "transports/cli/test_doctor.py",

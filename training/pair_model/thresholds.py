@@ -9,6 +9,7 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from training.pair_model.notebooks import LATER, LaterNote, Notebook, notebooks
@@ -21,8 +22,8 @@ from vestige.cognition.gate.decide import (
     Rival,
     Supersede,
     Update,
-    compared,
     decide,
+    is_compared,
 )
 from vestige.cognition.gate.paraphrase import Likeness, could_restate, word_likeness
 from vestige.embed.onnx import OnnxEmbedder
@@ -48,14 +49,15 @@ def decisions(book: Notebook, embedder: Embedder) -> Iterator[tuple[LaterNote, D
                 memory_id=str(at),
                 content=book.notes[at],
                 similarity=likeness[at],
-                likeness=_word_likeness(later.text, ours, book.notes[at], known[at], likeness[at]),
+                likeness=partial(_word_likeness, later.text, ours, book.notes[at], known[at], likeness[at]),
             )
             for at in nearest
             if likeness[at] >= CORRECTABLE
         ]
         made = {
             one.memory_id: replace(one, relation=embedder.relate(one.content, later.text))
-            for one in compared(later.text, rivals)
+            for one in rivals
+            if is_compared(later.text, rivals, one)
         }
         rivals = [made.get(one.memory_id, one) for one in rivals]
         yield later, decide(GateInput(content=later.text, nearest=max(likeness)), rivals)

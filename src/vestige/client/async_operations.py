@@ -1262,7 +1262,7 @@ class AsyncOperations(AsyncPart):
                               scope: str | None = None, as_of: values.Moment | None = None,
                               known_at: values.Moment | None = None, limit: int | None = None,
                               detail_level: Literal["brief", "summary", "full"] | None = None,
-                              ) -> values.Timeline:
+                              counts: bool | None = None) -> values.Timeline:
         """Show memories day by day, newest first.
 
         Superseded and expired memories are included; `as_of` leaves out what was not true then. Suppressed
@@ -1274,7 +1274,8 @@ class AsyncOperations(AsyncPart):
         type. `tags`: Only memories with any of these tags. `domains`: Only memories of these domains.
         `scope`: Only this scope and scopes below it. Default: everything you have access to. `as_of`: Only
         memories that were true at this time. `known_at`: As stored at this time; also the default of `end`.
-        `limit`: Maximum number of memories. `detail_level`: How much of each memory to show."""
+        `limit`: Maximum number of memories. `detail_level`: How much of each memory to show. `counts`:
+        Include how many there are on each day, or in each week of a long range."""
         return await self._channel.ask("memory_timeline", locals())
 
     async def contradictions(self, topic: str | None = None, *, timezone: str | None = None,

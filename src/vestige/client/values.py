@@ -424,6 +424,10 @@ class Day(TypedDict):
     """The memories of one day in the zone of the answer."""
     date: str; count: int; memories: list[MemoryView]
 
+class DayCount(TypedDict):
+    """How many memories `days` days have, from `date` on."""
+    date: str; days: int; count: int
+
 class Deleted(TypedDict):
     """A deletion.
 
@@ -1152,8 +1156,9 @@ class SuppressedView(TypedDict):
     message: str
 
 class Timeline(TypedDict):
-    """Days, newest first."""
+    """Days, newest first, with the memories that are shown. `counts` has every day, oldest first."""
     start: str; end: str; total: int; shown: int; scope: str; timezone: str; days: list[Day]
+    counts: NotRequired[list[DayCount]]
 
 @final
 class ToolDescribed(TypedDict):

@@ -6,6 +6,7 @@ and when it is read back. So no mechanism needs to doubt a document that it gets
 """
 
 import re
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
@@ -122,11 +123,13 @@ def moment(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """An object with these fields. Fields of a newer version are allowed, if `others` holds for them."""
+    """An object with these fields. Fields of a newer version are allowed, if `others` holds for them; `also`
+    must hold for the object as a whole."""
 
     required: Mapping[str, Check]
     optional: Mapping[str, Check] = field(default_factory=dict)
     others: Check = lambda value: True
+    also: Check = lambda value: True
 
     def fault(self, value: Any) -> str | None:
         """What is wrong with a value; None for a valid one."""
@@ -139,7 +142,7 @@ class Fields:
             check = self.required.get(name) or self.optional.get(name) or self.others
             if not check(one):
                 return f"`{name}` is invalid"
-        return None
+        return None if self.also(value) else "its fields do not fit together"
 
     def __call__(self, value: Any) -> bool:
         return self.fault(value) is None
@@ -219,14 +222,43 @@ _DOMAIN = Fields(
         "split_from": label,
     },
 )
+_INFINITE = bytes(byte for byte in range(256) if byte & 0x7C == 0x7C)
+"""The upper bytes of half-precision numbers that are infinite or no number."""
+
+
+def packed_vector(value: Any) -> bool:
+    """A vector of finite half-precision numbers, as base64."""
+    try:
+        packed = b64decode(value, validate=True)
+    except (TypeError, ValueError):
+        return False
+    finite = packed[1::2].translate(None, _INFINITE)
+    return len(packed) > 0 and 2 * len(finite) == len(packed)
+
+
 _CENTROIDS = Fields(
     {
         "profile": text,
         "rows": list_of(
-            row_of(label, text, list_of(text), text, *(number(-1.0, 1.0) for _ in range(3)), COUNT)
+            row_of(label, text, list_of(text), packed_vector, *(number(-1.0, 1.0) for _ in range(3)), COUNT)
         ),
     }
 )
+
+
+def _fits_its_kind(proposal: Mapping[str, Any]) -> bool:
+    """Whether a proposal is about as many domains as its kind of change needs."""
+    targets = len(proposal["targets"])
+    match proposal["kind"]:
+        case "merge":
+            return targets > 1
+        case "split":
+            return targets == 1 and len(proposal["parts"]) > 0
+        case "retire":
+            return targets == 1
+    return True
+
+
 _PROPOSAL = Fields(
     {
         "kind": one_of("split", "merge", "new", "retire"),
@@ -246,7 +278,17 @@ _PROPOSAL = Fields(
         "removed": table_of(_DOMAIN),
         "terms": table_of(list_of(text)),
     },
+    also=_fits_its_kind,
 )
+_PLANNED, _MOVED = row_of(text, COUNT, text), row_of(text, list_of(text), list_of(text))
+"""A memory with the part of a proposal that it would be in and the domain it is in; and one that was moved,
+with its domains before and after."""
+
+
+def _move(value: Any) -> bool:
+    return _PLANNED(value) or _MOVED(value)
+
+
 _GIVEN = Fields(
     {},
     {
@@ -373,7 +415,7 @@ BODIES: Mapping[str, Body] = {
     "domain_centroids": Body(fields=_CENTROIDS),
     "domain_run": Body(fields=Fields({"run": COUNT})),
     "domain_proposal": Body(fields=_PROPOSAL),
-    "domain_moves": Body(fields=Fields({"rows": list_of(list_of(lambda value: True))})),
+    "domain_moves": Body(fields=Fields({"rows": list_of(_move)})),
     "peer": Body(
         fields=Fields(
             {},

@@ -51,6 +51,16 @@ def test_the_definition_of_a_symbol_comes_before_its_uses() -> None:
     assert paths(files, "Pool")[0] == "pool.py"
 
 
+def test_data_with_one_word_of_the_question_in_its_name_comes_after_the_program() -> None:
+    data = '{"text": "an expired login, lead back to the page"}\n'
+    files = {
+        "notes/team-lead.jsonl": data,
+        "login.py": "def expired_login(page):\n    back = page\n    return redirect(back)\n",
+    }
+    assert paths(files, "make the expired login lead back to the page")[0] == "login.py"
+    assert paths(files, "expired login in the notes of the team lead")[0] == "notes/team-lead.jsonl"
+
+
 def test_source_comes_before_its_test() -> None:
     text = "def parse_header(line):\n    return line.split()\n"
     assert (

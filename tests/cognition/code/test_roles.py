@@ -21,6 +21,8 @@ from vestige.cognition.code.roles import is_generated, penalty, role_of
         ("dist/axios.js", "built"),
         ("web/app.min.js", "built"),
         ("routes.json", "data"),
+        ("notes/backend-lead.jsonl", "data"),
+        ("places.geojson", "data"),
         ("package.json", "source"),
         ("docs/conf.py", "manual"),
         ("docs/guide.md", "source"),
@@ -48,7 +50,8 @@ def test_a_page_that_is_asked_for_weighs_as_any() -> None:
     assert penalty("HISTORY.md", is_named=True) == penalty("LICENSE", is_named=True) == 1.0
     assert penalty("HISTORY.md", of_history=True) == 1.0
     assert penalty("LICENSE", of_history=True) < 1.0
-    assert penalty("routes.json", is_named=True) == 1.0
+    assert penalty("routes.json", is_named_whole=True) == 1.0
+    assert penalty("routes.json", is_named=True) < 1.0
     assert penalty("tests/test_a.py", is_named=True, of_history=True) < 1.0
 
 

@@ -10,6 +10,7 @@ from testbed.failures import each
 from vestige.cognition.gate.conflict import find_conflict
 from vestige.cognition.gate.decide import (
     Create,
+    Decision,
     GateInput,
     Merge,
     Reinforce,
@@ -529,6 +530,17 @@ def test_what_was_before_does_not_end_what_is() -> None:
     assert isinstance(decide(GateInput(content=corrected), [scored(old, 0.62, corrects=0.95)]), Supersede)
 
 
+@each("corrects", [None, 0.1, 0.95])
+def test_who_held_a_post_before_does_not_end_who_holds_it(corrects: float | None) -> None:
+    old, new = "Priya owns the billing service.", "Zoë used to own the billing service."
+    known = rival(old, 0.8) if corrects is None else scored(old, 0.8, corrects=corrects)
+
+    kept = decide(GateInput(content=new), [known])
+
+    assert isinstance(kept, Create)
+    assert kept.contradicts == ()
+
+
 def test_what_stands_where_something_used_to_be_ends_it() -> None:
     replaced = decide(
         GateInput(content="Klarna is where the PayPal button of the checkout used to be."),
@@ -536,3 +548,50 @@ def test_what_stands_where_something_used_to_be_ends_it() -> None:
     )
 
     assert isinstance(replaced, Supersede)
+
+
+# -- What is read: the models take most of the time of a decision
+
+
+def read_of(rivals: list[Rival]) -> tuple[Decision, list[str]]:
+    """The decision on a text about approvals, and the contents of the rivals that were read for it."""
+    read: list[str] = []
+    known = {one.memory_id: one for one in rivals}
+
+    def look(one: Rival) -> Rival:
+        read.append(one.content)
+        return known[one.memory_id]
+
+    bare = [replace(one, relation=None) for one in rivals]
+    decision = decide(GateInput(content="Deploys need three approvals."), bare, look)
+    assert decision == decide(GateInput(content="Deploys need three approvals."), rivals)
+    return decision, list(dict.fromkeys(read))
+
+
+def test_no_rival_is_read_after_a_correction_that_none_can_outweigh() -> None:
+    near = scored("Deploys need two approvals.", 0.9, corrects=0.9)
+    others = [
+        replace(scored(f"Deploys need {word} approvals.", 0.8, corrects=0.9), memory_id=word)
+        for word in ("four", "five")
+    ]
+    decision, read = read_of([near, *others])
+    assert rival_of(decision) == "old"
+    assert read == ["Deploys need two approvals."]
+
+
+def test_a_rival_whose_correction_could_weigh_more_is_read() -> None:
+    near = scored("All is ready to go out once two of us agree.", 0.9, corrects=0.9)
+    changed = replace(scored("Deploys need two approvals.", 0.8, corrects=0.9), memory_id="changed")
+    decision, read = read_of([near, changed])
+    assert rival_of(decision) == "changed"
+    assert len(read) == 2
+
+
+def test_the_words_are_compared_only_where_the_pair_model_leaves_it_open() -> None:
+    asked: list[str] = []
+    denied = replace(
+        scored("Three approvals are needed for deploys.", 0.9, elaborates=0.3),
+        likeness=lambda: asked.append("likeness"),
+    )
+    assert isinstance(decide(GateInput(content="Deploys need three approvals."), [denied]), Create)
+    assert not asked

@@ -57,6 +57,16 @@ def test_the_files_of_every_vendor_are_found_and_of_no_other_project(found: list
     ]  # fmt: skip
 
 
+def test_a_project_brings_no_file_of_the_user_by_a_link(world: World, tmp_path: Path) -> None:
+    home, project = tmp_path / "home", tmp_path / "cloned"
+    private = write(home / "notes" / "diary.md", "The canary sings at dawn.\n")
+    (project / ".serena").mkdir(parents=True)
+    (project / ".serena" / "memories").symlink_to(private.parent)
+    (project / "AGENTS.md").symlink_to(private)
+    import_vendors(call_of(world), list(vendor_files(home, project, SCOPE)))
+    assert sources(world) == {}
+
+
 def test_an_import_brings_them_once_with_their_source_and_scope(
     world: World, found: list[VendorFile]
 ) -> None:

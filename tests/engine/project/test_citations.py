@@ -9,12 +9,15 @@ import pytest
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Memory
 from vestige.engine.context import Call
+from vestige.engine.project import citations
 from vestige.engine.project.citations import (
+    MOST_CITATIONS,
     Citation,
     Verdict,
     anchored,
     checked,
     cited_in,
+    line_hashes,
     of_memory,
     to_metadata,
 )
@@ -156,7 +159,35 @@ def test_citations_go_through_metadata_unchanged(call: Call, write: Write) -> No
     assert of_memory(memory) == [cited.citation]
 
 
-@pytest.mark.parametrize("kept", [None, "x", [1], [{"path": 3}], [{"path": "a", "lines": 3}], {"path": "a"}])
+LONG = {"path": "src/parts.py", "start": 1, "end": 401, "lines": "0" * 8 * 401}
+
+
+def test_a_file_that_is_named_often_is_read_once(
+    call: Call, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("src/parts.py", "def one():\n    return 1\n" * 100)
+    project = new_project(call)
+    refresh(call, project)
+    read: list[str] = []
+
+    def counted(text: str) -> list[str]:
+        read.append(text)
+        return line_hashes(text)
+
+    monkeypatch.setattr(citations, "line_hashes", counted)
+    text = " ".join(f"src/parts.py:{number % 150 + 1} parts.py" for number in range(500))
+    with call.engine.code_indexes.reading(project.index) as index:
+        texts = FileTexts(project=project)
+        found = cited_in(text, texts, index)
+        for one in found:
+            assert checked(one, project, texts, index).verdict == Verdict.FRESH
+    assert len(found) == MOST_CITATIONS
+    assert len(read) == 1
+
+
+@pytest.mark.parametrize(
+    "kept", [[LONG], None, "x", [1], [{"path": 3}], [{"path": "a", "lines": 3}], {"path": "a"}]
+)
 def test_malformed_citations_are_left_out(call: Call, kept: object) -> None:
     now = call.engine.now()
     memory = Memory(id="m", content="x", created_at=now, updated_at=now, metadata={"citations": kept})

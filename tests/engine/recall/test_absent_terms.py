@@ -108,6 +108,15 @@ def test_a_number_that_another_thing_has_is_missing_where_the_thing_has_another(
     assert gone(world, "When was Harbour 3.0 released?") == ("Harbour 3.0",)
 
 
+def test_a_version_is_not_missing_however_it_is_written(world: World) -> None:
+    world.remember("Version 2 of the API needs a token.")
+    world.remember("The client talks to API v3.")
+
+    for asked in ("What does API v2 need?", "What does v2 need?", "Who talks to version 3 of the API?"):
+        assert gone(world, asked) == ()
+    assert gone(world, "What does v5 need?") == ("v5",)
+
+
 def test_what_was_true_once_is_not_missing(world: World) -> None:
     world.remember("Harbour runs on Otter.", valid_until="2026-02-01")
 

@@ -276,3 +276,12 @@ def test_a_note_that_answers_in_quite_other_words_is_read_among_five(real: World
     results = real.call("search", query=asked, record=False)["results"]
 
     assert results[0]["content"] == "Our neighbour Frau Zeller has a key to our flat."
+
+
+def test_a_version_is_found_however_it_is_written(real: World) -> None:
+    for note in ("Version 2 of the API needs a token.", "Release v4 is planned for May."):
+        real.remember(note)
+
+    assert real.find("What does API v2 need?")[0] == "Version 2 of the API needs a token."
+    assert real.find("When is v4 planned?")[0] == "Release v4 is planned for May."
+    assert real.find("When is v6 planned?") == []

@@ -1,5 +1,6 @@
 """Reading on from a checkpoint: appended, changed, rotated, truncated files."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from tests.exchange.transcripts.homes import Record, found, write_lines
 from vestige.core.transcripts import Entry
 from vestige.exchange.transcripts import files
 from vestige.exchange.transcripts.files import Checkpoint, StepBatch, batches
+from vestige.exchange.transcripts.sources import Source
 
 FILE = Path(".factory/sessions/f1.jsonl")
 
@@ -84,3 +86,19 @@ def test_a_line_that_is_too_long_is_passed_over(tmp_path: Path, monkeypatch: pyt
     made = read_on(tmp_path, None)
     assert texts(made) == ["one", "two"]
     assert made[-1].broken_lines == 1
+
+
+@pytest.mark.parametrize("bomb", [b"\n" * 3_000_000, b"x" * 3_000_000, b"{}\n" * 1_000_000])
+def test_of_a_copy_that_grows_without_end_a_part_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bomb: bytes
+) -> None:
+    """A copy may come from the snapshot of another machine."""
+    monkeypatch.setattr(files, "MOST_UNPACKED_BYTES", 100_000)
+    monkeypatch.setattr(files, "MOST_EXPANSION", 10)
+    monkeypatch.setattr(files, "MAX_LINE_BYTES", 50_000)
+    path = tmp_path / "copy.gz"
+    path.write_bytes(gzip.compress(json.dumps(message("one")).encode() + b"\n" + bomb))
+    made = list(batches(Source(client="factory", path=path, form="lines", state={"session": "s"}), None))
+    assert texts(made) == ["one"]
+    assert made[-1].damage == "damaged: it unpacks to more than 10 times its size"
+    assert sum(batch.bytes_read for batch in made) < 200_000

@@ -153,6 +153,7 @@ class Unseen:
         self._world, self._limit, self._rng, self._most = world, limit, rng, most
         self._ids = (f"{CANARY}{number:012x}" for number in count())
         self._held: list[str] = []
+        self._domains = ["canarydomain", DOMAIN]
 
     def happen(self, visible: Sequence[str]) -> None:
         """A few things, some of which touch the border to what is visible."""
@@ -170,7 +171,7 @@ class Unseen:
         if not held or not visible or rng.random() < 0.5:
             return [Add(memory=self._memory()) for _ in range(rng.randrange(1, 4))]
         one = held[0]
-        match rng.randrange(6):
+        match rng.randrange(7):
             case 0:
                 return [self._link(one.id, rng.choice(visible)), self._link(rng.choice(visible), one.id)]
             case 1:
@@ -182,6 +183,8 @@ class Unseen:
                 return [RecordEvidence(memory_id=one.id, evidence=Evidence.PROMOTED, at=now)]
             case 4:
                 return [self._link(one.id, held[-1].id)]
+            case 5 if self._domains:
+                return [self._domain(self._domains.pop())]
             case _:
                 changed = replace(one, content=sentence(rng), updated_at=now, revision=one.revision + 1)
                 return [Revise(memory=changed, reason="edited")]
@@ -240,6 +243,12 @@ class Unseen:
             armed = {**intention, "armed_at": now.isoformat()}
             several.append(made(kind="intention", body=armed, scope="/project/canaryscope"))
         return Put(document=rng.choice(several))
+
+    def _domain(self, name: str) -> Change:
+        """A domain, whose label is made of words of texts that the caller may not read."""
+        body = {"label": self._rng.choice(THINGS), "origin": "hand", "terms": []}
+        now = self._world.clock.now
+        return Put(document=Document(kind="domain", id=name, body=body, created_at=now, updated_at=now))
 
     def _call(self) -> None:
         """Somebody else, who sees only what the limited caller does not, uses the store too."""
@@ -305,6 +314,9 @@ class Pair:
                 for _ in range(2):
                     yield operation, {"query": sentence(rng), "scope": "/"}
                 yield operation, {"query": f"ERR_42 {rng.choice(THINGS)}*"}
+            if operation.name in ("search", "memory.list", "smart_ingest"):
+                labels = {"domains": list(rng.sample(THINGS, 3))}
+                yield operation, {**operation.example, **labels}
             if operation.name == "search":  # what is too weak to be shown is counted, or shown
                 yield operation, {"query": rng.choice(THINGS), "all": True}
             if operation.name == "purge":  # the memory of its example was deleted before

@@ -10,7 +10,7 @@ import pytest
 from testbed.world import World, open_world
 from tests.engine.domains.corpus import IN_MEMORY, discovered, store_all
 from vestige.cognition.graph.domains.assignment import DomainRange
-from vestige.core.caller import Caller, Invocation, ignore_progress
+from vestige.core.caller import PERMISSIONS, Caller, Invocation, ignore_progress
 from vestige.core.errors import Forbidden, NotFound
 from vestige.core.models import Access
 from vestige.engine.domains.catalogue import DomainCentre
@@ -27,10 +27,22 @@ def world(tmp_path: Path) -> Any:
 
 def limited(world: World, only: str, tool: str, **arguments: Any) -> dict[str, Any]:
     """Run a tool for a caller that is limited to a domain."""
-    caller = Caller(name="limited", permissions=frozenset({"read", "write"}), access=Access(domains=(only,)))
+    return called(world, Access(domains=(only,)), tool, **arguments)
+
+
+def called(world: World, access: Access, tool: str, **arguments: Any) -> dict[str, Any]:
+    """Run a tool for a caller with this access."""
+    caller = Caller(name="limited", permissions=frozenset(PERMISSIONS), access=access)
     return world.app.call_tool(
         Invocation(name=tool, arguments=arguments, caller=caller, request_id="limited")
     )
+
+
+MINE = Access(scopes=("/project/mine",))
+
+
+def found(answer: dict[str, Any]) -> list[str]:
+    return [one["id"] for one in answer["results"]]
 
 
 def test_what_a_filter_by_domain_returns_are_members_only(world: World) -> None:
@@ -132,6 +144,68 @@ def test_a_score_that_other_domains_explain_is_shown_with_its_own_part() -> None
 
     assert line(0.05) == "dev .48 (its members .40-.80, cut .40), own part .05 of .24"
     assert line(0.3) == line(None) == "dev .48 (its members .40-.80, cut .40)"
+
+
+@pytest.mark.parametrize("access", [MINE, Access(scopes=MINE.scopes, domains=("home",))])
+def test_a_limited_caller_cannot_try_labels(world: World, access: Access) -> None:
+    """A label is made of words of texts that the caller may not read."""
+    world.call("domains", action="create", label="Home")
+    world.call("domains", action="rename", domain="home", label="Secret plan")
+    mine = world.remember("The mast is oak.", scope="/project/mine", domains=["home"])
+    asked = {"query": "mast oak", "all": True}
+    assert found(called(world, access, "search", **asked, domains=["home"])) == [mine]
+    for label in ("Secret plan", "secret PLAN", "no such label"):
+        assert found(called(world, access, "search", **asked, domains=[label])) == []
+        listed = called(world, access, "memory", action="list", domains=[label])
+        assert found(listed) == []
+    assert found(world.call("search", **asked, domains=["Secret plan"])) == [mine]
+
+
+def test_a_limited_caller_that_writes_learns_no_label_either(world: World) -> None:
+    world.call("domains", action="create", label="Home")
+    world.call("domains", action="rename", domain="home", label="Secret plan")
+    given: dict[str, Any] = {"scope": "/project/mine", "domains": ["Secret plan"]}
+    stored = called(world, MINE, "smart_ingest", content="The mast is oak.", **given)
+    assert world.get(stored["nodeId"])["domains"] == ["Secret plan"]
+    own = world.remember("The keel is lead.", domains=["Secret plan"])
+    assert world.get(own)["domains"] == ["home"]
+
+
+def test_old_ids_of_a_domain_lead_a_caller_of_this_domain_on_and_nobody_else(world: World) -> None:
+    for label in ("Home", "Attic"):
+        world.call("domains", action="create", label=label)
+    mine = world.remember("The mast is oak.", scope="/project/mine", domains=["attic"])
+    world.call("domains", action="merge", domain="home", other="attic")
+    assert world.get(mine)["domains"] == ["home"]
+    asked = {"query": "mast oak", "all": True, "domains": ["attic"]}
+    assert found(limited(world, "home", "search", **asked)) == [mine]
+    assert found(called(world, MINE, "search", **asked)) == []
+    assert found(world.call("search", **asked)) == [mine]
+
+
+def test_a_limited_caller_gets_no_label_and_no_score_of_others_explained(world: World) -> None:
+    dev, *_ = domains = discovered(world)
+    world.call("domains", action="rename", domain=dev, label="Secret plan")
+    memory = domains[dev][0]
+    answer = limited(world, dev, "domains", action="explain", id=memory)
+    assert [(one["domain"], one["label"]) for one in answer["scores"]] == [(dev, dev)]
+    assert "Secret plan" not in json.dumps(answer)
+    mine = world.remember(f"{world.get(memory)['content']} oak", scope="/project/mine", force_create=True)
+    assert world.get(mine)["domains"] == [dev]
+    for access in (MINE, Access(scopes=MINE.scopes, domains=(dev,))):
+        assert called(world, access, "domains", action="explain", id=mine)["scores"] == []
+    assert world.call("domains", action="explain", id=mine)["scores"]
+
+
+def test_an_export_of_a_limited_caller_has_no_scores(world: World, tmp_path: Path) -> None:
+    dev, *_ = discovered(world)
+    (tmp_path / "data").mkdir(exist_ok=True)
+    for export, has in (
+        (limited(world, dev, "export", format="jsonl", domains=[dev]), False),
+        (world.call("export", format="jsonl", domains=[dev]), True),
+    ):
+        text = (tmp_path / "data" / "exports" / Path(export["path"]).name).read_text(encoding="utf-8")
+        assert ("domainScores" in text) is has
 
 
 def test_the_terminal_shows_a_table_terms_and_a_histogram(world: World) -> None:

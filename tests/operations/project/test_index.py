@@ -175,3 +175,25 @@ def test_where_nobody_shares_memories_nothing_is_loaded_to_read_them(world: Worl
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+ADMIN = ("read", "write", "admin")
+
+
+@pytest.mark.parametrize("action", ["status", "init", "rebuild", "refresh", "doctor"])
+def test_a_client_of_the_network_is_not_told_which_folders_there_are(
+    world: World, root: Path, tmp_path: Path, action: str
+) -> None:
+    foreign = tmp_path / "cloned"
+    (foreign / ".vestige").mkdir(parents=True)
+    world.call("project", action="init")
+    (foreign / ".vestige" / index_of(root).name).write_bytes(index_of(root).read_bytes())
+    (tmp_path / "private").mkdir()
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    answers = set()
+    for name in ("private", "file", "none", "cloned", "private/none"):
+        with pytest.raises(VestigeError) as caught:
+            by(world, action, access=Access(), permissions=ADMIN, path=str(tmp_path / name))
+        answers.add((caught.value.code, caught.value.message, caught.value.hint))
+    assert len(answers) == 1
+    assert by(world, action, access=Access(), permissions=ADMIN, path=str(root))

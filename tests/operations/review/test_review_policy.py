@@ -105,3 +105,16 @@ def test_a_choice_does_not_leave_its_store(world: World) -> None:
     sent = str(list(world.app.engine.store.histories(access=Access())))
     assert "Ada drinks tea." in sent
     assert "review_policy" not in sent
+
+
+def test_a_key_for_a_domain_sees_the_policies_above_the_scope_it_names_only(tmp_path: Path) -> None:
+    with open_world(tmp_path) as world:
+        choose(world, "/project/secret-plan", "all")
+        choose(world, "/project/mine", "all")
+        for scopes in (None, ("/project",)):
+            access = Access(scopes=scopes, domains=("home",))
+            caller = Caller(name="key", permissions=frozenset({"read"}), access=access)
+            arguments = {"action": "policy", "scope": "/project/mine"}
+            shown = world.app.call_tool(Invocation(name="review", arguments=arguments, caller=caller))
+            assert [one["scope"] for one in shown["policies"]] == ["/", "/project/mine"]
+            assert shown["setIn"] == "/project/mine"

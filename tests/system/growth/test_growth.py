@@ -9,6 +9,7 @@ import pytest
 
 from testbed.effort import NIGHTLY, effort
 from tests.system.growth.cost import growth
+from tests.system.growth.flows import COUNTED, FLOWS
 from tests.system.growth.functions import LONG_PIECES, TextFunction, call_of, hostile_texts, text_functions
 from tests.system.growth.patterns import Usage, attacks, made_of_variables, modules, usages
 from vestige.core.patterns import _LazyPattern
@@ -69,6 +70,19 @@ def test_every_pattern_takes_linear_time(part: int) -> None:
 def test_every_function_that_reads_a_text_takes_linear_time(part: int) -> None:
     checked = list(text_functions())[part::_PARTS]
     assert [slow for function in checked if (slow := slow_function(function))] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FLOWS)
+def test_work_on_the_turns_of_a_text_takes_linear_time(name: str) -> None:
+    call, texts = FLOWS[name], hostile_texts(modules()[0])
+    found = {about: growth(call, text_of, CHARS // 2, CHARS) for about, text_of in texts.items()}
+    assert {about: one for about, one in found.items() if one is not None} == {}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_work_on_many_small_texts_takes_linear_time(name: str) -> None:
+    assert growth(COUNTED[name], lambda size: "x" * size, CHARS, 16 * CHARS) is None
 
 
 # -- The test of the test
@@ -151,7 +165,8 @@ def test_patterns_that_are_made_of_variables_are_known() -> None:
         "vestige.cognition.time.expressions",
         # Compiles the patterns of all other modules on first use: these are tried.
         "vestige.core.patterns",
-        # An escaped name.
+        # An escaped name or number.
+        "vestige.cognition.query.contrast",
         "vestige.cognition.query.literals",
         "vestige.engine.ingest.batch",
         # The ignore files of a project, in atomic groups: the tests of them try hostile ones.

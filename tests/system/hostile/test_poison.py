@@ -1,12 +1,14 @@
 """What a store could poison another with: it is refused at the door, and cured where it is already inside."""
 
 import gzip
+import json
 import os
 import subprocess
 import sys
 import tracemalloc
+from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,13 +20,13 @@ from testbed.world import START, HandClock, World, open_world
 from tests.conftest import BACKENDS, POSTGRES, store_of
 from tests.system.hostile.mutations import AFTERWARDS, Elsewhere, Lines, fill, full_lines, sealed
 from vestige.core.clock import LAST_READING, tick
-from vestige.core.documents import BODIES, LOCAL
-from vestige.core.errors import InvalidInput
+from vestige.core.documents import BODIES, LOCAL, Document
+from vestige.core.errors import InvalidInput, VestigeError
 from vestige.core.models import EVERYTHING
 from vestige.engine.context import Call
 from vestige.exchange.portable.file import MAX_LINE_BYTES
 from vestige.operations.registry.groups import registry
-from vestige.store.contract.changes import CREATED
+from vestige.store.contract.changes import CREATED, Put
 from vestige.store.merge.absorb import PAYLOADS
 from vestige.store.merge.forks import named_by_content
 from vestige.store.merge.histories import MemoryHistory
@@ -390,6 +392,79 @@ def test_documents_of_another_shape_are_passed_over_found_and_removed(full: Worl
     assert findings(full, repair=True)["documents"]
     assert findings(full) == {}
     work(full)
+
+
+def row(vector: bytes | str) -> list[Any]:
+    packed = vector if isinstance(vector, str) else b64encode(vector).decode()
+    return ["infra", "Infra", ["router"], packed, 0.1, 0.1, 0.1, 3]
+
+
+PROPOSED: dict[str, Any] = {"status": "pending", "parts": [], "confidence": 1.0, "seen": 2, "run": 1}
+PART = {"label": "a", "terms": [], "size": 1, "exemplars": []}
+UNFIT: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("domain_centroids", {"rows": [row("no base64")]}),
+    ("domain_centroids", {"rows": [row(b"")]}),
+    ("domain_centroids", {"rows": [row(b"odd")]}),
+    ("domain_centroids", {"rows": [row(b"\0\x7c" * 256)]}),
+    ("domain_centroids", {"rows": [row(b"\xff\xff" * 256)]}),
+    ("domain_moves", {"rows": [[]]}),
+    ("domain_moves", {"rows": [["a", 1]]}),
+    ("domain_moves", {"rows": [[7, ["infra"], []]]}),
+    ("domain_proposal", {**PROPOSED, "kind": "merge", "targets": []}),
+    ("domain_proposal", {**PROPOSED, "kind": "merge", "targets": ["infra"]}),
+    ("domain_proposal", {**PROPOSED, "kind": "retire", "targets": []}),
+    ("domain_proposal", {**PROPOSED, "kind": "split", "targets": ["infra", "home"], "parts": [PART]}),
+    ("domain_proposal", {**PROPOSED, "kind": "split", "targets": ["infra"]}),
+)
+"""Bodies of documents of domains whose values do not fit together."""
+
+
+@pytest.mark.parametrize(("kind", "body"), UNFIT)
+def test_documents_of_domains_that_do_not_fit_do_no_harm_and_are_cured(
+    full: World, kind: str, body: dict[str, Any]
+) -> None:
+    profile = full.app.engine.store.signature().profile  # type: ignore[union-attr]  # it has vectors
+    name = "unfit/undo/0000" if kind == "domain_moves" else "unfit"
+    at: Any = {"created_at": full.clock.now, "updated_at": full.clock.now}
+    fit: dict[str, Any] = {
+        "domain_centroids": {"profile": profile, "rows": []},
+        "domain_moves": {"rows": []},
+        "domain_proposal": {**PROPOSED, "kind": "retire", "targets": ["infra"]},
+    }
+    accepted = {**PROPOSED, "kind": "retire", "targets": ["infra"], "status": "accepted"}
+    documents = [Document(kind=kind, id=name, body=fit[kind], **at)]
+    if kind == "domain_moves":
+        documents.append(Document(kind="domain_proposal", id="unfit", body=accepted, **at))
+    full.app.engine.store.commit([Put(document=one) for one in documents], access=EVERYTHING)
+    planted = json.dumps(body if kind != "domain_centroids" else {"profile": profile, **body})
+    plant(full, "UPDATE documents SET body = ? WHERE kind = ? AND id = ?", planted, kind, name)
+    for _ in range(2):
+        work(full)
+        for action in ("list", "map", "proposals"):
+            run(full, f"domains.{action}")
+        run(full, "domains.explain", id=full.remember("The router is in the attic."))
+        for action in ("accept", "undo", "reject"):
+            with suppress(VestigeError):
+                run(full, f"domains.{action}", proposal="unfit")
+        if "documents" in findings(full):
+            cured(full, "documents")
+    assert findings(full) == {}
+
+
+def test_a_centroid_of_another_length_is_passed_over(full: World) -> None:
+    profile = full.app.engine.store.signature().profile  # type: ignore[union-attr]  # it has vectors
+    rows = [row(bytes(4)), ["home", *row(bytes(6))[1:]]]
+    document = Document(
+        kind="domain_centroids",
+        id="short",
+        body={"profile": profile, "rows": rows},
+        created_at=full.clock.now,
+        updated_at=full.clock.now,
+    )
+    full.app.engine.store.commit([Put(document=document)], access=EVERYTHING)
+    work(full)
+    run(full, "domains.map")
+    run(full, "domains.explain", id=full.remember("The router is in the attic."))
 
 
 def test_every_kind_of_document_that_a_store_makes_has_a_schema(lines: Lines) -> None:

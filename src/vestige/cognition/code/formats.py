@@ -28,8 +28,12 @@ _SQL_NAME = lazy_pattern(
 
 
 def markdown(lines: Sequence[str]) -> list[CodeBlock]:
-    """A block from each heading to the next of its level or above; a `#` inside a fence is no heading."""
-    found: list[tuple[int, int, str]] = []
+    """A block from each heading to the next of its level or above."""
+    return _headings(list(markdown_headings(lines)), len(lines))
+
+
+def markdown_headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """Headings (row, level, title); a `#` inside a fence is no heading."""
     fence = ""
     for row, line in enumerate(lines):
         line = line[:LONGEST_LINE].rstrip()
@@ -40,8 +44,7 @@ def markdown(lines: Sequence[str]) -> list[CodeBlock]:
         elif marked and not (marked[1][0] == "`" and "`" in marked[2]):
             fence = marked[1]
         elif heading := _HEADING.match(line):
-            found.append((row, len(heading[1]), (heading[2] or "").rstrip("# \t")))
-    return _headings(found, len(lines))
+            yield row, len(heading[1]), (heading[2] or "").rstrip("# \t")
 
 
 def rest(lines: Sequence[str]) -> list[CodeBlock]:

@@ -196,10 +196,12 @@ def rank(
         order = sorted(inside, key=lambda place: (-own[place], candidates[place].key))
         first = own[order[0]]
         defined = sum(len(candidates[place].definitions) for place in inside)
+        named = _singular(PurePosixPath(path).stem)
         factor = penalty(
             path,
             is_rich=defined >= RICH,
-            is_named=not _singular(PurePosixPath(path).stem).isdisjoint(said),
+            is_named=not named.isdisjoint(said),
+            is_named_whole=named <= said,
             of_history=query.of_history,
         ) * (weights.generated if path in generated else 1.0)
         score = (first + files[path]) * factor

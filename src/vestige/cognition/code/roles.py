@@ -54,7 +54,7 @@ _ROLES: tuple[tuple[str, float, str], ...] = (
         DATA,
         0.5,
         r"(?i)(?:^|/)(?!package\.json$|composer\.json$|tsconfig|pom\.xml$)[^/]*"
-        r"\.(?:jsonc?|json5|webmanifest|xml|svg|plist|csv|tsv|po|snap)$",
+        r"\.(?:jsonc?|json5|jsonl|ndjson|geojson|webmanifest|xml|svg|plist|csv|tsv|po|snap)$",
     ),
     ("package", 0.5, r"(?:^|/)(?:__init__\.pyi?|package-info\.java|mod\.rs|lib\.rs|index\.[cm]?[jt]sx?)$"),
     ("declaration", 0.7, r"\.d\.[cm]?ts$"),
@@ -86,12 +86,21 @@ def role_of(path: str) -> str:
 
 
 @lru_cache(maxsize=65_536)
-def penalty(path: str, *, is_rich: bool = False, is_named: bool = False, of_history: bool = False) -> float:
+def penalty(
+    path: str,
+    *,
+    is_rich: bool = False,
+    is_named: bool = False,
+    is_named_whole: bool = False,
+    of_history: bool = False,
+) -> float:
     """The factor of a file's score; 1 for source code. The file of a package that is `is_rich` defines much
-    itself, and is no list of what others define. A page of the history or a file of data may be what is asked
-    for: by its name, or by a question about history."""
+    itself, and is no list of what others define. A page of the history may be what is asked for: by a word of
+    its name, or by a question about history. A file of data is asked for by its whole name: its words are
+    those of anything."""
     excused = {"package"} if is_rich else set()
-    excused |= {HISTORY, CREDITS, DATA} if is_named else {HISTORY} if of_history else set()
+    excused |= {HISTORY, CREDITS} if is_named else {HISTORY} if of_history else set()
+    excused |= {DATA} if is_named_whole else set()
     return math.prod(factor for role, factor in _roles(path) if role not in excused)
 
 

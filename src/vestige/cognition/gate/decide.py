@@ -7,7 +7,7 @@ replaces or joins another memory by itself. Thresholds are measured (docs/concep
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from vestige.cognition.english.words import Word, verb_at, words_of
@@ -30,6 +30,7 @@ RELATED = 0.5  # The similarity from which texts without a common word can be ab
 CORRECTABLE = 0.4  # The similarity from which a text can correct another.
 WEIGHT = {"polarity": 2, "value": 2, "correction": 1, "state": 0, "slot": 0}
 """The precedence of conflicts by kind."""
+HEAVIEST = max(WEIGHT.values())
 CORRECTS = 0.7  # The probability from which the pair model alone supersedes, …
 AGREED = 0.5  # … if the rules see a conflict too, …
 SURE = 0.8  # … if they see none in texts with many words in common, …
@@ -47,6 +48,10 @@ DEMOTED_RETRIEVAL = 0.3
 """Below this level a memory was judged wrong or useless, and a close newcomer replaces it."""
 
 
+def _unknown() -> Likeness | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
     """A known memory near the new text; `content` is its wording that is near.
@@ -56,7 +61,7 @@ class Rival:
     event on another occasion can be corrected, but is not the same. `other_context`: it has other
     tags, so that the new text may be about another thing. `other_scope`: it can be corrected, but what
     is said again is kept in its own scope. `likeness` compares the words of the new text with those of
-    `content`, and `relation` is what the pair model says of the two, if there is one.
+    `content`, when it is asked for, and `relation` is what the pair model says of the two, if there is one.
     """
 
     memory_id: str
@@ -71,7 +76,7 @@ class Rival:
     same_occasion: bool = True
     other_context: bool = False
     other_scope: bool = False
-    likeness: Likeness | None = None
+    likeness: "Callable[[], Likeness | None]" = _unknown
     relation: RelationScores | None = None
 
     @property
@@ -142,6 +147,8 @@ class Merge(Reasoned):
 
 
 Decision = Create | Update | Reinforce | Supersede | Merge
+Read = Callable[[Rival], Rival]
+"""Completes a rival by what the models say of it and the new text, which takes a few milliseconds."""
 
 
 def rival_of(decision: Decision) -> str | None:
@@ -156,8 +163,9 @@ def rival_of(decision: Decision) -> str | None:
     assert_never(decision)
 
 
-def decide(proposal: GateInput, rivals: Sequence[Rival]) -> Decision:
-    """The decision on a new text. Rivals come most similar first; those below CORRECTABLE do not matter."""
+def decide(proposal: GateInput, rivals: Sequence[Rival], read: Read = lambda rival: rival) -> Decision:
+    """The decision on a new text. Rivals come most similar first; those below CORRECTABLE do not matter.
+    `read` is called for those alone on which the decision depends."""
     if proposal.force_create:
         return Create(reason="Asked to create.")
     if proposal.identical_id:
@@ -176,21 +184,51 @@ def decide(proposal: GateInput, rivals: Sequence[Rival]) -> Decision:
         return same
     # A protected rival must not hide the plain fact behind it.
     free = [rival for rival in near if not rival.protected]
-    for judge in (_extended, _corrected, _restated):
-        decisions = [decision for rival in free if (decision := judge(proposal, rival))]
-        if decisions:
-            # A denied or changed statement is meant rather than one that is only near.
-            return max(decisions, key=lambda one: WEIGHT[one.conflict.kind] if one.conflict else 0)
-    return _beside(proposal, near)
+    for judge in (_first_extended, _most_corrected, _first_restated):
+        decision = judge(proposal, free, read)
+        if decision:
+            return decision
+    return _beside(proposal, [rival if rival.protected else read(rival) for rival in near])
 
 
-def compared(content: str, rivals: Sequence[Rival]) -> list[Rival]:
-    """The rivals that the pair model compares with a text: the nearest one, and those that the rules alone
-    would supersede. Of rivals further away it would find more wrong corrections than right ones."""
-    return [rival for at, rival in enumerate(rivals) if at == 0 or _is_corrected(content, rival)]
+def _first_extended(proposal: GateInput, rivals: Sequence[Rival], read: Read) -> Decision | None:
+    return next((found for rival in rivals if (found := _extended(proposal, rival, read))), None)
 
 
-def _is_corrected(content: str, rival: Rival) -> bool:
+def _first_restated(proposal: GateInput, rivals: Sequence[Rival], read: Read) -> Decision | None:
+    return next((found for rival in rivals if (found := _restated(proposal, read(rival)))), None)
+
+
+def _most_corrected(proposal: GateInput, rivals: Sequence[Rival], read: Read) -> Decision | None:
+    """The correction of the most weight, of the nearest rival among equals: a denied or changed statement is
+    meant rather than one that is only near. A rival whose correction could not weigh more is not read."""
+    best, weight = None, -1
+    for rival in rivals:
+        if weight == HEAVIEST or _most_weight(proposal, rival) <= weight:
+            continue
+        found = _corrected(proposal, read(rival))
+        if found is not None and _weight(found.conflict) > weight:
+            best, weight = found, _weight(found.conflict)
+    return best
+
+
+def _most_weight(proposal: GateInput, rival: Rival) -> int:
+    """The most weight of a correction: that of the conflict the rules see, or that only the pair model
+    sees."""
+    return max(WEIGHT["correction"], _weight(_found(proposal.content, rival)))
+
+
+def _weight(conflict: StatementConflict | None) -> int:
+    return WEIGHT[conflict.kind] if conflict else 0
+
+
+def is_compared(content: str, rivals: Sequence[Rival], rival: Rival) -> bool:
+    """Whether the pair model compares a rival with a text: the nearest of these, and those of them that the
+    rules alone would supersede. Of rivals further away it would find more wrong corrections than right
+    ones."""
+    place = next((at for at, one in enumerate(rivals) if one.memory_id == rival.memory_id), None)
+    if not place:  # the nearest, or none of them
+        return place == 0
     found = _found(content, rival)
     return found is not None and found.decisive
 
@@ -202,6 +240,8 @@ def _found(content: str, rival: Rival) -> StatementConflict | None:
 def _conflict(proposal: GateInput, rival: Rival) -> StatementConflict | None:
     """The conflict that the rules find, unless the model vetoes it; else the one that the model sees."""
     found = _found(proposal.content, rival)
+    if found is not None and found.decisive and _is_history(proposal.content, rival.content):
+        return None  # "Tom used to own billing" says nothing of who owns it now
     scores = rival.relation
     if scores is None:
         return found
@@ -214,11 +254,11 @@ def _conflict(proposal: GateInput, rival: Rival) -> StatementConflict | None:
         if scores.other < VETO[found.kind] or (found.kind == "correction" and repeats):
             return found
     indefinite = is_indefinite(words_of(rival.content))
-    enough = max(_enough(proposal, rival, found), SLOT if indefinite else 0.0)
     if _is_history(proposal.content, rival.content):
         return None if decisive else found
     sibling = rival.other_context or _is_sibling(proposal.content, rival.content)
-    if not sibling and scores.corrects >= enough:
+    sure = not sibling and scores.corrects >= max(AGREED, SLOT if indefinite else 0.0)
+    if sure and scores.corrects >= _enough(proposal, rival, found):
         return _learned("the new text makes the old one untrue", scores.corrects, corrects=True)
     if not (rival.other_context or indefinite) and max(scores.corrects, scores.unclear) >= SEEN:
         return _learned("the two may contradict each other", max(scores.corrects, scores.unclear))
@@ -226,8 +266,8 @@ def _conflict(proposal: GateInput, rival: Rival) -> StatementConflict | None:
 
 
 def _enough(proposal: GateInput, rival: Rival, found: StatementConflict | None) -> float:
-    """The probability from which the model alone supersedes. Where two texts have many words in common, the
-    rules see what differs, and the model must be almost sure against them."""
+    """The probability from which the model alone supersedes, at least AGREED. Where two texts have many words
+    in common, the rules see what differs, and the model must be almost sure against them."""
     ours, theirs = statement(proposal.content), statement(rival.content)
     if ours.content_keys == theirs.content_keys:
         return 1.0
@@ -237,8 +277,7 @@ def _enough(proposal: GateInput, rival: Rival, found: StatementConflict | None) 
         return SLOT if rival.similarity >= RELATED else 1.0  # about nothing that both name
     if all(_own_subject_words(proposal.content, rival.content)):
         return SURE  # "Grandma's birthday", "Grandpa's birthday"
-    said = restates(proposal.content, rival.content, rival.similarity, rival.likeness)
-    return SURE if said or in_common(ours, theirs) >= ALIKE else CORRECTS
+    return SURE if in_common(ours, theirs) >= ALIKE or _says_same(proposal, rival) else CORRECTS
 
 
 def _own_subject_words(new: str, old: str) -> tuple[list[Word], list[Word]]:
@@ -291,19 +330,19 @@ def _same(proposal: GateInput, rival: Rival) -> Decision | None:
     )
 
 
-def _extended(proposal: GateInput, rival: Rival) -> Decision | None:
+def _extended(proposal: GateInput, rival: Rival, read: Read) -> Decision | None:
     if rival.similarity < CLOSE or rival.other_scope:
         return None
     if _extends(proposal.content, rival.content):
         reason = "Repeats the known text and adds to it."
-    elif _conflict(proposal, rival) is None and _contains(proposal.content, rival.content):
+    elif _contains(proposal.content, rival.content) and _conflict(proposal, read(rival)) is None:
         reason = "Contains the known text and adds to it."
     else:
         return None
     return Update(memory_id=rival.memory_id, similarity=rival.similarity, reason=reason)
 
 
-def _corrected(proposal: GateInput, rival: Rival) -> Decision | None:
+def _corrected(proposal: GateInput, rival: Rival) -> Supersede | None:
     conflict = _conflict(proposal, rival)
     if conflict is None or not conflict.decisive:
         return None
@@ -320,14 +359,19 @@ def _corrected(proposal: GateInput, rival: Rival) -> Decision | None:
 def _agrees(proposal: GateInput, rival: Rival) -> bool:
     """Whether the new text says the same: the rules say so and the model does not deny it, or the model says
     so and nothing visible speaks against it."""
-    said = restates(proposal.content, rival.content, rival.similarity, rival.likeness)
     scores = rival.relation
-    if scores is None:
-        return said
-    if scores.same >= SAME:
-        return could_restate(proposal.content, rival.content, rival.similarity)
-    denied = scores.same < NOT_SAME or scores.corrects + scores.unclear >= OPPOSED
-    return said and not denied and scores.other < DIFFERENT
+    if scores is not None:
+        if scores.same >= SAME:
+            return could_restate(proposal.content, rival.content, rival.similarity)
+        if scores.same < NOT_SAME or scores.corrects + scores.unclear >= OPPOSED or scores.other >= DIFFERENT:
+            return False
+    return _says_same(proposal, rival)
+
+
+def _says_same(proposal: GateInput, rival: Rival) -> bool:
+    """Whether the rules say so. How alike the words are is asked last: a model reads both texts for it."""
+    new, old, similarity = proposal.content, rival.content, rival.similarity
+    return could_restate(new, old, similarity) and restates(new, old, similarity, rival.likeness())
 
 
 def _restated(proposal: GateInput, rival: Rival) -> Decision | None:

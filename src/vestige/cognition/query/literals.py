@@ -182,6 +182,7 @@ _NUMBERED = lazy_pattern(
 )
 # PostgreSQL16, v3.0
 _ATTACHED = lazy_pattern(rf"(?<=[A-Za-z]){_NUMBER}")
+_BARE_VERSION = lazy_pattern(r"(?<![\w.,/-])[vV](?P<number>\d{1,3})(?![\w%]|[-:/.]\w)")
 _COUNTED = lazy_pattern(r"\s+[a-z]+s\b")
 # 13.03.2026, 3/13/2026
 _FIGURED = lazy_pattern(r"(?<![\d./-])(\d{1,2})[./-](\d{1,2})[./-](\d{4})(?!\d)")
@@ -350,6 +351,7 @@ def _as_figures(written: tuple[str, str, str]) -> list[date]:
 
 def _numbered(text: str) -> Iterator[Numbered]:
     units = {one.start: one.unit for one in quantities(text)}
+    named: set[int] = set()
     for found in _NUMBERED.finditer(text):
         name, number = found["name"], found["number"]
         counts = "." not in number and _COUNTED.match(text, found.end())
@@ -361,6 +363,12 @@ def _numbered(text: str) -> Iterator[Numbered]:
         elif found["kind"] or name.casefold() in _VERSIONS:
             start = found.start("kind") if found["kind"] else found.start()
             yield Numbered(text=text[start : found.end()], name=None, number=number)
+        else:
+            continue
+        named.add(found.end())
+    for found in _BARE_VERSION.finditer(text):
+        if found.end() not in named:
+            yield Numbered(text=found[0], name=None, number=found["number"])
 
 
 def _could_be_named(text: str, found: re.Match[str]) -> bool:

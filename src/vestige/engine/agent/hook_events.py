@@ -11,6 +11,7 @@ from typing import Any
 
 from vestige.cognition.evidence.capture.turns import Speaker, Turn
 from vestige.core.lazy_dataclass import dataclass
+from vestige.exchange.transcripts.clean import storable
 
 MAX_CHARS = 200_000
 MOST_TURNS = 400
@@ -133,7 +134,7 @@ def _turns(value: object) -> tuple[Turn, ...]:
     return tuple(
         Turn(role=roles[one["role"]], text=_text(one, "text"))
         for one in given[-MOST_TURNS:]
-        if one.get("role") in roles and _text(one, "text")
+        if _text(one, "role") in roles and _text(one, "text")
     )
 
 
@@ -158,7 +159,7 @@ def hook_output(event: HookEvent, context: str) -> dict[str, Any]:
 
 def _text(payload: Mapping[str, Any], *names: str) -> str:
     found = (payload.get(name) for name in names)
-    return next((one[:MAX_CHARS] for one in found if isinstance(one, str) and one), "")
+    return storable(next((one[:MAX_CHARS] for one in found if isinstance(one, str) and one), ""))
 
 
 def _first(value: object) -> str:

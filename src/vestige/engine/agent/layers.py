@@ -30,6 +30,7 @@ from vestige.exchange.importers.records import (
     UnreadRecords,
     derived_id,
 )
+from vestige.exchange.transcripts.clean import storable
 
 SCOPE = SHARED_SCOPE
 """Every project inherits what the agent knows of its user."""
@@ -93,7 +94,7 @@ def reflection(record: Mapping[str, Any]) -> Reflection | None:
 
 
 def _text(value: object) -> str:
-    return value.strip()[:MAX_TEXT_CHARS] if isinstance(value, str) else ""
+    return storable(value.strip()[:MAX_TEXT_CHARS]) if isinstance(value, str) else ""
 
 
 def _texts(value: object) -> tuple[str, ...]:
@@ -162,7 +163,10 @@ def _moment(entry: SessionEntry, zone: tzinfo) -> str | None:
         clock = time.fromisoformat(entry.time) if entry.time else time(12)
     except ValueError:
         clock = time(12)
-    return datetime.combine(day.date(), clock.replace(tzinfo=None), zone).astimezone(UTC).isoformat()
+    try:
+        return datetime.combine(day.date(), clock.replace(tzinfo=None), zone).astimezone(UTC).isoformat()
+    except OverflowError:  # the last evening that there is, west of Greenwich
+        return None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -19,6 +19,8 @@ KEPT_DAYS = 45
 MOST_SHOWN = 2_000
 MOST_WORK = 12
 MOST_SESSIONS = 2_000
+DAMAGED = (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError)
+"""What reading a file raises that is missing, or whose values have other types than a session's."""
 QUIET_HOURS, LEFT_DAYS, MOST_LEFT = 6, 7, 50
 """After how many hours without a hook a session counts as ended, for how long it is looked for then, and
 among how many sessions."""
@@ -96,7 +98,7 @@ def load_session(state: Path, session_id: str) -> AgentSession:
     try:
         found = json.loads(_file(state, session_id).read_bytes())
         return _session(session_id, found) if isinstance(found, dict) else AgentSession(id=session_id)
-    except (OSError, ValueError, TypeError, RecursionError):
+    except DAMAGED:
         return AgentSession(id=session_id)
 
 
@@ -149,7 +151,7 @@ def _read(path: Path) -> AgentSession | None:
     try:
         found = json.loads(path.read_bytes())
         return _session(str(found["id"]), found)
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except DAMAGED:
         return None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.agent.session_state import NO_WORK, SessionWork
-from vestige.exchange.transcripts.clean import without_injected
+from vestige.exchange.transcripts.clean import storable, without_injected
 from vestige.exchange.transcripts.folders import TRANSCRIPT_SUFFIX, open_regular
 
 TAIL_BYTES = 2_000_000
@@ -25,7 +25,8 @@ _EDITS = re.compile(r"edit|write|patch|replace|create|notebook", re.IGNORECASE)
 _TASKS = ("todos", "plan", "tasks")
 _TASK_NAMES = ("content", "step", "title", "description")
 _DONE = frozenset(("completed", "complete", "done", "cancelled", "canceled"))
-TASK_CHARS = 300
+_STATUS = ("status",)
+TASK_CHARS, PATH_CHARS = 300, 1_000
 _MEMORY_ID = re.compile(rb"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b")
 MOST_MEMORIES = 500
 _PENDING = re.compile(
@@ -70,7 +71,7 @@ def read_part(path: Path | None, start: int) -> TranscriptPart:
         if value is None or value.get("isSidechain") or value.get("agentId"):
             continue
         calls += _calls(value)
-        said += _said(value)
+        said += map(storable, _said(value))
     text = without_injected("\n".join(said)[-TEXT_CHARS:])
     named = dict.fromkeys(one.decode() for one in _MEMORY_ID.findall(raw, 0, whole))
     ids = tuple(named)[-MOST_MEMORIES:]
@@ -83,8 +84,9 @@ def work_of(calls: Iterable[Mapping[str, Any]]) -> SessionWork:
     work = SessionWork()
     for call in calls:
         given = {"name": call["name"], "input": _arguments(call.get("input"))}
-        files, commands = tuple(_files(given)), tuple(_commands(given))
-        work = work.then(SessionWork(files=files, commands=commands, open_threads=_open_tasks(given)))
+        files = tuple(storable(one[:PATH_CHARS]) for one in _files(given))
+        commands, tasks = tuple(map(storable, _commands(given))), _open_tasks(given)
+        work = work.then(SessionWork(files=files, commands=commands, open_threads=tasks))
     return work
 
 
@@ -149,9 +151,9 @@ def _open_tasks(call: Mapping[str, Any]) -> tuple[str, ...] | None:
     given = call["input"]
     for listed in (given.get(name) for name in _TASKS) if isinstance(given, dict) else ():
         if isinstance(listed, list) and any(isinstance(one, dict) and one.get("status") for one in listed):
-            left = [one for one in listed if isinstance(one, dict) and one.get("status") not in _DONE]
+            left = [one for one in listed if isinstance(one, dict) and _first_text(one, _STATUS) not in _DONE]
             named = (_first_text(one, _TASK_NAMES) for one in left)
-            return tuple(" ".join(one.split())[:TASK_CHARS] for one in named if one)
+            return tuple(storable(" ".join(one.split())[:TASK_CHARS]) for one in named if one)
     return None
 
 

@@ -20,6 +20,7 @@ from vestige.engine.context import Call
 from vestige.engine.exchange.import_batches import Tally
 from vestige.engine.exchange.import_foreign import import_reading, import_target
 from vestige.exchange.importers.records import MEMORY, Brought, Reading, Target
+from vestige.exchange.transcripts.folders import is_inside
 
 CLAUDE_MEMORY, CODEX_MEMORY, GUIDANCE, SERENA = "claude-memory", "codex-memory", "guidance", "serena-memory"
 VENDORS = (CLAUDE_MEMORY, CODEX_MEMORY, GUIDANCE, SERENA)
@@ -56,8 +57,10 @@ def vendor_files(home: Path, project: Path | None, scope: str) -> Iterator[Vendo
     yield from _existing(GUIDANCE, SCOPE, home / ".claude" / "CLAUDE.md", home / ".codex" / "AGENTS.md")
     if project is not None:
         yield from _existing(CLAUDE_MEMORY, scope, *_claude_folders(home, project))
+        serena = project / ".serena" / "memories"
         yield from _existing(GUIDANCE, scope, *(project / name for name in GUIDANCE_FILES))
-        yield from _existing(SERENA, scope, project / ".serena" / "memories")
+        if is_inside(serena, project.resolve()):  # a cloned project may have links to the user's own files
+            yield from _existing(SERENA, scope, serena)
 
 
 def _existing(vendor: str, scope: str, *paths: Path) -> Iterator[VendorFile]:

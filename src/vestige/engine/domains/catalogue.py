@@ -121,9 +121,22 @@ def current_ids(known: Mapping[str, DomainRecord], names: Iterable[str]) -> tupl
     return tuple(found)
 
 
-def resolved(store: MemoryStore, names: Sequence[str]) -> tuple[str, ...]:
-    """`current_ids` of these names, without a look at the store for no names."""
-    return current_ids(all_domains(store), names) if names else ()
+def resolved(store: MemoryStore, names: Sequence[str], access: Access) -> tuple[str, ...]:
+    """`ids_within` of these names, without a look at the store for no names."""
+    return ids_within(all_domains(store), names, access) if names else ()
+
+
+def ids_within(known: Mapping[str, DomainRecord], names: Iterable[str], access: Access) -> tuple[str, ...]:
+    """`current_ids` of the names that a caller gives. Labels, and where an old name leads, are of the whole
+    store: a caller with limited access names ids, and old ids of its own domains."""
+    if access == EVERYTHING:
+        return current_ids(known, names)
+    own = set(access.domains or ())
+    found: dict[str, None] = {}
+    for name in names:
+        led = current_ids(known, [name]) if name in known else (name,)
+        found |= dict.fromkeys(led if own.issuperset(led) else (name,))
+    return tuple(found)
 
 
 def covered(store: MemoryStore, names: Sequence[str], since: datetime) -> tuple[str, ...]:
@@ -204,7 +217,8 @@ def centres(store: MemoryStore) -> dict[str, DomainCentre]:
     for page in store.documents(CENTROIDS, access=EVERYTHING, limit=PAGE):
         if page.body["profile"] == signature.profile:
             found |= {row[0]: _centre(row) for row in page.body["rows"]}
-    return found
+    shape = (signature.dimension,)
+    return {name: one for name, one in found.items() if one.vector.shape == shape}
 
 
 def _centre(row: Sequence[Any]) -> DomainCentre:

@@ -256,7 +256,8 @@ def _undo(call: Call, name: str) -> DomainChange:
             details={"proposal": name, "status": proposal.body["status"]},
         )
     known = all_domains(call.engine.store)
-    moved = {row[0]: (tuple(row[1]), tuple(row[2])) for row in rows_of(call, f"{name}/undo")}
+    rows = [row for row in rows_of(call, f"{name}/undo") if not isinstance(row[1], int)]
+    moved = {row[0]: (tuple(row[1]), tuple(row[2])) for row in rows}
     present = list(memories_of(call, sorted(moved)))
     back = [one for one in present if one.domains == moved[one.id][1]]
     changes: list[Change] = list(

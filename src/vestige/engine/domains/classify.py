@@ -13,7 +13,7 @@ from vestige.engine.domains.catalogue import (
     DomainRecord,
     all_domains,
     centres,
-    current_ids,
+    ids_within,
 )
 from vestige.engine.revise import put_document
 from vestige.store.contract.changes import Put
@@ -34,7 +34,7 @@ class Classifier:
         if not self._call.engine.settings.domains.enabled:
             return memory
         if memory.domains:
-            return replace(memory, domains=current_ids(self._domains(), memory.domains))
+            return replace(memory, domains=ids_within(self._domains(), memory.domains, self._call.access))
         if vector is None or not self._middles():
             return memory
         scores = scores_of(self._call, memory, vector, self._middles())
@@ -47,8 +47,10 @@ class Classifier:
         return replace(memory, domains=domains, domain_scores=scores)
 
     def by_hand(self, memory: Memory, named: bool) -> list[Put]:
-        """The record that the caller named the domains of a new memory, where they are known ones."""
-        known = [name for name in memory.domains if named and name in self._domains()]
+        """The record that the caller named the domains of a new memory, where they are known ones. A caller
+        with limited access is not shown which are known: it gets a record of all."""
+        limited = self._call.access != EVERYTHING
+        known = [name for name in memory.domains if named and (limited or name in self._domains())]
         if not known:
             return []
         body = {"assigned": known, "unassigned": []}

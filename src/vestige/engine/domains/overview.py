@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -115,6 +116,16 @@ def _visible(call: Call) -> dict[str, DomainRecord | None]:
     return found | {name: None for name in call.access.domains or () if name not in found}
 
 
+def _visible_centres(call: Call) -> dict[str, DomainCentre]:
+    """The centroids that a caller may know. One is made of all members of a domain, so that a caller that is
+    limited to scopes gets none; one that is limited to domains gets those of its own, without labels."""
+    found = centres(call.engine.store)
+    if call.access == EVERYTHING:
+        return found
+    own = (call.access.domains or ()) if call.access.scopes is None else ()
+    return {name: replace(found[name], label=name, terms=()) for name in own if name in found}
+
+
 def _summary(call: Call, name: str, record: DomainRecord | None) -> DomainSummary:
     return DomainSummary(
         id=name,
@@ -166,9 +177,7 @@ def _exemplars(
 def explain(call: Call, memory_id: str) -> tuple[Memory, list[DomainScore]]:
     """A memory with its score for every domain, the highest first; nothing without vectors."""
     memory = load(call, memory_id).memory
-    middles = centres(call.engine.store)
-    if call.access != EVERYTHING:
-        middles = {name: one for name, one in middles.items() if name in _visible(call)}
+    middles = _visible_centres(call)
     vector = memory_vectors(call, [memory]).get(memory.id)
     hand = find_document(call, HAND, memory.id)
     by_hand = {*hand.body["assigned"], *hand.body["unassigned"]} if hand else set()

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache, partial
 from itertools import islice
 
 import numpy as np
@@ -19,11 +20,11 @@ from vestige.cognition.gate.decide import (
     GateInput,
     Rival,
     Supersede,
-    compared,
     decide,
+    is_compared,
     rival_of,
 )
-from vestige.cognition.gate.paraphrase import bare, could_restate, word_likeness
+from vestige.cognition.gate.paraphrase import bare, word_likeness
 from vestige.cognition.text.analyser import fingerprint, query_terms, searchable
 from vestige.cognition.text.form import is_spoken, is_talk, speaker_and_words
 from vestige.core.errors import EmbedderError
@@ -161,34 +162,35 @@ def is_speech(memory: Memory) -> bool:
     return is_talk(memory.content) or is_spoken(memory.content, said)
 
 
-def with_word_likeness(call: Call, content: str, rivals: Sequence[Rival]) -> list[Rival]:
-    """The rivals; those that may say the same in other words get the likeness of their words."""
-    free = [one for one in rivals if not one.protected]
-    open_ = [one for one in free if could_restate(content, one.content, one.similarity)]
-    embedder = embedder_or_none(call.engine) if open_ else None
-    if embedder is None or not embedder.token_states:
-        return list(rivals)
-    encoded = _encode(call, [content, *(rival.content for rival in open_)])
-    if not encoded:
-        return list(rivals)
-    made = {
-        rival.memory_id: replace(rival, likeness=_likeness(content, encoded[0], rival.content, one))
-        for rival, one in zip(open_, encoded[1:], strict=True)
-    }
-    return [made.get(rival.memory_id, rival) for rival in rivals]
+class RivalReader:
+    """Completes rivals of a text by what the models say of both: how alike their words are, and what the pair
+    model says (`is_compared`). Each is read once, and only if the decision depends on it."""
 
+    def __init__(self, call: Call, content: str, rivals: Sequence[Rival]) -> None:
+        self._call, self._content = call, content
+        self._embedder = embedder_or_none(call.engine) if rivals else None
+        short = (one for one in rivals if not one.protected and len(one.content) <= RELATED_CHARS)
+        self._related = list(short) if len(content) <= RELATED_CHARS else []
+        self._made: dict[str, Rival] = {}
 
-def with_relations(call: Call, content: str, rivals: Sequence[Rival]) -> list[Rival]:
-    """The rivals; some get what the pair model says of them and the new text (`compared`)."""
-    embedder = embedder_or_none(call.engine)
-    if embedder is None or len(content) > RELATED_CHARS:
-        return list(rivals)
-    short = [one for one in rivals if not one.protected and len(one.content) <= RELATED_CHARS]
-    made = {
-        rival.memory_id: replace(rival, relation=embedder.relate(rival.content, content))
-        for rival in compared(content, short)
-    }
-    return [made.get(rival.memory_id, rival) for rival in rivals]
+    def __call__(self, rival: Rival) -> Rival:
+        if rival.memory_id not in self._made:
+            self._made[rival.memory_id] = self._read(rival)
+        return self._made[rival.memory_id]
+
+    def _read(self, rival: Rival) -> Rival:
+        embedder = self._embedder
+        if embedder is None:
+            return rival
+        if embedder.token_states:
+            rival = replace(rival, likeness=cache(partial(self._likeness, rival.content)))
+        if is_compared(self._content, self._related, rival):
+            rival = replace(rival, relation=embedder.relate(rival.content, self._content))
+        return rival
+
+    def _likeness(self, old: str) -> NDArray[np.float32] | None:
+        new, encoded = self._content, _encode(self._call, [self._content, old])
+        return _likeness(new, encoded[0], old, encoded[1]) if encoded else None
 
 
 def _likeness(new: str, ours: Encoded, old: str, theirs: Encoded) -> NDArray[np.float32] | None:
@@ -240,7 +242,9 @@ def _encode(call: Call, texts: Sequence[str]) -> list[Encoded]:
 def decide_one(batch: IngestBatch, index: int, draft: Draft, weights: ImportanceInputs | None) -> Decided:
     """The decision on one draft; it sees what the earlier drafts of its batch became."""
     proposal, rivals = _gate_input(batch, index, draft)
-    decision = decide(proposal, rivals)
+    # What has the place of another text takes it unread, and so does what may not.
+    reader = None if proposal.place_id else RivalReader(batch.call, proposal.content, rivals)
+    decision = decide(proposal, rivals, reader) if reader else decide(proposal, rivals)
     rival_id = rival_of(decision)
     return Decided(
         decision=decision,
@@ -314,12 +318,7 @@ def _gate_input(batch: IngestBatch, index: int, draft: Draft) -> tuple[GateInput
         and one.memory_id in batch.known
         and _may_be_rival(batch, draft, batch.known[one.memory_id].memory)
     )
-    rivals = list(islice(found, 2 * RIVALS))  # by meaning and by words
-    if proposal.force_create or proposal.threaded or proposal.identical_id or proposal.place_id:
-        return proposal, rivals
-    return proposal, with_relations(
-        batch.call, memory.content, with_word_likeness(batch.call, memory.content, rivals)
-    )
+    return proposal, list(islice(found, 2 * RIVALS))  # by meaning and by words
 
 
 def _rival(batch: IngestBatch, index: int, draft: Draft, near: Scored) -> Rival:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from vestige.core.errors import Forbidden
-from vestige.core.models import EVERYTHING, covers
+from vestige.core.models import EVERYTHING, Access, covers
 from vestige.engine.context import Call, may_write_to
 from vestige.engine.ingest.inbox import (
     POLICIES,
@@ -25,16 +25,19 @@ def _require(call: Call, scope: str) -> None:
 
 def review_policies(call: Call, scope: str) -> tuple[ReviewPolicy, list[ReviewPolicy]]:
     """The policy that counts in a scope, and all policies of scopes that the caller may write to, or that
-    are above one of these."""
+    are above one of these. A caller that is limited to domains gets those above the scope that it names: the
+    names of others may be about memories of others."""
     _require(call, scope)
     known = policies_by_scope(call, chosen_policies(call))
-    limits = call.access.scopes
-    seen = [
-        one
-        for one in known.values()
-        if limits is None or any(covers(limit, one.scope) or covers(one.scope, limit) for limit in limits)
-    ]
+    seen = [one for one in known.values() if _is_shown(call.access, one.scope, scope)]
     return nearest_policy(known, scope), sorted(seen, key=lambda one: one.scope)
+
+
+def _is_shown(access: Access, scope: str, asked: str) -> bool:
+    if access.domains is not None:
+        return covers(scope, asked)
+    limits = access.scopes
+    return limits is None or any(covers(limit, scope) or covers(scope, limit) for limit in limits)
 
 
 def choose_policy(call: Call, scope: str, policy: str | None) -> ReviewPolicy:

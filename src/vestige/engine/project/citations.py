@@ -6,7 +6,7 @@ they were, moved, changed, or gone. Nothing is ever deleted because of a check.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
@@ -18,7 +18,6 @@ from vestige.cognition.code.sections import lines_of
 from vestige.core.errors import InvalidInput
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
-from vestige.engine.project.files.source_file import SourceFile
 from vestige.engine.project.place import Project
 from vestige.engine.project.search import FileTexts
 from vestige.store.contract.code_index import CodeIndex, FoundSection
@@ -92,7 +91,7 @@ class Checked:
 def anchored(texts: FileTexts, index: CodeIndex, path: str, start: int = 0, end: int = 0) -> Citation:
     """A citation of lines as they are now, or of a whole file. InvalidInput if they are not there."""
     source = texts.source(path)
-    lines = _hashes(source)
+    lines = _hashes(texts, path)
     if source is None or source.skip is not None or start > max(1, len(lines)):
         raise InvalidInput(
             f"{path} has no such lines in this project.",
@@ -114,13 +113,16 @@ def anchored(texts: FileTexts, index: CodeIndex, path: str, start: int = 0, end:
 def cited_in(text: str, texts: FileTexts, index: CodeIndex) -> list[Citation]:
     """The code that a text names: paths of the project, with or without lines, and `symbols` that exactly one
     section declares."""
-    known = index.files()
-    found: dict[str, Citation] = {}
-    for match in _PLACE.finditer(text[:20_000]):
-        path = match[1] if match[1] in known else _only_end(match[1], known)
+    known, found = index.files(), dict[str, Citation]()
+    by_name: defaultdict[str, list[str]] = defaultdict(list)
+    for known_path in known:
+        by_name[known_path[known_path.rfind("/") + 1 :]].append(known_path)
+    places = {match[0]: match for match in _PLACE.finditer(text[:20_000])}
+    for match in places.values():
+        path = match[1] if match[1] in known else _only_end(match[1], by_name)
         if path and len(found) < MOST_CITATIONS:
             start, end = int(match[2] or 0), int(match[3] or 0)
-            lines = len(_hashes(texts.source(path)))
+            lines = len(_hashes(texts, path))
             made = anchored(texts, index, path, start if start <= lines else 0, end if start <= lines else 0)
             found.setdefault(made.place, made)
     names = [name for span in _SPAN.findall(text[:20_000]) for name in _NAME.findall(span)[-1:]]
@@ -164,6 +166,8 @@ def _read(one: object) -> Citation | None:
     packed, start, end = one.get("lines"), one.get("start"), one.get("end")
     if not isinstance(packed, str) or not isinstance(start, int) or not isinstance(end, int):
         return None
+    if len(packed) > MOST_LINES * _WIDTH:
+        return None
     return Citation(
         path=one["path"],
         start=start,
@@ -182,7 +186,7 @@ def checked(citation: Citation, project: Project, texts: FileTexts, index: CodeI
     """Compare a citation with the files as they are now."""
     if not citation.lines:
         return Checked(citation=citation, verdict=Verdict.UNVERIFIABLE)
-    lines = _hashes(texts.source(citation.path))
+    lines = _hashes(texts, citation.path)
     start = citation.start - 1
     if tuple(lines[start : citation.end]) == citation.lines:
         return Checked(citation=citation, verdict=Verdict.FRESH, now=citation)
@@ -190,14 +194,14 @@ def checked(citation: Citation, project: Project, texts: FileTexts, index: CodeI
     if at is not None:
         return Checked(citation=citation, verdict=Verdict.MOVED, now=_shifted(citation, citation.path, at))
     for path in _elsewhere(citation, index, texts):
-        at = _block(citation.lines, _hashes(texts.source(path)), start)
+        at = _block(citation.lines, _hashes(texts, path), start)
         if at is not None:
             return Checked(citation=citation, verdict=Verdict.MOVED, now=_shifted(citation, path, at))
     now = _similar(citation, citation.path, lines)
     if now is not None:
         return Checked(citation=citation, verdict=Verdict.CHANGED, now=now)
     for path in _elsewhere(citation, index, texts):
-        now = _similar(citation, path, _hashes(texts.source(path)))
+        now = _similar(citation, path, _hashes(texts, path))
         if now is not None:
             return Checked(citation=citation, verdict=Verdict.CHANGED, now=now)
     declared = [one for one in _declaring(citation, index) if one.path == citation.path]
@@ -216,7 +220,8 @@ def _block(wanted: Sequence[str], lines: Sequence[str], near: int) -> int | None
     """Where lines occur in this order, nearest to where they were. Blank ones alone are nothing."""
     if not any(one != _BLANK for one in wanted):
         return None
-    rare = min(range(len(wanted)), key=lambda place: (wanted[place] == _BLANK, lines.count(wanted[place])))
+    counts = Counter(lines)
+    rare = min(range(len(wanted)), key=lambda place: (wanted[place] == _BLANK, counts[wanted[place]]))
     places = [at - rare for at, one in enumerate(lines) if one == wanted[rare]]
     same = [at for at in places if at >= 0 and list(lines[at : at + len(wanted)]) == list(wanted)]
     return min(same, key=lambda at: abs(at - near), default=None)
@@ -279,8 +284,12 @@ def line_hashes(text: str) -> list[str]:
     return [_line_hash(line) for line in lines_of(text)]
 
 
-def _hashes(source: SourceFile | None) -> list[str]:
-    return [] if source is None else line_hashes(source.text)
+def _hashes(texts: FileTexts, path: str) -> list[str]:
+    """The hashes of the lines of a file, made once for an answer."""
+    if path not in texts.hashes:
+        source = texts.source(path)
+        texts.hashes[path] = [] if source is None else line_hashes(source.text)
+    return texts.hashes[path]
 
 
 def _symbol(sections: Sequence[FoundSection], start: int, end: int) -> str:
@@ -294,7 +303,7 @@ def _symbol(sections: Sequence[FoundSection], start: int, end: int) -> str:
     return best.symbol_path if best is not None and inside else ""
 
 
-def _only_end(path: str, known: Mapping[str, object]) -> str | None:
+def _only_end(path: str, by_name: Mapping[str, Sequence[str]]) -> str | None:
     """The one path of the project that ends like this."""
-    ends = [one for one in known if one.endswith(f"/{path}")]
+    ends = [one for one in by_name.get(path[path.rfind("/") + 1 :], ()) if one.endswith(f"/{path}")]
     return ends[0] if len(ends) == 1 else None

@@ -59,12 +59,22 @@ def listed_files(root: Path) -> dict[bytes, bool] | None:
 
 def head_of(root: Path) -> Head | None:
     """The branch and the commit of a work tree."""
+    # One question where there is a commit; before the first one, git answers only the single ones.
+    made = _run(root, "rev-parse", "--is-inside-work-tree", "HEAD^{commit}", "--symbolic-full-name", "HEAD")
+    if made is not None and made.count(b"\n") == 3:
+        inside, commit, name, _ = _text(made).split("\n")
+        branch = "" if name == "HEAD" else name.removeprefix("refs/heads/")
+        return Head(branch=branch, commit=commit) if inside == "true" else None
+    return _head_in_parts(root)
+
+
+def _head_in_parts(root: Path) -> Head | None:
     made = _run(root, "rev-parse", "--is-inside-work-tree")
     if made is None or made.strip() != b"true":
         return None
-    branch = _run(root, "symbolic-ref", "--quiet", "--short", "HEAD") or b""
+    name = _run(root, "symbolic-ref", "--quiet", "HEAD") or b""
     commit = _run(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") or b""
-    return Head(branch=_text(branch).strip(), commit=_text(commit).strip())
+    return Head(branch=_text(name).strip().removeprefix("refs/heads/"), commit=_text(commit).strip())
 
 
 def commits_of(root: Path, *, most: int, paths: tuple[str, ...] = ()) -> list[GitCommit]:

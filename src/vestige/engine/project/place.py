@@ -41,7 +41,7 @@ def current_project(call: Call, path: str | None = None) -> Project:
     found = _indexed(call, folder)
     if found is not None:
         return found
-    foreign = _foreign(call, folder)
+    foreign = _foreign(call, folder) if path is None or _may_look(call) else None
     if foreign is not None:
         raise NotFound(
             f"The code index in {foreign.name}/{PROJECT_DIRECTORY} was not made here by your Vestige, so it "
@@ -83,7 +83,8 @@ def new_project(call: Call, path: str | None = None) -> Project:
 def rebuilt_project(call: Call, path: str | None = None) -> Project:
     """The project of a call, which must have an index, of its own or of others."""
     folder = _folder(call, path)
-    unread = _indexed(call, folder) is None and _foreign(call, folder) is not None
+    seen = path is None or _may_look(call)
+    unread = seen and _indexed(call, folder) is None and _foreign(call, folder) is not None
     return new_project(call, path) if unread else current_project(call, path)
 
 
@@ -135,9 +136,16 @@ def _folder(call: Call, path: str | None) -> Path:
     if not call.local and not call.sees_installation:
         raise Forbidden("You may not name a folder of the server.", details={"argument": "path"})
     folder = _real(absolute(Path(path)))
-    if not folder.is_dir():
+    # A client of the network is not told which folders there are: only those with an index answer it.
+    if _may_look(call) and not folder.is_dir():
         raise InvalidInput(f"{path} is not a folder.", details={"argument": "path"})
     return folder
+
+
+def _may_look(call: Call) -> bool:
+    """Whether the caller may know which folders there are: the user of this machine, or an agent of that
+    user."""
+    return call.local or call.on_this_machine
 
 
 def _real(folder: Path) -> Path:

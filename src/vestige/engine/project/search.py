@@ -4,11 +4,11 @@ Lines are always taken from the file. If it changed since it was indexed, its se
 spot, and take part in the ranking instead of the old ones.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field
 
+from vestige.cognition.code.formats import markdown_headings
 from vestige.cognition.code.languages import is_code
 from vestige.cognition.code.query import CodeQuery, analyse
 from vestige.cognition.code.ranking import Candidate, IndexTotals, rank
@@ -16,7 +16,6 @@ from vestige.cognition.code.roles import is_generated
 from vestige.cognition.code.sections import lines_of
 from vestige.cognition.code.tokens import tokens_of
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.patterns import lazy_pattern
 from vestige.engine.context import Call
 from vestige.engine.project.extraction import extracted
 from vestige.engine.project.files.source_file import SourceFile, read_source
@@ -34,7 +33,6 @@ Weights = dict[str, float]
 """The weight of each word of a question."""
 _ALIKE = ("function", "method", "heading")
 """Kinds whose small neighbours in one section are of the same kind."""
-_HEADING = lazy_pattern(r"^#{1,6}[ \t]{1,8}([^\s#][^\n]{0,200})", re.MULTILINE)
 ROUNDS = 4
 """How often files that changed are read again and ranked anew."""
 
@@ -68,6 +66,8 @@ class FileTexts:
     """The files of one answer, each read once."""
 
     project: Project
+    hashes: dict[str, list[str]] = field(default_factory=dict)
+    """The hashes of the lines of files, as far as citations asked for them."""
     _read: dict[str, SourceFile | None] = field(default_factory=dict)
 
     def source(self, path: str) -> SourceFile | None:
@@ -193,7 +193,9 @@ def _weights(query: CodeQuery, corpus: IndexTotals) -> Weights:
 def _named(section: FoundSection, definitions: Sequence[str], text: str, weights: Weights) -> tuple[str, str]:
     """The symbol by which a section is shown: of several functions or headings the one that the question has
     words of, else the first."""
-    names = _HEADING.findall(text) if section.kind == "heading" else definitions
+    names = definitions
+    if section.kind == "heading":
+        names = [title for *_, title in markdown_headings(text.splitlines())]
     if section.kind not in _ALIKE or len(names) < 2:
         return section.name, section.symbol_path
 

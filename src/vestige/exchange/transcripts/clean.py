@@ -55,6 +55,11 @@ def _without_agents_file(text: str) -> str:
     return "" if end < 0 else text[end + len(_END_OF_INSTRUCTIONS) :]
 
 
+def storable(text: str) -> str:
+    """Text as UTF-8 can have it: half of a surrogate pair becomes a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
 def without_secrets(text: str) -> str:
     """The text with every secret replaced by its kind."""
     return redacted(text, find_secrets(text)) if text else text

@@ -39,7 +39,7 @@ ARCHIVED = ".gz"
 """The end of the names of copies in the archive."""
 PACKED = (COMPRESSED, ARCHIVED)
 MOST_UNPACKED_BYTES, MOST_EXPANSION = 256_000_000, 200
-"""A packed file of a client that grows beyond both is a decompression bomb: only so much of it is read."""
+"""A packed file that grows beyond both is a decompression bomb: only so much of it is read."""
 UNFIT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What a reader may raise for a record whose values have other types than any client writes."""
 
@@ -255,8 +255,8 @@ def _raw_lines(file: IO[bytes], most_bytes: int | None) -> Iterator[RawLine]:
 
 
 def _most_bytes(path: Path, now: Checkpoint) -> int | None:
-    """How much is read of a packed file of a client. A copy in the archive is our own."""
-    if not path.name.endswith(COMPRESSED):
+    """How much is read of a packed file: of a client, or in the archive, which may come from a snapshot."""
+    if not path.name.endswith(PACKED):
         return None
     return max(MOST_UNPACKED_BYTES, MOST_EXPANSION * now.size)
 

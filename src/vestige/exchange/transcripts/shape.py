@@ -55,6 +55,8 @@ class TranscriptSession:
     entries: dict[str, Entry] = field(default_factory=dict)
     side: set[str] = field(default_factory=set)
     """Entries that are of no branch that the session ended with."""
+    calls: dict[str, set[str]] = field(default_factory=dict)
+    """The entries that each action is in, by its id."""
 
     def turns(self) -> list[Entry]:
         """The entries of the last branch."""
@@ -87,7 +89,10 @@ def _apply(one: TranscriptSession, step: Step) -> None:
             one.facts = merged(one.facts, step)
         case Entry():
             if step.uid not in one.entries or step.replaces:
-                one.entries[step.uid] = _ended(one, step)
+                _end_actions(one, step)
+                one.entries[step.uid] = step
+                for action in step.actions:
+                    one.calls.setdefault(action.id, set()).add(step.uid)
                 one.side.discard(step.uid)
         case Rewound():
             order = list(one.entries)
@@ -102,16 +107,13 @@ def _apply(one: TranscriptSession, step: Step) -> None:
             one.side.update(one.entries)
 
 
-def _ended(one: TranscriptSession, step: Entry) -> Entry:
-    """The entry, after its results have reached the actions that they end."""
-    for result in step.results:
-        for uid, entry in one.entries.items():
-            if any(action.id == result.id for action in entry.actions):
-                ended = tuple(
-                    replace(a, status=result.status) if a.id == result.id else a for a in entry.actions
-                )
-                one.entries[uid] = replace(entry, actions=ended)
-    return step
+def _end_actions(one: TranscriptSession, step: Entry) -> None:
+    """Let the results of an entry reach the actions that they end."""
+    for result in filter(lambda result: result.id, step.results):
+        for uid in one.calls.get(result.id, ()):
+            entry = one.entries[uid]
+            ended = tuple(replace(a, status=result.status) if a.id == result.id else a for a in entry.actions)
+            one.entries[uid] = replace(entry, actions=ended)
 
 
 def is_prompt(entry: Entry) -> bool:

@@ -218,10 +218,13 @@ def _format(asked: ExportArguments) -> Format:
 
 def _written(call: Call) -> Callable[[Record], bytes]:
     now = call.engine.now()
+    everything = call.access == EVERYTHING
 
     def write(record: Record) -> bytes:
         shown = view_fields(record, now, "full")
-        whole = ExportedMemory(domain_scores=record.memory.domain_scores, **shown).wire()
+        # A score compares a memory with all members of a domain.
+        scores = record.memory.domain_scores if everything else None
+        whole = ExportedMemory(domain_scores=scores, **shown).wire()
         return orjson.dumps(without_inaccessible_ids(call, whole))
 
     return write

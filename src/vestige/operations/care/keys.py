@@ -151,7 +151,7 @@ def create_key(call: Call, wanted: CreateKeyArguments) -> KeyMade:
         label,
         wanted.permissions,
         scopes=wanted.scopes,
-        domains=None if wanted.domains is None else resolved(call.engine.store, wanted.domains),
+        domains=None if wanted.domains is None else resolved(call.engine.store, wanted.domains, call.access),
         expires_at=None if wanted.expires is None else _expiry(call.local_now(), wanted.expires),
     )
     return KeyMade.of(made, key=text, replaces=None, message=_KEEP_IT, **_key_fields(made, made.created_at))

@@ -1,13 +1,15 @@
 """Memories by day: `memory_timeline`."""
 
 from collections import defaultdict
-from datetime import timedelta
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from pydantic import Field
 
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Filter, moved
-from vestige.core.timezone import local, zone_name
+from vestige.core.timezone import at_clock, local, zone_name
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known
 from vestige.operations.registry.arguments import (
@@ -25,6 +27,11 @@ from vestige.operations.shared.filters import domains_named, searched, searched_
 from vestige.operations.shared.memory_view import MemoryView, memory_lines, view
 from vestige.operations.shared.text import count
 
+TICK = timedelta(microseconds=1)
+WEEK = 7
+MOST_COUNTED = 120
+"""Days that are counted one by one."""
+
 
 class Day(Wire):
     """The memories of one day in the zone of the answer."""
@@ -34,8 +41,16 @@ class Day(Wire):
     memories: list[MemoryView]
 
 
+class DayCount(Wire):
+    """How many memories `days` days have, from `date` on."""
+
+    date: str
+    days: int
+    count: int
+
+
 class Timeline(Wire):
-    """Days, newest first."""
+    """Days, newest first, with the memories that are shown. `counts` has every day, oldest first."""
 
     start: str
     end: str
@@ -44,6 +59,7 @@ class Timeline(Wire):
     scope: str
     timezone: str
     days: list[Day]
+    counts: list[DayCount] | None = None
 
 
 class TimelineArguments(ZonedArguments):
@@ -61,6 +77,9 @@ class TimelineArguments(ZonedArguments):
     known_at: Moment | None = Field(None, description="As stored at this time; also the default of `end`.")
     limit: int = Field(50, ge=1, le=200, description="Maximum number of memories.")
     detail_level: DetailLevel = Field("summary", description="How much of each memory to show.")
+    counts: bool = Field(
+        False, description="Include how many there are on each day, or in each week of a long range."
+    )
 
 
 def render_timeline(timeline: Timeline) -> str:
@@ -87,7 +106,7 @@ def memory_timeline(call: Call, asked: TimelineArguments) -> Timeline:
     """
     now = call.engine.now()
     # "Until now" includes writes at this very moment.
-    end = asked.end or moved(asked.known_at or now, timedelta(microseconds=1))
+    end = asked.end or moved(asked.known_at or now, TICK)
     start = asked.start or moved(end, -timedelta(days=7))
     if start >= end:
         raise _empty(asked)
@@ -116,7 +135,24 @@ def memory_timeline(call: Call, asked: TimelineArguments) -> Timeline:
         scope=searched_scope(call, asked.scope),
         timezone=zone_name(call.zone),
         days=[Day(date=date, count=len(memories), memories=memories) for date, memories in days.items()],
+        counts=list(_counts(call, where, start, end)) if asked.counts else None,
     )
+
+
+def _counts(call: Call, where: Filter, start: datetime, end: datetime) -> Iterator[DayCount]:
+    first, last = local(start, call.zone).date(), local(end - TICK, call.zone).date()
+    number = (last - first).days + 1
+    step = 1 if number <= MOST_COUNTED else max(WEEK, -(-number // MOST_COUNTED))
+    for at in range(0, number, step):
+        days = min(step, number - at)
+        begin, until = (first + timedelta(days=edge) for edge in (at, at + days - 1))
+        part = replace(
+            where,
+            created_from=at_clock(begin, 0, call.zone) if at else start,
+            created_to=end if until == last else at_clock(until + timedelta(days=1), 0, call.zone),
+        )
+        written = call.engine.store.count(part, access=call.access)
+        yield DayCount(date=begin.isoformat(), days=days, count=written)
 
 
 def _empty(asked: TimelineArguments) -> InvalidInput:

@@ -76,12 +76,12 @@ _LABELS = (
 
 
 def _domains(call: Call, names: Sequence[str]) -> tuple[str, ...]:
-    """The ids of domains that are named by id or label."""
+    """The ids of domains that are named by id, or by label if the caller may see it."""
     if not names:
         return ()
     from vestige.engine.domains.catalogue import resolved  # brings the clustering
 
-    return resolved(call.engine.store, names)
+    return resolved(call.engine.store, names, call.access)
 
 
 _SAME = ("source", "author", "thread", "origin", "created_from", "created_to", "min_retention")

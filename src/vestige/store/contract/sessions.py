@@ -4,6 +4,7 @@ It is derived from the files of the clients and from the archive: a lost one is 
 its own beside the database, whatever backend the memories are in.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.transcripts import Action, EntryRole, Step
 
+_COPY_NAME = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})\.gz")
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -137,6 +139,15 @@ class ArchivedFile:
     size: int
     archived: float
     state: dict[str, Any] = field(default_factory=dict)  # JSON values: what its reader begins with
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it names a file of the archive. One that was read back may name any: an index and a
+        catalogue can come with a snapshot from elsewhere."""
+        texts = all(isinstance(one, str) for one in (self.path, self.client, self.name))
+        named = _COPY_NAME.fullmatch(self.name) if texts else None
+        plain = isinstance(self.size, int) and isinstance(self.state, dict)
+        return plain and named is not None and named[1] == self.sha256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

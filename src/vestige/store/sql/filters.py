@@ -238,7 +238,11 @@ class SqlConditions:
 
     def by_creation(self) -> tuple["SqlConditions", "SqlConditions"]:
         """The conditions on the time of creation, and the others."""
-        timed = tuple(one for one in self.conditions if one.bound in ("created_from", "created_to"))
+        return self.apart("created_from", "created_to")
+
+    def apart(self, *bounds: str) -> tuple["SqlConditions", "SqlConditions"]:
+        """The conditions with these bounds, and the others."""
+        timed = tuple(one for one in self.conditions if one.bound in bounds)
         rest = tuple(one for one in self.conditions if one not in timed)
         return SqlConditions(conditions=timed), SqlConditions(conditions=rest, retained=self.retained)
 
@@ -374,13 +378,19 @@ def _visible(where: Filter) -> Iterator[Condition]:
         yield Condition(sql="m.suppression_count = 0", excluded="m.suppression_count > 0")
     if where.suppressed_by is not None:
         since = moment_text(where.suppressed_by)
-        yield Condition.of("m.suppression_count > 0 AND m.suppressed_at <= ?", since, fleeting=True)
+        # Few are suppressed, and an index has them. By itself SQLite would look through those of a scope.
+        suppressed = "SELECT key FROM memories WHERE suppression_count > 0 AND suppressed_at <= ?"
+        yield Condition.of(f"m.key IN ({suppressed})", since, fleeting=True)
     if where.archived is not None:
         inside, outside = "m.archived_at IS NOT NULL", "m.archived_at IS NULL"
         yield Condition.of(inside) if where.archived else Condition(sql=outside, excluded=inside)
     if where.due_by is not None:
-        due = moment_text(where.due_by)
-        yield Condition.of("m.key IN (SELECT key FROM strengths WHERE due_at <= ?)", due, fleeting=True)
+        yield Condition(
+            sql="m.key IN (SELECT key FROM strengths WHERE due_at <= ?)",
+            params=(moment_text(where.due_by),),
+            bound="due_by",
+            fleeting=True,
+        )
 
 
 def _retained(where: Filter) -> Retained | None:

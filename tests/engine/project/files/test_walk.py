@@ -10,7 +10,7 @@ import pytest
 from tests.engine.project.conftest import Git
 from vestige.engine.project.files.fail_safe import MAX_FILE_BYTES, Skip
 from vestige.engine.project.files.walk import walk
-from vestige.engine.project.git import commits_of, head_of, text_at
+from vestige.engine.project.git import Head, commits_of, head_of, text_at
 
 Write = Callable[..., Path]
 
@@ -277,6 +277,20 @@ def test_a_missing_object_is_not_fetched_by_a_command_of_the_repository(
     assert commits_of(root, most=5) == []
     assert text_at(root, "HEAD", "a.py") is None
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("branch", ["main", "work/face", "a\u2028b", "HEAD"])
+def test_the_head_is_the_branch_and_the_commit_if_there_are_some(root: Path, git: Git, branch: str) -> None:
+    git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    assert head_of(root) == Head(branch=branch)
+    git("commit", "-qm", "Begin", "--allow-empty")
+    git("tag", "main")
+    commit = git("rev-parse", "HEAD^{commit}").strip()
+    assert head_of(root) == Head(branch=branch, commit=commit)
+    git("checkout", "-q", "--detach")
+    assert head_of(root) == Head(commit=commit)
+    assert head_of(root / ".git") is None
+    assert head_of(root.parent) is None
 
 
 def test_a_bare_repository_that_came_as_files_is_no_repository(root: Path, git: Git) -> None:

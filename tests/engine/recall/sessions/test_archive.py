@@ -1,8 +1,12 @@
 """The archive: copies before clients delete, checked, once for equal content; and what will vanish when."""
 
 import gzip
+import hashlib
+import json
 import os
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -152,3 +156,36 @@ def test_a_file_that_became_a_link_after_it_was_listed_is_not_opened(world: Worl
     path.symlink_to(tmp_path / "private.jsonl")
     with pytest.raises(OSError, match="symbolic"):
         list(batches(source, None))
+
+
+@pytest.mark.parametrize("where", ["index", "catalogue"])
+@pytest.mark.parametrize("name", ["../../victim", "{folder}/victim", "aa/{digest}.gz/../../../victim"])
+def test_an_index_from_elsewhere_names_no_file_outside_the_archive(
+    world: World, tmp_path: Path, name: str, where: str
+) -> None:
+    """The snapshot of another machine can have any index; a restore keeps it."""
+    victim = tmp_path / "victim"
+    write_lines(victim, [said(0, "user", "the canary sings at dawn", session="x")])
+    archive(call_of(world), index_of(world))
+    path = claude_file(tmp_path / "home", LOGIN)
+    write_lines(path, [said(9, "user", "more", session=LOGIN)], "a")
+    digest, data = hashlib.sha256(b"").hexdigest(), tmp_path / "data"
+    name = name.format(folder=tmp_path, digest=digest)
+    row = {"path": str(path), "client": "claude", "name": name, "sha256": digest, "size": 0, "archived": 1.0}
+    gone = {**row, "path": str(path.with_name("gone.jsonl"))}
+    rows = [{**one, "state": {"session": "x"}} for one in (row, gone)]
+    with closing(sqlite3.connect(data / "sessions.db", isolation_level=None)) as db:
+        if where == "catalogue":
+            db.execute("DELETE FROM archive")
+            catalogue = data / "session-archive" / "catalogue.jsonl"
+            catalogue.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+        else:
+            for one in rows:
+                values = [*list(one.values())[:-1], json.dumps(one["state"])]
+                db.execute("INSERT INTO archive VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+    refresh(call_of(world), index_of(world))
+    archive(call_of(world), index_of(world))
+    diagnose(call_of(world), index_of(world), check=True)
+    assert victim.exists()
+    found = find_sessions(index_of(world), "canary", SessionFilter(), world.clock.now, limit=5)
+    assert found.sessions == []

@@ -103,6 +103,42 @@ def test_a_page_of_a_project_is_the_same_by_either_way(
         assert store.count(where, access=EVERYTHING) == matching
 
 
+LATE = T0 + 400 * DAY
+DUE = Filter(scope="/a", pinned=False, due_by=LATE, now=LATE)
+
+
+@pytest.mark.parametrize("page", [(9, 0), (9, 5), (200, 3), (0, 0)])
+def test_a_page_by_due_date_is_the_same_by_either_way(page: tuple[int, int], store: SqliteStore) -> None:
+    limit, offset = page
+    made = [
+        replace(
+            a_memory(memory_id(n), at=T0 + n % 7 * DAY),
+            scope=("/a", "/a/b", "/c")[n % 3],
+            pinned=not n % 4,
+            suppression_count=n % 2,
+            suppressed_at=T0 + n * DAY if n % 2 else None,
+        )
+        for n in range(60)
+    ]
+    add(store, *made)
+    for n in range(0, 60, 5):
+        remark(store, memory_id(n), Evidence.EASY, T0 + 8 * DAY)
+    kept = sorted(store.levels(access=EVERYTHING, now=LATE).retentions)
+    for where in (
+        Filter(),
+        DUE,
+        replace(DUE, due_by=T0 + 12 * DAY),
+        replace(DUE, max_retention=kept[30]),
+        replace(DUE, min_retention=kept[10], max_retention=kept[30], valid_at=NOW),
+        replace(DUE, suppressed_by=T0 + 20 * DAY),
+        replace(DUE, known_at=T0 + 3 * DAY),
+        replace(DUE, created_from=T0 + DAY, archived=None),
+    ):
+        with store._connections.reading() as db:
+            expected = memories.page(db, clause(where, EVERYTHING), Order.DUE, LATE, limit, offset)
+        assert store.find(where, access=EVERYTHING, order=Order.DUE, limit=limit, offset=offset) == expected
+
+
 WHERE = Filter(scope="/a", valid_at=NOW)
 QUESTIONS: dict[str, Callable[[SqliteStore], object]] = {
     "stats": lambda store: store.stats(access=EVERYTHING, now=NOW),
@@ -112,6 +148,14 @@ QUESTIONS: dict[str, Callable[[SqliteStore], object]] = {
     "count of days": lambda store: store.count(replace(WHERE, created_from=T0), access=EVERYTHING),
     "newest": lambda store: ids(store.find(WHERE, access=EVERYTHING, limit=5)),
     "pinned": lambda store: ids(store.find(replace(WHERE, pinned=True), access=EVERYTHING, limit=5)),
+    "suppressed": lambda store: store.count(replace(WHERE, suppressed_by=NOW), access=EVERYTHING),
+    "due": lambda store: ids(store.find(DUE, access=EVERYTHING, order=Order.DUE, limit=5)),
+    "faded": lambda store: ids(
+        store.find(replace(DUE, max_retention=0.1), access=EVERYTHING, order=Order.DUE, limit=5)
+    ),
+    "due and suppressed": lambda store: ids(
+        store.find(replace(DUE, suppressed_by=NOW), access=EVERYTHING, order=Order.DUE, limit=5)
+    ),
 }
 
 
@@ -120,7 +164,9 @@ def test_no_count_and_no_page_takes_more_steps_among_more_memories(question: str
     taken = []
     for size in (50, 3000):
         with closing(open_at(tmp_path / f"{size}.db")) as store:
-            add(store, *(replace(a_memory(memory_id(n), f"note {n}"), scope="/a") for n in range(size)))
+            spread = [T0 + n * DAY / 86_400 for n in range(size)]
+            made = [a_memory(memory_id(n), f"note {n}", at=at) for n, at in enumerate(spread)]
+            add(store, *(replace(one, scope="/a") for one in made))
             store.stats(access=EVERYTHING, now=NOW)
             QUESTIONS[question](store)
             remark(store, memory_id(1), Evidence.GOOD, T0 + DAY)

@@ -77,6 +77,29 @@ def test_every_page_of_an_empty_store_says_so(browser: "Browser", tmp_path: Path
 
 
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+CUT = """() => {
+    const controls = document.querySelectorAll("a[href], button, input, select, textarea, summary");
+    const cut = [];
+    for (const one of controls) {
+        const box = one.getBoundingClientRect();
+        if (!box.width || !one.checkVisibility() || one.closest(".skip, .hidden")) continue;
+        let [left, right] = [0, document.documentElement.clientWidth];
+        let scrolls = false; // what lies outside of such a box can be scrolled to
+        for (let up = one.parentElement; up && !scrolls; up = up.parentElement) {
+            const flow = getComputedStyle(up).overflowX;
+            scrolls = flow === "auto" || flow === "scroll";
+            if (flow === "visible" || scrolls) continue;
+            const frame = up.getBoundingClientRect();
+            [left, right] = [Math.max(left, frame.left), Math.min(right, frame.right)];
+        }
+        const outside = !scrolls && (box.left < left - 1 || box.right > right + 1);
+        // Long words of a memory may end in dots; the name of a button may not.
+        const names = one.matches("button, summary, .bottom a") && !one.matches(".tag, .who *, .inbox-item");
+        const short = names && one.scrollWidth > one.clientWidth + 1;
+        if (outside || short) cut.push(`${box.left}-${box.right} ${one.outerHTML.slice(0, 120)}`);
+    }
+    return cut;
+}"""
 DOUBLE = """() => {
     const all = [...document.querySelectorAll("body *")];
     const sizes = all.map(one => parseFloat(getComputedStyle(one).fontSize));
@@ -85,16 +108,57 @@ DOUBLE = """() => {
 
 
 @pytest.mark.parametrize("width", [320, 375, 640], ids=["zoom-400", "phone", "zoom-200"])
-def test_no_page_is_wider_than_a_small_window(
+def test_no_page_is_wider_than_a_small_window_and_no_control_is_cut_off(
     browser: "Browser", site: Site, garden: Garden, cookie: str, width: int
 ) -> None:
-    wide: list[str] = []
+    wrong: list[str] = []
+    asked = ("/search?q=nodes&why=1", "/schedule?review=1", "/memories?new=1")
     with window(browser, site, cookie, viewport={"width": width, "height": 430}) as watched:
-        for path in (*PAGES, f"/memories/{garden.ids[0]}", "/search?q=nodes&why=1", "/schedule?review=1"):
+        for path in (*PAGES, f"/memories/{garden.ids[0]}", f"/memories/{garden.ids[0]}?edit=1", *asked):
             watched.open(path)
-            if watched.page.evaluate(WIDER) > 0:
-                wide.append(path)
-    assert wide == []
+            wrong += [f"{path} is too wide"] if watched.page.evaluate(WIDER) > 0 else []
+            wrong += [f"{path} cuts {one}" for one in watched.page.evaluate(CUT)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("width", [375, 640], ids=["phone", "zoom-200"])
+def test_what_is_opened_in_a_small_window_fits(
+    browser: "Browser", site: Site, garden: Garden, cookie: str, width: int
+) -> None:
+    wrong: list[str] = []
+    with window(browser, site, cookie, viewport={"width": width, "height": 430}) as watched:
+        page = watched.open("/memories")
+
+        def look(what: str) -> None:
+            wrong.extend([f"{what} is too wide"] if page.evaluate(WIDER) > 0 else [])
+            wrong.extend(f"{what} cuts {one}" for one in page.evaluate(CUT))
+
+        page.get_by_role("button", name="Menu").click()
+        look("the menu")
+        page.get_by_role("button", name="Menu").click()
+        page.get_by_role("button", name="Select all").click()
+        look("the bulk actions")
+        page.get_by_role("button", name="Suppress").click()
+        expect(page.locator("dialog .effect")).to_be_visible()
+        look("the preview of a bulk action")
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Time machine").click()
+        look("the time machine")
+        page.locator(".who summary").click()
+        look("the login")
+        page.locator(".who summary").click()
+        for key in ("?", "Control+k"):
+            page.keyboard.press(key)
+            expect(page.get_by_role("dialog")).to_be_visible()
+            look(f"what {key} opens")
+            page.keyboard.press("Escape")
+        page.goto(f"{site.url}/memories/{garden.ids[0]}")
+        watched.settle()
+        for name in ("Outdated…", "Delete…"):
+            page.get_by_role("button", name=name).click()
+            look(name)
+            page.keyboard.press("Escape")
+    assert wrong == []
 
 
 def test_no_page_is_wider_than_its_window_when_letters_are_twice_as_large(

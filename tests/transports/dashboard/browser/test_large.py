@@ -105,6 +105,18 @@ def test_the_first_counts_take_less_than_a_second(large: Watched) -> None:
     assert server() + busy() < FIRST_SECONDS
 
 
+def test_the_timeline_counts_every_day_and_leads_to_those_it_does_not_list(large: Watched) -> None:
+    page = large.open("/timeline?days=90")
+    titles = [str(one.get_attribute("title")) for one in page.locator(".column").all()]
+    counts = [int(title.rpartition(": ")[2]) for title in titles]
+    assert len(counts) == 90
+    expect(page.get_by_text(f"{sum(counts):,} memories, the latest 200 of them below.")).to_be_visible()
+    page.locator("a.column").first.click()
+    expect(page.get_by_role("heading", name="Memories", level=1)).to_be_visible()
+    first = next(count for count in counts if count)
+    expect(page.get_by_role("table", name="Memories")).to_have_attribute("aria-rowcount", str(first))
+
+
 def test_a_list_of_ten_thousand_draws_only_the_rows_in_view(large: Watched) -> None:
     total = large.site.world.call("memory", action="list", limit=1)["total"]
     assert total >= MEMORIES

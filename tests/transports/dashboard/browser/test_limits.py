@@ -7,6 +7,7 @@ from tests.transports.dashboard.browser.conftest import Open
 from tests.transports.dashboard.browser.support.browser import PAGES, PATIENCE_MS, Site, Watched
 from tests.transports.dashboard.browser.support.garden import HOSTILE, Garden
 from vestige.core.caller import Invocation
+from vestige.transports.http.auth.cookies import COOKIE
 
 WRITES = (
     "Remember", "Edit", "Pin", "Promote", "Demote", "Suppress", "Delete…", "Dream now", "Consolidate",
@@ -72,6 +73,22 @@ def test_a_memory_of_a_megabyte_is_shown_in_part(watched: Watched, garden: Garde
     expect(page.locator(".memory-text").first).to_contain_text("lorem ipsum " * 800)
 
 
+@pytest.mark.parametrize(
+    ("path", "heading"),
+    [("/?as_of=yesterday", "Home"), ("/timeline?days=x", "Timeline"),
+     ("/contradictions?offset=-x", "Contradictions"), ("/memories/%E0%A4%A", "Memory"),
+     ("/memories/%3Cscript%3E", "Memory"), ("/domains/%22", "Domain")],
+)  # fmt: skip
+def test_an_address_that_makes_no_sense_shows_a_page_nevertheless(
+    path: str, heading: str, site: Site, cookie: str, windows: Open
+) -> None:
+    watched = windows(cookie)
+    page = watched.open(path)
+    expect(page.get_by_role("heading", name=heading, level=1)).to_be_visible()
+    expect(page.get_by_text("This page failed")).to_have_count(0)
+    assert [line for line in watched.wrong if "404" not in line] == []
+
+
 def test_a_breach_of_the_content_policy_would_fail_a_test(site: Site, cookie: str, windows: Open) -> None:
     watched = windows(cookie)
     page = watched.open("/settings")
@@ -92,6 +109,55 @@ def test_a_login_that_the_server_ended_leads_back_to_the_login(site: Site, windo
     page.keyboard.press("t")
     expect(page.get_by_label("API key")).to_be_visible()
     assert "next=" in page.url
+
+
+def test_a_change_goes_on_after_another_tab_has_logged_in_again(
+    site: Site, garden: Garden, windows: Open
+) -> None:
+    watched = windows(site.login())
+    page = watched.open(f"/memories/{garden.ids[5]}")
+    _log_in(watched, site.login())
+    page.get_by_role("button", name="Pin", exact=True).click()
+    expect(page.get_by_role("button", name="Unpin")).to_be_visible()
+    made = site.world.call("keys", action="create", label="a guest", permissions=["read", "write"])
+    _log_in(watched, site.auth.logins.begin(made["id"], site.world.app.engine.now()).text)
+    page.get_by_role("button", name="Unpin").click()
+    expect(page.locator(".notices")).to_contain_text("logged in with the key “a guest” now")
+    assert garden.call("memory", action="get", id=garden.ids[5])["node"]["pinned"]
+    page.get_by_role("button", name="Unpin").click()
+    expect(page.get_by_role("button", name="Pin", exact=True)).to_be_visible()
+
+
+def _log_in(watched: Watched, cookie: str) -> None:
+    """What another tab of the same browser leaves behind."""
+    watched.context.add_cookies([{"name": COOKIE, "value": cookie, "url": watched.site.url}])
+
+
+@pytest.mark.parametrize("code", [4401, 1001], ids=["told so", "found out"])
+def test_a_page_whose_login_has_ended_does_not_claim_to_reconnect(
+    code: int, site: Site, windows: Open
+) -> None:
+    watched = windows(site.login())
+    page = watched.page
+    page.clock.install()
+    served: list[WebSocketRoute] = []
+
+    def pass_on(route: WebSocketRoute) -> None:
+        served.append(route)
+        route.connect_to_server()
+
+    page.route_web_socket("**/ws", pass_on)
+    watched.open("/feed")
+    expect(page.locator(".live.live")).to_be_visible()
+    watched.context.clear_cookies()
+    served[0].close(code=code)
+    page.clock.run_for(1100)
+    out = page.get_by_role("link", name="logged out")
+    expect(out).to_have_attribute("href", "/login?next=%2Ffeed")
+    page.clock.run_for(60_000)
+    assert len(served) == 1
+    out.click()
+    expect(page.get_by_label("API key")).to_be_visible()
 
 
 def test_a_new_memory_appears_in_two_windows_at_once(

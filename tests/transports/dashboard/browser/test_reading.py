@@ -53,6 +53,31 @@ def test_a_page_that_does_not_follow_the_time_machine_says_so(
     expect(page.get_by_text("This page shows the present.")).to_have_count(0)
 
 
+def test_a_link_to_a_place_of_the_page_goes_there(watched: Watched) -> None:
+    page = watched.open("/timeline?days=90")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
+    page.keyboard.press("Enter")
+    assert page.evaluate("location.hash") == "#main"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
+    column = page.locator("a.column").first
+    day = page.locator(str(column.get_attribute("href")))
+    expect(day).not_to_be_in_viewport()
+    column.click()
+    expect(day).to_be_in_viewport()
+
+
+def test_a_page_that_stays_open_tells_how_long_ago_something_was_now(watched: Watched) -> None:
+    page = watched.page
+    page.clock.install()
+    watched.open("/")
+    shown = page.locator(".memory-row time").first
+    before = shown.inner_text()
+    page.clock.fast_forward(30 * 24 * 3_600_000)
+    expect(shown).not_to_have_text(before)
+
+
 def test_the_log_of_a_memory_is_told_in_words(watched: Watched, garden: Garden) -> None:
     reviewed = next(
         one for one in garden.ids if garden.world.get(one)["reps"] and one != garden.named["suppressed"]

@@ -98,7 +98,7 @@ def _explained(turns: Sequence[Turn], *, is_check: bool) -> str | None:
     """The sentences that name the cause and the solution; None without both."""
     said = [one for turn in turns if turn.role is Speaker.ASSISTANT for one in sentences(turn.text)]
     said = [one for one in said if not one.endswith((":", "?")) and not _PLAN.match(one)]
-    causes = [one for one in said if _CAUSE.search(one)]
+    causes = {one: None for one in said if _CAUSE.search(one)}  # each once, in their order
     solutions = [one for one in said if _SOLUTION.search(one) and one not in causes]
     worked = [turn.command for turn in turns if turn.command is not None and turn.exit_status == 0]
     ran = [f"`{_shown(one)}`" for one in worked if not (_READING.search(one) or _CHECK.search(one))]
@@ -106,7 +106,7 @@ def _explained(turns: Sequence[Turn], *, is_check: bool) -> str | None:
     if not causes or not (ran or (named and not is_check)):
         return None
     steps = f" Then worked: {', '.join(ran[-3:])}." if ran else ""
-    return " ".join((*causes[:1], *solutions[:1])) + steps
+    return " ".join((*list(causes)[:1], *solutions[:1])) + steps
 
 
 def _error_line(output: str) -> str | None:
@@ -130,20 +130,21 @@ def procedures(turns: Sequence[Turn]) -> Iterator[Proposal]:
         if turn.command is not None and turn.exit_status == 0 and not _READING.search(turn.command)
     ]
     shapes = [_VALUES.sub("…", _bare(command)) for _, command in done]
-    covered: set[tuple[str, ...]] = set()
+    covered: set[tuple[str, ...]] = set()  # with all their parts, so that a long transcript stays quick
     for size in range(LONGEST_PROCEDURE, 1, -1):
         windows = [tuple(shapes[at : at + size]) for at in range(len(shapes) - size + 1)]
         counted = Counter(windows)
         for at, window in enumerate(windows):
-            if counted[window] < TIMES or len(set(window)) < size or _is_part(window, covered):
+            if counted[window] < TIMES or len(set(window)) < size or window in covered:
                 continue
-            covered.add(window)
+            covered.update(_parts(window))
             steps = ", then ".join(f"`{shape}`" for shape in window)
             content = f"Procedure that worked {counted[window]} times: {steps}."
             yield Proposal(kind=ProposalKind.PROCEDURE, content=content, position=done[at][0])
 
 
-def _is_part(window: tuple[str, ...], covered: set[tuple[str, ...]]) -> bool:
-    """Whether a sequence is part of a known one, perhaps of two runs of it."""
-    size = len(window)
-    return any((longer * 2)[at : at + size] == window for longer in covered for at in range(len(longer)))
+def _parts(window: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The sequences that are part of one, perhaps of two runs of it; itself too."""
+    twice, longest = window * 2, len(window)
+    for size in range(2, longest + 1):
+        yield from (twice[at : at + size] for at in range(longest))

@@ -7,7 +7,6 @@ processes, one part of a file at a time.
 
 import json
 import os
-import re
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -32,7 +31,7 @@ from vestige.core.transcripts import (
 )
 from vestige.engine.context import Call
 from vestige.engine.recall.sessions.folders import client_folders
-from vestige.exchange.transcripts.clean import without_secrets
+from vestige.exchange.transcripts.clean import storable, without_secrets
 from vestige.exchange.transcripts.files import (
     Checkpoint,
     StepBatch,
@@ -57,7 +56,6 @@ MOST_WHOLE_BYTES = 16_000_000
 CATALOGUE = "catalogue.jsonl"
 """One line for each copy in the archive, in its folder. Copies are named by their contents, so that without
 this a new index could not tell whose they are."""
-_COPY_NAME = re.compile(r"[0-9a-f]{2}/[0-9a-f]{64}\.gz")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -159,7 +157,7 @@ def catalogued(folder: Path) -> list[ArchivedFile]:
     for line in lines:
         try:
             one = ArchivedFile(**json.loads(line))
-            if _COPY_NAME.fullmatch(one.name) and (folder / one.name).is_file():
+            if one.is_copy and (folder / one.name).is_file():
                 found[one.path, one.sha256] = one
         except (ValueError, TypeError):
             continue  # a line that was not written to its end
@@ -350,7 +348,7 @@ def _named(step: _Named, *names: str) -> _Named:
     held = {name: getattr(step, name) for name in names}
     # The caller names fields of text.
     odd: dict[str, Any] = {
-        name: _storable(value) for name, value in held.items() if value and not value.isascii()
+        name: storable(value) for name, value in held.items() if value and not value.isascii()
     }
     return replace(step, **odd) if odd else step
 
@@ -368,18 +366,13 @@ def _clean_action(one: Action) -> Action:
         _named(one, "id", "name"),
         command=command,
         detail=detail,
-        files=tuple(map(_storable, one.files)),
+        files=tuple(map(storable, one.files)),
         status=_status(one.status),
     )
 
 
 def _clean(text: str) -> str:
-    return without_secrets(_storable(text)) if text else text
-
-
-def _storable(text: str) -> str:
-    """Text as UTF-8 can have it: half of a surrogate pair becomes a question mark."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    return without_secrets(storable(text)) if text else text
 
 
 def repository_of(cwd: str) -> str | None:

@@ -167,6 +167,13 @@ def ids_of(db: Database, keys: Iterable[int]) -> dict[int, str]:
     return dict(rows.fetchall())
 
 
+def among(keys: NDArray[np.int64]) -> SqlConditions:
+    """The condition that a memory has one of these keys."""
+    return SqlConditions(
+        conditions=(Condition.of("m.key IN (SELECT value FROM json_each(?))", listed(keys)),)
+    )
+
+
 def page(
     db: Database, wanted: SqlConditions, order: Order, now: datetime | None, limit: int, offset: int
 ) -> list[Record]:
@@ -196,8 +203,8 @@ def page_of_allowed(
     """A page of the allowed records in the order of creation. The index has that order: it is followed as far
     as the page needs, unless few are allowed at all. Only a mask that is `selected` says how many."""
     if selected and np.count_nonzero(allowed) <= FEW:
-        few = Condition.of("m.key IN (SELECT value FROM json_each(?))", listed(np.flatnonzero(allowed)))
-        wanted = SqlConditions(conditions=(few, *timed.conditions))
+        few = among(np.flatnonzero(allowed))
+        wanted = SqlConditions(conditions=(*few.conditions, *timed.conditions))
         return page(db, wanted, order, None, limit, offset)
     walk = iter(
         db.execute(f"SELECT m.key FROM memories m WHERE {timed.sql} ORDER BY {ORDERS[order]}", timed.params)

@@ -16,7 +16,7 @@ from vestige.cognition.fsrs.strength import accessibility, recall_chance, retent
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import StoreStats
 from vestige.store.contract.answers import Levels
-from vestige.store.sql.filters import SqlConditions, from_microseconds, microseconds
+from vestige.store.sql.filters import Retained, SqlConditions, from_microseconds, microseconds
 from vestige.store.sql.rows import store_facts
 from vestige.store.sql.rows.strengths import MICROSECONDS_PER_DAY
 from vestige.store.sql.search.pool import Mask
@@ -36,6 +36,7 @@ LOAD = (
 SINCE = "SELECT key FROM changed_keys WHERE seq > ?"
 
 Array = NDArray[Any]  # of whatever kind the column has
+Integers = NDArray[np.int64]
 KINDS: dict[str, str] = {
     "scope": "i4",
     "node_type": "i4",
@@ -150,16 +151,32 @@ class MemoryColumns:
         """The strength of the readable memories that are not archived."""
         flags = self.column("flags")
         shown = np.flatnonzero(_within(flags & (PRESENT | ARCHIVED) == PRESENT, readable))
-        elapsed = np.maximum(microseconds(now) - self.column("decay_from")[shown], 0) / MICROSECONDS_PER_DAY
-        recalled = recall_chance(
-            self.column("stability")[shown], self.column("retrieval")[shown], elapsed, curve
-        )
+        recalled = self._recall_chances(shown, now, curve)
         kept = retention_from(recalled, self.column("storage")[shown])
         return Levels(
             retentions=kept,
             retrievals=recalled,
             accessibilities=accessibility(kept, self.column("suppressions")[shown]),
         )
+
+    def first_due(
+        self, allowed: Mask | None, due: SqlConditions, retained: Retained | None, curve: float, most: int
+    ) -> Integers:
+        """The keys of the allowed memories that are due and `retained`, as many as asked, those due longest,
+        with all that are due at the same moment as the last of them."""
+        times = self.column("due")
+        there = _within(self.column("flags") & PRESENT > 0, allowed)
+        for one in due.conditions:
+            there = there & (times <= moments([str(one.params[0])]).astype(np.int64)[0])
+        keys: Integers = np.flatnonzero(there)
+        if retained is not None:
+            recalled = self._recall_chances(keys, retained.now, curve)
+            kept = retention_from(recalled, self.column("storage")[keys])
+            keys = keys[(kept >= retained.low) & (kept <= retained.high)]
+        if not most or len(keys) <= most:
+            return keys
+        chosen: Integers = keys[times[keys] <= np.partition(times[keys], most - 1)[most - 1]]
+        return chosen
 
     def count(self, allowed: Mask | None, timed: SqlConditions) -> int:
         """The number of memories that exist, are allowed, and match conditions on their creation."""
@@ -169,6 +186,10 @@ class MemoryColumns:
             created = self.column("created")
             counted &= created >= moment if one.bound == "created_from" else created < moment
         return int(np.count_nonzero(counted))
+
+    def _recall_chances(self, keys: Integers, now: datetime, curve: float) -> NDArray[np.float64]:
+        elapsed = np.maximum(microseconds(now) - self.column("decay_from")[keys], 0) / MICROSECONDS_PER_DAY
+        return recall_chance(self.column("stability")[keys], self.column("retrieval")[keys], elapsed, curve)
 
     def _by_name(self, column: str, shown: Mask) -> dict[str, int]:
         names = self.names[column]

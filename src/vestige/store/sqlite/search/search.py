@@ -40,7 +40,7 @@ from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Levels, Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
 from vestige.store.sql.database import Row
-from vestige.store.sql.filters import clause, listed
+from vestige.store.sql.filters import SqlConditions, clause, listed
 from vestige.store.sql.rows import edges, history, memories, store_facts, strengths
 from vestige.store.sql.rows.store_facts import Profile
 from vestige.store.sql.search import pool
@@ -405,6 +405,8 @@ class SqliteSearch:
     ) -> list[Record]:
         first, most = non_negative(offset), non_negative(limit)
         kept = self._kept
+        if order is Order.DUE and kept.columns.loaded:
+            return self._find_due(where, access, most, first)
         with self._connections.reading() as db:
             kept.require_history(db)
             wanted = history.clause_at(db, where, access)
@@ -415,6 +417,17 @@ class SqliteSearch:
             if allowed is None:
                 return memories.page(db, timed, order, where.now, most, first)
             return memories.page_of_allowed(db, allowed, timed, order, most, first, selected=rest.selects)
+
+    def _find_due(self, where: Filter, access: Access, most: int, first: int) -> list[Record]:
+        """A page by due date. The columns say which memories are on it: after some weeks most are due."""
+        kept = self._kept
+        with self._connections.reading() as db, kept.columns.locked():
+            kept.require_history(db)
+            due, rest = history.clause_at(db, where, access).apart("due_by")
+            allowed = kept.masks.allowed(db, SqlConditions(conditions=rest.conditions))
+            snapshot.catch_up_columns(db, kept.columns)
+            keys = kept.columns.first_due(allowed, due, rest.retained, strengths.curve(db), first + most)
+            return memories.page(db, memories.among(keys), Order.DUE, None, most, first)
 
     def has_edges(self) -> bool:
         """Whether there is any edge: every search asks for those of its candidates, twice."""

@@ -282,7 +282,7 @@ class SqliteSessionIndex:
                 if db
                 else []
             )
-        return [
+        held = (
             ArchivedFile(
                 path=path,
                 client=client,
@@ -293,7 +293,8 @@ class SqliteSessionIndex:
                 state=json.loads(state),
             )
             for path, client, name, digest, size, at, state in rows
-        ]
+        )
+        return [one for one in held if one.is_copy]
 
     def counts(self) -> SessionCounts:
         with self._reading() as db:

@@ -184,7 +184,7 @@ class StepWriter:
     def _end_actions(self, session: int, entry: Entry) -> None:
         self._db.executemany(
             "UPDATE actions SET status = ? WHERE session = ? AND call = ?",
-            [(one.status, session, one.id) for one in entry.results if one.status is not None],
+            [(one.status, session, one.id) for one in entry.results if one.id and one.status is not None],
         )
 
     # -- Passages

@@ -88,7 +88,9 @@ function keyed(event) {
 function clicked(event) {
   const anchor = event.target.closest?.("a[href]");
   if (!anchor || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  const url = new URL(anchor.getAttribute("href"), location.href); // `href` of a link in a drawing is no text
+  const href = anchor.getAttribute("href"); // `href` of a link in a drawing is no text
+  if (href.startsWith("#")) return; // a place on this page
+  const url = new URL(href, location.href);
   if (url.origin !== location.origin || "native" in anchor.dataset || !pageOf(url.pathname)) return;
   event.preventDefault();
   menu.set(false);
@@ -109,8 +111,9 @@ function Navigation() {
 
 function LiveState() {
   const now = useStore(link);
-  const text = { live: "live", lost: "reconnecting", connecting: "connecting" }[now.state];
-  return html`<a href="/feed" class=${`live ${now.state}`} title=${now.heartbeat ? `${number(now.heartbeat.memory_count)} memories` : text}>
+  const text = { live: "live", lost: "reconnecting", connecting: "connecting", ended: "logged out" }[now.state];
+  const ended = now.state === "ended";
+  return html`<a href=${ended ? address("/login", { next: location.pathname + location.search }) : "/feed"} class=${`live ${now.state}`} title=${now.heartbeat && !ended ? `${number(now.heartbeat.memory_count)} memories` : text}>
     <span class="dot" aria-hidden="true"></span>${text}</a>`;
 }
 

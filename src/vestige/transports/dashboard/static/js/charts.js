@@ -1,6 +1,6 @@
 // Small charts as SVG, with the numbers in a text for screen readers.
 
-import { day, html, number, percent } from "./lib.js";
+import { day, html, many, number, percent } from "./lib.js";
 
 export function Bars({ rows, label, unit = "", onPick }) {
   const most = Math.max(1, ...rows.map((row) => row.count));
@@ -34,16 +34,16 @@ export function Curve({ points, bounds, label, marks = [], dots = [], levels = [
 
 export const FRACTIONS = [0, 0.25, 0.5, 0.75, 1].map((at) => ({ at, text: percent(at) }));
 
-// Counts by day as columns: rows are { date, count }, oldest first.
+// Counts by day as columns: rows are { date, days, count }, oldest first.
 export function Columns({ rows, label, toOf }) {
   const most = Math.max(1, ...rows.map((row) => row.count));
   return html`<figure class="columns-box"><div class="columns" role="group" aria-label=${label}>${rows.map((row) => {
-    const text = `${day(row.date)}: ${number(row.count)}`;
+    const text = `${row.days > 1 ? `${many(row.days, "day")} from ` : ""}${day(row.date)}: ${number(row.count)}`;
     const fill = html`<span class="column-fill" style=${{ height: `${(100 * row.count) / most}%` }}></span>`;
     return row.count && toOf
       ? html`<a class="column" href=${toOf(row)} title=${text} aria-label=${text}>${fill}</a>`
       : html`<span class="column" title=${text}>${fill}</span>`;
-  })}</div><figcaption><span>${day(rows[0].date)}</span><span>most in a day: ${number(most)}</span><span>${day(rows.at(-1).date)}</span></figcaption></figure>`;
+  })}</div><figcaption><span>${day(rows[0].date)}</span><span>most in ${rows[0].days > 1 ? many(rows[0].days, "day") : "a day"}: ${number(most)}</span><span>${day(rows.at(-1).date)}</span></figcaption></figure>`;
 }
 
 const STEPS = 4;

@@ -34,7 +34,9 @@ export function useStore(one) {
 // -- Where we are: the address of the page, and what is in its query
 
 function place() {
-  return { path: location.pathname, query: Object.fromEntries(new URLSearchParams(location.search)) };
+  const query = Object.fromEntries(new URLSearchParams(location.search));
+  if (Number.isNaN(Date.parse(query.as_of))) delete query.as_of; // an address that someone typed
+  return { path: location.pathname, query };
 }
 
 export const route = store(place());
@@ -125,6 +127,16 @@ async function once(method, path, args, signal) {
   return { url, body, response, answer };
 }
 
+// Another tab has logged in since: with the same key the change goes on, with another one its reader decides.
+async function loggedInAgain() {
+  const { label } = session.value;
+  const response = await fetch("/login/session");
+  if (!response.ok) return;
+  session.set(await response.json());
+  if (session.value.label === label) return;
+  throw new Problem(403, { detail: `This browser is logged in with the key “${session.value.label}” now. Nothing was changed.` });
+}
+
 export async function api(method, path, args, { signal, quiet = false } = {}) {
   let { url, body, response, answer } = await once(method, path, args, signal);
   for (let tries = 0; response.status === 429 && tries < 5; tries += 1) {
@@ -135,6 +147,10 @@ export async function api(method, path, args, { signal, quiet = false } = {}) {
   if (response.status === 401) {
     toLogin();
     throw new Problem(401, answer);
+  }
+  if (answer?.code === "csrf") {
+    await loggedInAgain();
+    ({ url, body, response, answer } = await once(method, path, args, signal));
   }
   if (!quiet) {
     requests.set((all) => [{ method, url, body, status: response.status, answer }, ...all].slice(0, MOST_REQUESTS));

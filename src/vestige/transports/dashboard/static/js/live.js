@@ -5,6 +5,7 @@ import { html, session, store, useEffect, useRef, useState, useStore } from "./l
 const MOST_EVENTS = 200;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 30_000;
+const LOGIN_ENDED = [1008, 4401];
 
 export const feed = store([]);
 export const link = store({ state: "connecting", version: "", heartbeat: null, missed: 0 });
@@ -20,13 +21,23 @@ export function connect() {
   socket = new WebSocket(`${scheme}//${location.host}/ws`);
   socket.addEventListener("message", (message) => hear(JSON.parse(message.data)));
   socket.addEventListener("close", (event) => {
-    // A login that ended is not tried again: the next request leads to the login page.
-    link.set((old) => ({ ...old, state: "lost" }));
-    if (event.code === 1008 || !session.value) return;
-    timer = setTimeout(connect, wait);
+    const ended = LOGIN_ENDED.includes(event.code);
+    link.set((old) => ({ ...old, state: ended ? "ended" : "lost" }));
+    if (ended || !session.value) return;
+    timer = setTimeout(again, wait);
     wait = Math.min(2 * wait, LONGEST_WAIT_MS);
   });
 }
+
+// A refused WebSocket does not say why; a login that has ended is not tried again.
+async function again() {
+  const answer = await fetch("/login/session").catch(() => null);
+  if (answer?.status === 401) link.set((old) => ({ ...old, state: "ended" }));
+  else connect();
+}
+
+// Another tab has logged in again.
+session.on(() => link.value.state === "ended" && connect());
 
 export function hear(event) {
   if (event.type === "Connected") {

@@ -47,6 +47,14 @@ export const NAV = [
 
 const BELOW = { "/memories/": Memory, "/domains/": Domain };
 
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 // The page of an address, and the entry of the navigation that it belongs to.
 export function pageOf(path) {
   const nav = NAV.find((one) => one.path === path);
@@ -54,7 +62,7 @@ export function pageOf(path) {
   for (const [prefix, component] of Object.entries(BELOW)) {
     const rest = path.slice(prefix.length);
     if (path.startsWith(prefix) && rest && !rest.includes("/")) {
-      return { nav: NAV.find((one) => one.path === prefix.slice(0, -1)), component, id: decodeURIComponent(rest) };
+      return { nav: NAV.find((one) => one.path === prefix.slice(0, -1)), component, id: decoded(rest) };
     }
   }
   return null;

@@ -1,6 +1,6 @@
 // Components that pages are made of.
 
-import { address, ago, clip, failure, go, html, number, percent, route, useEffect, useLayoutEffect, useRef, useState, when, words } from "./lib.js";
+import { address, ago, clip, failure, go, html, number, percent, route, store, useEffect, useLayoutEffect, useRef, useState, useStore, when, words } from "./lib.js";
 
 export const TYPES = {
   fact: "F", concept: "C", event: "E", person: "P", place: "L", note: "N", pattern: "A", decision: "D",
@@ -12,7 +12,12 @@ export function TypeMark({ type }) {
     <span aria-hidden="true">${known ? TYPES[type] : (type[0] ?? "?").toUpperCase()}</span><span class="hidden">${type}</span></span>`;
 }
 
+// "A minute ago" becomes two while the page is open.
+const minute = store(0);
+setInterval(() => minute.set((count) => count + 1), 60_000);
+
 export function Time({ at }) {
+  useStore(minute);
   return at ? html`<time datetime=${at} title=${when(at)}>${ago(at)}</time>` : html`<span class="muted">–</span>`;
 }
 

@@ -14,7 +14,7 @@ export function Importance({ query }) {
   return html`<${Page} title="Importance" lead="How strongly a text would be kept, by four signals. Nothing is stored.">
     <form class="form" onSubmit=${submit}><label class="field"><span>Text</span><textarea name="text" rows="3" required>${text}</textarea></label><div class="actions"><button class="primary">Score</button></div></form>
     ${text ? html`<${Loaded} from=${from}>${(found) => found && html`<div class="figures after"><div class="figure"><span class="figure-value">${score(found.composite)}</span><span class="figure-label">${found.consolidationPriority.toLowerCase()} importance</span></div><div class="figure"><span class="figure-value">×${score(found.encodingBoost)}</span><span class="figure-label">strength at the start</span></div></div>
-      <p class="answer">${found.summary}</p><${Panel} title="Signals"><ul class="plain rows">${Object.entries(found.channels).map(([name, value]) => html`<li class="signal"><strong>${name}</strong><${Meter} value=${value} label=${name} /><span class="muted">weight ${score(found.weightsUsed[name])}</span><span>${found.explanations[name]}</span></li>`)}</ul><//>`}<//>` : html`<${Empty} title="Write a text to score it." />`}<//>`;
+      <p class="answer">${found.summary}</p><${Panel} title="Signals"><ul class="plain rows">${Object.entries(found.channels).map(([name, value]) => html`<li class="signal"><strong>${name}</strong><${Meter} value=${value} label=${name} tone="good" /><span class="muted">weight ${score(found.weightsUsed[name])}</span><span>${found.explanations[name]}</span></li>`)}</ul><//>`}<//>` : html`<${Empty} title="Write a text to score it." />`}<//>`;
 }
 
 const MOST = 12;
