@@ -247,7 +247,8 @@ def _assigned_split(vectors: Vectors, labels: Ints, strange: Vectors, seed: int)
     }
 
     def domains(vector: Vectors) -> tuple[str, ...]:
-        return assigned({name: float(vector @ middle) for name, middle in middles.items()}, cuts)
+        scores = {name: float(vector @ middle) for name, middle in middles.items()}
+        return assigned(scores, cuts, middles)
 
     given = [domains(vectors[at]) for at in unseen]
     some = [one for one in given if one]

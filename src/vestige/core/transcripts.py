@@ -1,12 +1,21 @@
 """Sessions of coding agents: the one shape that every reader of transcripts gives, and the index of sessions
 keeps. A file becomes steps, in its order."""
 
+import re
 from collections.abc import Iterable
 from typing import Literal
 
 from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 EntryRole = Literal["user", "assistant", "tool", "summary"]
+
+_DEFAULT_TITLE = lazy_pattern(
+    r"\s*(?:|new (?:agent|chat|session)|cli session|untitled"
+    r"|(?:new|child) session - \d{4}-[\dTZ:.-]{6,30})\s*",
+    re.IGNORECASE,
+)
+"""What clients call a session until they or the user name it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,18 +113,24 @@ class Restarted:
 Step = SessionFacts | Entry | Titled | Rewound | RolledBack | Restarted
 
 
+def is_title(title: str | None) -> bool:
+    return title is not None and _DEFAULT_TITLE.fullmatch(title) is None
+
+
 def merged(old: SessionFacts, new: SessionFacts) -> SessionFacts:
-    """The facts of both; later ones win, but the start, the folder and the parent stay the first."""
+    """The facts of both; later ones win, but the start, the folder and the parent stay the first. A title
+    that every new session of a client has counts as none."""
     started = min((one for one in (old.started, new.started) if one is not None), default=None)
     ended = max((one for one in (old.ended, new.ended) if one is not None), default=None)
-    retitled = new.title is not None and (old.title is None or new.title_rank >= max(old.title_rank, 1))
+    named, rank = (old.title, old.title_rank) if is_title(old.title) else (None, 0)
+    retitled = is_title(new.title) and (named is None or new.title_rank >= max(rank, 1))
     return SessionFacts(
         id=old.id,
         cwd=old.cwd or new.cwd,
         repository=old.repository or new.repository,
         branch=new.branch or old.branch,
-        title=new.title if retitled else old.title,
-        title_rank=new.title_rank if retitled else old.title_rank,
+        title=new.title if retitled else named,
+        title_rank=new.title_rank if retitled else rank,
         parent=old.parent or new.parent,
         subagent=new.subagent if old.subagent is None else old.subagent,
         started=started,

@@ -29,6 +29,8 @@ _MARKS = frozenset('`_"')
 """A text that names an argument or a tool has one of them."""
 _FAMILY = re.compile(r"`(\w+)_…`")
 """Arguments that begin alike, such as `context_…`."""
+SENTENCE_LISTS = frozenset({"decisions", "open_threads", "alternatives", "queries"})
+"""Lists of sentences: their commas belong to the text, so that each value is given by itself."""
 _PLAIN_KINDS: dict[str, Kind] = {"integer": "integer", "number": "number", "boolean": "boolean"}
 
 
@@ -50,6 +52,11 @@ class Argument:
     @property
     def flag(self) -> str:
         return "--" + self.name.replace("_", "-")
+
+    @property
+    def splits(self) -> bool:
+        """Whether one value can be several, separated by commas."""
+        return self.kind == "list" and self.name not in SENTENCE_LISTS
 
     @property
     def two_sided(self) -> bool:
@@ -206,7 +213,8 @@ class ArgumentReader:
 
     def _value(self, argument: Argument, given: Any) -> Any:
         if argument.kind == "list":
-            return [part.strip() for word in given for part in word.split(",") if part.strip()]
+            parts = [part for word in given for part in (word.split(",") if argument.splits else [word])]
+            return [part.strip() for part in parts if part.strip()]
         if argument.kind == "json":
             return self._json(argument, given)
         if argument.kind == "time" and given == NULL:

@@ -56,6 +56,16 @@ def test_a_session_is_shown_with_its_best_passages_first() -> None:
     assert one.passages == (2, 1)
 
 
+def test_a_term_in_the_title_counts_and_finds_a_session_by_itself() -> None:
+    sizes = dict.fromkeys(range(1, 10), (100, 10, 100))
+    lengths = Lengths(by_key=sizes, mean=(100.0, 10.0, 100.0), total=50)
+    said = Rows(((1, 1, 1, 1), (2, 2, 1, 1)))
+    titled = rank_sessions((said,), lengths, lengths, titles=({1: 1, 3: 1},))
+    assert [one.session for one in titled] == [1, 2, 3]
+    assert titled[-1].passages == ()
+    assert [one.session for one in rank_sessions((said,), lengths, lengths)] == [2, 1]
+
+
 def test_no_postings_rank_nothing() -> None:
     assert ranked(Rows(())) == []
     assert ranked() == []

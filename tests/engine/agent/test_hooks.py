@@ -470,6 +470,15 @@ def test_uninstall_removes_the_state_and_keeps_the_files(world: World) -> None:
     assert files.memory.is_file()
 
 
+def test_uninstall_names_the_hooks_that_are_still_installed(world: World) -> None:
+    files = new_agent(world)
+    assert "--undo" not in world.call("agent", action="uninstall")["message"]
+    hooks = files.memory.parent.parent / "settings.json"
+    hooks.write_text('{"hooks": {"Stop": [{"hooks": [{"command": "vestige-hook"}]}]}}', encoding="utf-8")
+    said = world.call("agent", action="uninstall")["message"]
+    assert "`vestige connect claude-code --hooks --undo`" in said
+
+
 CORRECTED = [
     {"type": "user", "message": {"role": "user", "content": "Start the service."}},
     {"type": "assistant", "message": {"role": "assistant", "content": "The service listens on port 5432."}},

@@ -73,6 +73,17 @@ def test_a_fact_is_added_to_its_section_and_the_rest_stays(world: World) -> None
     assert len([text for text in found if "none" in text]) == 1
 
 
+def test_a_fact_that_the_section_has_is_not_added_again(world: World) -> None:
+    files = new_agent(world)
+    world.call("agent", action="remember", text="Likes tea.", section="Working Patterns")
+    before = files.memory.read_text(encoding="utf-8")
+    again = world.call("agent", action="remember", text="Likes  tea.", section="working patterns")
+    assert (again["stored"], again["message"]) == (True, "MEMORY.md has this line already.")
+    assert files.memory.read_text(encoding="utf-8") == before
+    world.call("agent", action="remember", text="Likes tea.", section="Tea")
+    assert files.memory.read_text(encoding="utf-8").count("- Likes tea.") == 2
+
+
 def test_a_section_is_one_heading_whatever_its_name_has(world: World) -> None:
     files = new_agent(world)
     before = files.memory.read_text(encoding="utf-8")

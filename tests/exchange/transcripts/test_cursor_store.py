@@ -115,6 +115,12 @@ def test_a_store_that_did_not_change_costs_no_entries_and_a_new_root_is_read(tmp
     assert again.steps == []
 
 
+@pytest.mark.parametrize("name", ["New Agent", "New Chat", "CLI Session", "Untitled", ""])
+def test_the_name_of_every_new_session_is_no_title(name: str, tmp_path: Path) -> None:
+    store(tmp_path, MESSAGES, name=name)
+    assert read(tmp_path, "cursor-cli")[SESSION].facts.title is None
+
+
 def test_the_file_beside_it_has_the_title_and_says_whether_it_is_a_subagent(tmp_path: Path) -> None:
     path = store(tmp_path, MESSAGES, createdAt="1781256145540")
     assert read(tmp_path, "cursor-cli")[SESSION].facts.started == 1_781_256_145.54

@@ -4,12 +4,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from testbed.world import World, open_world
 from tests.engine.domains.corpus import IN_MEMORY, discovered, store_all
+from vestige.cognition.graph.domains.assignment import DomainRange
 from vestige.core.caller import PERMISSIONS, Caller, Invocation, ignore_progress
+from vestige.core.errors import Forbidden, NotFound
 from vestige.core.models import Access
+from vestige.engine.domains.catalogue import DomainCentre
+from vestige.engine.domains.overview import DomainScore
+from vestige.operations.domains.view import score_view
 from vestige.operations.registry.registry import registry
 
 
@@ -103,6 +109,41 @@ def test_a_limited_caller_sees_ids_and_no_labels_and_changes_no_domain(world: Wo
     assert (shown["id"], shown["label"], shown["terms"]) == (dev, dev, [])
     with pytest.raises(Exception, match="whole store"):
         limited(world, dev, "domains", action="rename", domain=dev, label="x")
+
+
+def test_a_domain_shows_a_caller_limited_to_a_scope_nothing_of_other_scopes(world: World) -> None:
+    dev, *_ = domains = discovered(world)
+    inside = world.remember(world.get(domains[dev][0])["content"], scope="/guest", metadata={"git_repo": "a"})
+    access = Access(scopes=("/guest",))
+    caller = Caller(name="guest", permissions=frozenset({"read", "write"}), access=access)
+
+    def seen(**arguments: Any) -> dict[str, Any]:
+        return world.app.call_tool(
+            Invocation(name="domains", arguments=arguments, caller=caller, request_id="guest")
+        )
+
+    assert seen(action="list")["domains"] == []
+    assert seen(action="explain", id=inside)["scores"] == []
+    with pytest.raises(NotFound):
+        seen(action="explain", id=domains[dev][0])
+    with pytest.raises(Forbidden):  # labels, terms and scores of members are of the whole store
+        seen(action="show", domain=dev)
+
+
+def test_a_score_that_other_domains_explain_is_shown_with_its_own_part() -> None:
+    centre = DomainCentre(
+        id="dev", label="dev", terms=(), vector=np.array([1.0, 0.0], dtype=np.float32), size=10,
+        range=DomainRange(cut=0.4, low=0.4, high=0.8),
+    )  # fmt: skip
+
+    def line(own: float | None) -> str:
+        score = DomainScore(
+            domain="dev", label="dev", score=0.48, centre=centre, member=False, by_hand=False, own=own
+        )
+        return score_view(score).line
+
+    assert line(0.05) == "dev .48 (its members .40-.80, cut .40), own part .05 of .24"
+    assert line(0.3) == line(None) == "dev .48 (its members .40-.80, cut .40)"
 
 
 @pytest.mark.parametrize("access", [MINE, Access(scopes=MINE.scopes, domains=("home",))])

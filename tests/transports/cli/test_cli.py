@@ -72,6 +72,28 @@ def test_the_help_names_arguments_and_tools_as_the_command_line_does(operation: 
         assert not [name for name in registry.tools if "_" in name and f"`{name}`" in text]
 
 
+def test_commas_separate_labels_and_stay_in_sentences() -> None:
+    log, ingest = registry.operations["agent.log"], registry.operations["smart_ingest"]
+    why = "Pratt parsing, because precedence is easy"
+    words = [*log.command, "Parser", "Wrote it.", "--decisions", why, "--decisions", "no macros"]
+    assert parsed(log, words)["decisions"] == [why, "no macros"]
+    files = parsed(log, [*log.command, "Parser", "Wrote it.", "--artifacts", "a.py, b.py"])
+    assert files["artifacts"] == ["a.py", "b.py"]
+    tagged = parsed(ingest, [*ingest.command, "Text", "--tags", "a,b", "--tags", "c"])
+    assert tagged["tags"] == ["a", "b", "c"]
+    session = registry.operations["session_context"]
+    asked = "the parser, and what is open"
+    assert parsed(session, [*session.command, asked])["queries"] == [asked]
+
+
+@each("operation", [one for one in OPERATIONS if any(value.splits for value in arguments_of(one))])
+def test_a_list_that_commas_separate_holds_no_long_texts(operation: Operation) -> None:
+    fields = operation.arguments.model_json_schema(by_alias=False)["properties"]
+    for argument in arguments_of(operation):
+        longest = fields[argument.name].get("items", {}).get("maxLength", 0) if argument.splits else 0
+        assert longest <= 1_000 or argument.name in ("artifacts",), argument.name
+
+
 def test_the_help_shows_how_the_command_line_writes_a_value(data_dir: str) -> None:
     search = " ".join(invoke(["search", "--help"]).stdout.split())
     assert "The current project ranks first among equals; each result names the scope it is in" in search

@@ -1,5 +1,5 @@
-"""Ranks sessions of coding agents for a query: BM25 over the two best passages, the whole session and its
-prompts.
+"""Ranks sessions of coding agents for a query: BM25 over the two best passages, the whole session, its
+prompts and its title.
 
 What a session is about is in its talk. Commands, files and tool output are many times as long and name
 everything, so a term counts little there. Measured on public transcripts (`benchmarks/sessions`): with them
@@ -55,6 +55,8 @@ class SessionWeights:
     review or a plan, is not what a session is about; what it returns to is."""
     session: float = 1.0
     prompts: float = 0.3
+    title: float = 0.5
+    """A term in a title that was given. The public transcripts have few and rank alike without: not tuned."""
     work: float = 0.1
     """A term in a command or the name of a file."""
     output: float = 0.01
@@ -79,10 +81,12 @@ def rank_sessions(
     passages: Lengths,
     sessions: Lengths,
     *,
+    titles: Sequence[Mapping[int, int]] = (),
     shown: int = 3,
     weights: SessionWeights = SHIPPED,
 ) -> list[RankedSession]:
-    """Sessions in which a term of the query occurs, the best first; ties go to the later session."""
+    """Sessions in which a term of the query occurs, the best first; ties go to the later session. `titles`
+    has for each term how often it occurs in the titles of sessions."""
     by_passage: dict[int, float] = {}
     by_session: dict[int, float] = {}
     owner: dict[int, int] = {}
@@ -99,7 +103,9 @@ def rank_sessions(
             held = term.fields == field
             _add(by_passage, term.passages[held], term.counts[held], passages, _DONE, weight)
             _add(by_session, term.sessions[held], term.counts[held], sessions, _DONE, weight)
-    best: dict[int, list[tuple[float, int]]] = {}
+    for term, counts in zip(terms, titles, strict=bool(titles)):
+        _add_titles(by_session, term, counts, sessions.total, weights.title)
+    best: dict[int, list[tuple[float, int]]] = {session: [] for session in by_session}
     for passage, score in by_passage.items():
         best.setdefault(owner[passage], []).append((-score, passage))
     made = []
@@ -113,8 +119,22 @@ def rank_sessions(
 
 def _of_passages(found: Sequence[tuple[float, int]], share: float) -> float:
     """The score of the best passages; `found` has negative scores, the best first."""
+    if not found:  # only the title fits
+        return 0.0
     second = -found[1][0] if len(found) > 1 else 0.0
     return (share * second - found[0][0]) / (1 + share)
+
+
+def _add_titles(
+    scores: dict[int, float], term: TermOccurrences, counts: Mapping[int, int], total: int, weight: float
+) -> None:
+    """Add the worth of a term to each session that has it in its title; titles are all short."""
+    if not counts:
+        return
+    common = len(counts.keys() | set(term.sessions.tolist()))
+    idf = float(np.log1p((max(total, common) - common + 0.5) / (common + 0.5)))
+    for session, times in counts.items():
+        scores[session] = scores.get(session, 0.0) + weight * idf * times * (K1 + 1) / (times + K1)
 
 
 def _add(

@@ -90,7 +90,7 @@ def check_agent(call: Call) -> AgentCheckup:
     missing = sum(one.records - one.stored for one in layers)
     if missing:
         problems.append(f"{missing} records of the files are not in the store; `agent rebuild` brings them.")
-    hooks = tuple(_hooks(call, files))
+    hooks = tuple(client_hooks(call, files))
     problems += [
         f"The hooks of {one.client} are installed but none has run{ADVICE.get(one.client, '.')}"
         for one in hooks
@@ -107,7 +107,7 @@ def check_agent(call: Call) -> AgentCheckup:
     )
 
 
-def _hooks(call: Call, files: AgentFiles) -> Iterator[ClientHooks]:
+def client_hooks(call: Call, files: AgentFiles) -> Iterator[ClientHooks]:
     """The clients that have hooks of ours, or had."""
     runs = last_runs(files.state)
     for client in sorted({*HOOK_FILES, *runs} & {*CLIENTS}):

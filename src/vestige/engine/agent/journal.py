@@ -56,10 +56,12 @@ _HEADING = re.compile(r"#{1,6}[ \t]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileLine:
-    """A line in a file. `stored` says whether the store has it; `why_not` why it comes there later."""
+    """A line in a file. `stored` says whether the store has it; `why_not` why it comes there later; `known`
+    that the file had it already."""
 
     path: Path
     stored: bool
+    known: bool = False
     why_not: str | None = None
     memories: tuple[str, ...] = ()
     """What became of it in the store."""
@@ -137,7 +139,7 @@ def add_reflection(call: Call, files: AgentFiles, kind: str, content: str) -> Fi
 
 def add_fact(call: Call, files: AgentFiles, text: str, section: str) -> FileLine:
     """Add a line to a section of `MEMORY.md`, which is created if it is missing; the rest of the file stays
-    as it is."""
+    as it is, and so does all of it if the section has this line."""
     refuse_orders(call, [text, section], SCOPE)
     said = {"text": text, "section": section} | screen_fields(call, {"text": text, "section": section})
     line, heading = f"- {_one_line(said['text'])}", _one_line(said["section"]).strip("# ")
@@ -145,13 +147,15 @@ def add_fact(call: Call, files: AgentFiles, text: str, section: str) -> FileLine
         raise InvalidInput("The section has no name.", details={"argument": "section"})
     with locked(files.memory):
         before = exact_text(files.memory)
-        replace_text(files.memory, with_line(_MEMORY if before is None else before, heading, line))
+        known = before is not None and has_line(before, heading, line)
+        if not known:
+            replace_text(files.memory, with_line(_MEMORY if before is None else before, heading, line))
     target, found = import_target(call, SCOPE), FilesRead(broken={}, problems={}, sections={})
     brought = list(markdown_records(files.memory, IDENTITY, target, found))
     done = _stored(call, files.memory, brought)
     if done.stored:
         follow_sections(call, found.sections)  # the section without the line is no longer in the file
-    return done
+    return replace(done, known=known)
 
 
 def _one_line(text: str) -> str:
@@ -162,14 +166,29 @@ def _one_line(text: str) -> str:
 def with_line(text: str, section: str, line: str) -> str:
     """The text with a line at the end of a section, or of a new section at its end."""
     lines = text.split("\n")
-    start = next((at for at, one in enumerate(lines) if _is_heading(one, section)), None)
-    if start is None:
+    found = _section(lines, section)
+    if found is None:
         return f"{text.rstrip()}\n\n## {section}\n\n{line}\n"
-    end = next((at for at in range(start + 1, len(lines)) if _HEADING.match(lines[at])), len(lines))
+    start, end = found
     while end > start + 1 and not lines[end - 1].strip():
         end -= 1
     gap = [""] if end == start + 1 else []
     return "\n".join([*lines[:end], *gap, line, *lines[end:]]).rstrip("\n") + "\n"
+
+
+def has_line(text: str, section: str, line: str) -> bool:
+    """Whether a section has this line."""
+    lines = text.split("\n")
+    start, end = _section(lines, section) or (0, 0)
+    return line in (one.strip() for one in lines[start + 1 : end])
+
+
+def _section(lines: Sequence[str], section: str) -> tuple[int, int] | None:
+    """The numbers of the line with the heading of a section, and of the first line after the section."""
+    start = next((at for at, one in enumerate(lines) if _is_heading(one, section)), None)
+    if start is None:
+        return None
+    return start, next((at for at in range(start + 1, len(lines)) if _HEADING.match(lines[at])), len(lines))
 
 
 def _is_heading(line: str, section: str) -> bool:

@@ -334,9 +334,9 @@ def score_lines(call: Call, memories: Sequence[Memory]) -> dict[str, list[str]]:
 
 def score_line(label: str, score: float, centre: DomainCentre) -> str:
     """The score of a domain beside those of its members: "infra .47 (its members .38-.71, cut .36)"."""
-    low, high, cut = (_short(one) for one in (centre.range.low, centre.range.high, centre.range.cut))
-    return f"{label} {_short(score)} (its members {low}-{high}, cut {cut})"
+    low, high, cut = (short(one) for one in (centre.range.low, centre.range.high, centre.range.cut))
+    return f"{label} {short(score)} (its members {low}-{high}, cut {cut})"
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
     return f"{number:.2f}".replace("0.", ".", 1) if -1 < number < 1 else f"{number:.2f}"

@@ -39,7 +39,8 @@ class Classifier:
             return memory
         scores = scores_of(self._call, memory, vector, self._middles())
         cuts = {name: one.range.cut for name, one in self._middles().items()}
-        domains = assigned(scores, cuts) if scores else ()
+        vectors = {name: one.vector for name, one in self._middles().items()}
+        domains = assigned(scores, cuts, vectors) if scores else ()
         if is_threaded(memory):
             place = (memory.scope, memory.thread or memory.source or "")
             domains = self._threads.setdefault(place, self._of_thread(memory, domains))

@@ -363,14 +363,13 @@ def _memberships(
         return {}
     names = list(found)
     home = {member: name for name, one in found.items() for member in one.members}
-    scores = corpus.vectors @ np.stack([middles[name].vector for name in names]).T
+    vectors = {name: middles[name].vector for name in names}
+    scores = corpus.vectors @ np.stack(list(vectors.values())).T
     cuts = {name: middles[name].range.cut for name in names}
     wanted: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {}
     for row, unit in enumerate(corpus.members):
         own = {name: round(clamped(float(score)), 4) for name, score in zip(names, scores[row], strict=True)}
-        first = home.get(unit[0].id)
-        passing = assigned(own, cuts)
-        domains = tuple(dict.fromkeys((*([first] if first else []), *passing)))[:3]
+        domains = assigned(own, cuts, vectors, home=home.get(unit[0].id))
         wanted |= {memory.id: (domains, own) for memory in unit}
     return wanted
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from vestige.cognition.graph.domains.assignment import own_part
 from vestige.cognition.graph.domains.names import exemplars
 from vestige.core.documents import Document
 from vestige.core.errors import NotFound
@@ -74,6 +75,9 @@ class DomainScore:
     centre: DomainCentre
     member: bool
     by_hand: bool
+    own: float | None = None
+    """For a domain that the memory is not in though it passes the cut: the own part of the score, without
+    what the domains that it is in explain."""
 
 
 def overview(call: Call) -> DomainOverview:
@@ -178,6 +182,14 @@ def explain(call: Call, memory_id: str) -> tuple[Memory, list[DomainScore]]:
     hand = find_document(call, HAND, memory.id)
     by_hand = {*hand.body["assigned"], *hand.body["unassigned"]} if hand else set()
     scores = scores_of(call, memory, vector, middles) if vector is not None else {}
+    inside = [name for name in memory.domains if name in scores]
+    vectors = {name: one.vector for name, one in middles.items()}
+
+    def own(name: str) -> float | None:
+        if not inside or name in inside or scores[name] < middles[name].range.cut:
+            return None
+        return own_part(name, inside, scores, vectors)
+
     found = [
         DomainScore(
             domain=name,
@@ -186,6 +198,7 @@ def explain(call: Call, memory_id: str) -> tuple[Memory, list[DomainScore]]:
             centre=middles[name],
             member=name in memory.domains,
             by_hand=name in by_hand,
+            own=own(name),
         )
         for name, score in scores.items()
     ]

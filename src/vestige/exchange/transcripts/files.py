@@ -16,6 +16,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import field, replace
 from pathlib import Path
 from typing import IO, TypeVar
@@ -119,7 +120,8 @@ def tail_hash(path: Path, offset: int) -> str:
 
 
 def _database(source: Source, now: Checkpoint, before: Checkpoint | None) -> Iterator[StepBatch]:
-    state: State = dict(before.state) if before is not None else {}
+    # A whole copy: the index compares the old checkpoint with the one that it has.
+    state: State = deepcopy(before.state) if before is not None else {}
     steps: list[Step] = []
     found = databases.steps(source.client, source.path, state)
     while (step := _next_of_database(found, source.path)) is not None:

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from vestige.core.errors import InvalidInput
+from vestige.core.timezone import time_text
 from vestige.engine.agent import receipts
-from vestige.engine.agent.checkup import check_agent, forget_state
+from vestige.engine.agent.checkup import check_agent, client_hooks, forget_state
 from vestige.engine.agent.files import AgentFiles, agent_files
 from vestige.engine.agent.hook_events import CLIENTS, HookEvent, HookKind, hook_output, read_event
 from vestige.engine.agent.hooks import answer_hook, new_receipt, prompt_tail, session_pack
@@ -68,7 +69,7 @@ def init(
     files = _files(call)
     made = create_files(files, on_demand=on_demand)
     shown = call.engine.settings.shown_path
-    message = f"{count(len(made), 'file')} created in {shown(files.folder)}."
+    message = f"Created: {', '.join(map(shown, made))}."
     return AgentCreated(
         folder=shown(files.folder),
         knowledge=shown(files.knowledge),
@@ -88,7 +89,8 @@ class AgentWritten(Wire):
 
 def _written(call: Call, done: FileLine, what: str) -> AgentWritten:
     path = done.path.relative_to(_files(call).folder).as_posix()
-    message = f"{what} added to {path}." + ("" if done.stored else " It is not in the store yet.")
+    message = f"{path} has this line already." if done.known else f"{what} added to {path}."
+    message += "" if done.stored else " It is not in the store yet."
     return AgentWritten(path=path, stored=done.stored, note=done.why_not, message=message)
 
 
@@ -250,7 +252,7 @@ def _render_state(state: AgentState) -> str:
             (
                 one.client,
                 "yes" if one.installed else "no",
-                one.last_run.isoformat(" ", "minutes") if one.last_run else "never",
+                time_text(one.last_run) if one.last_run else "never",
             )
             for one in state.hooks
         ]
@@ -314,11 +316,16 @@ def uninstall(call: Call) -> AgentRemoved:
     """Remove what is kept for hooks: packs of sessions, receipts, the log. The agent's files and the memories
     stay. `vestige connect CLIENT --hooks --undo` removes the hooks themselves."""
     files = _files(call)
+    installed = [one.client for one in client_hooks(call, files) if one.installed]
     removed = forget_state(files)
     shown = call.engine.settings.shown_path
     kept = [shown(one) for one in (files.folder, files.knowledge) if one.exists()]
     message = "The state of hooks was removed." if removed else "There was no state of hooks."
-    return AgentRemoved(removed=removed, kept=kept, message=f"{message} Your files and memories stay.")
+    message += " Your files and memories stay."
+    left = " and ".join(f"`vestige connect {client} --hooks --undo`" for client in installed)
+    if left:
+        message += f" Hooks are still installed and write it again: {left} removes them."
+    return AgentRemoved(removed=removed, kept=kept, message=message)
 
 
 # -- Context and recall

@@ -6,8 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from vestige.cognition.graph.domains.assignment import OWN_SHARE
 from vestige.core.documents import Document
-from vestige.engine.domains.catalogue import score_line
+from vestige.engine.domains.catalogue import score_line, short
 from vestige.engine.domains.overview import DomainDetail, DomainOverview, DomainScore, DomainSummary
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.shared.memory_view import MemoryView
@@ -169,12 +170,15 @@ def proposal_view(proposal: Document, terms: dict[str, list[str]], texts: Mappin
 
 def score_view(one: DomainScore) -> ScoreView:
     limits = one.centre.range
+    needed = OWN_SHARE * limits.cut
+    overlap = one.own is not None and one.own < needed
+    why = f", own part {short(one.own or 0.0)} of {short(needed)}" if overlap else ""
     return ScoreView.of(
         one,
         cut=limits.cut,
         low=limits.low,
         high=limits.high,
-        line=score_line(one.label, one.score, one.centre),
+        line=score_line(one.label, one.score, one.centre) + why,
     )
 
 

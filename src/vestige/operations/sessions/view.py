@@ -11,17 +11,7 @@ from vestige.engine.recall.sessions.recall import FoundPassage, FoundSession
 from vestige.exchange.transcripts.shape import YEAR_10000
 from vestige.exchange.transcripts.sources import resume_command
 from vestige.operations.registry.arguments import Wire
-from vestige.operations.shared.text import (
-    advice,
-    clip,
-    count,
-    facts_lines,
-    one_line,
-    size,
-    styled,
-    warning,
-    wrapped,
-)
+from vestige.operations.shared.text import advice, clip, count, facts_lines, one_line, size, styled, warning
 from vestige.store.contract.sessions import StoredEntry, StoredSession
 
 
@@ -269,7 +259,7 @@ def render_read(answer: SessionRead) -> str:
     for entry in answer.entries:
         lines = []
         if entry.text:
-            lines.append(wrapped(entry.text, 100))
+            lines.append(entry.text)
         lines += [
             f"$ {clip(one_line(command.command))}"
             + ("" if command.status is None else f" → {command.status}")
@@ -278,7 +268,7 @@ def render_read(answer: SessionRead) -> str:
         if entry.files and not entry.commands:
             lines.append(styled("quiet", ", ".join(entry.files)))
         if entry.output:
-            lines.append(styled("quiet", wrapped(entry.output, 100)))
+            lines.append(styled("quiet", entry.output))
         if lines:
             side = " (taken back)" if entry.side else ""
             parts.append("\n".join([styled("strong", f"{entry.role}{side}"), *lines]))

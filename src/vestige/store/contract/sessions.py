@@ -5,7 +5,7 @@ its own beside the database, whatever backend the memories are in.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from typing import Any, Protocol
@@ -124,6 +124,8 @@ class SessionPostings:
     sessions: int
     mean_passage: tuple[float, float, float]
     mean_session: tuple[float, float, float]
+    titles: tuple[Mapping[int, int], ...] = ()
+    """For each term, how often it occurs in the titles of sessions; or nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +179,9 @@ class SessionIndex(Protocol):
         """Store steps and the checkpoint after them at once; False if another process was faster."""
 
     def postings(self, terms: Sequence[str], where: SessionFilter) -> SessionPostings: ...
+
+    def titles(self, where: SessionFilter) -> dict[int, str]:
+        """The titles that the user, the client or its model gave, by session."""
 
     def sessions(self, where: SessionFilter, *, limit: int, offset: int = 0) -> list[StoredSession]:
         """Sessions, the last used first."""

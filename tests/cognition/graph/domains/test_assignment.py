@@ -15,26 +15,59 @@ from vestige.cognition.graph.domains.assignment import (
     clamped,
     context_priors,
     member_range,
+    own_part,
 )
 
-names = st.sampled_from("abcdef")
+NAMES = "abcdef"
+names = st.sampled_from(NAMES)
+APART = dict(zip(("infra", "dev", "home", "music", "food", *NAMES), np.eye(11), strict=True))
+"""Centroids that have nothing in common."""
 scores = st.dictionaries(names, st.floats(-1, 1), max_size=6)
 
 
 def test_a_score_must_pass_the_cut_of_its_domain_and_lie_near_the_best() -> None:
     cuts = {"infra": 0.4, "dev": 0.3, "home": 0.1}
-    assert assigned({"infra": 0.5, "dev": 0.35, "home": 0.2}, cuts) == ("infra", "dev")
-    assert assigned({"infra": 0.39, "dev": 0.29, "home": 0.05}, cuts) == ()
-    assert assigned({}, {}) == ()
+    assert assigned({"infra": 0.5, "dev": 0.35, "home": 0.2}, cuts, APART) == ("infra", "dev")
+    assert assigned({"infra": 0.39, "dev": 0.29, "home": 0.05}, cuts, APART) == ()
+    assert assigned({}, {}, {}) == ()
 
 
 def test_what_every_domain_scores_does_not_bring_a_memory_nearer_to_another() -> None:
     cuts = dict.fromkeys(("infra", "dev", "home", "music", "food"), 0.1)
     apart = {"infra": 0.6, "dev": 0.5, "home": 0.1, "music": 0.1, "food": 0.1}
-    assert assigned(apart, cuts) == ("infra", "dev")
+    assert assigned(apart, cuts, APART) == ("infra", "dev")
     alike = apart | {"home": 0.45, "music": 0.45, "food": 0.45}
-    assert assigned(alike, cuts) == ("infra",)
-    assert assigned({"infra": 0.6, "dev": 0.58}, cuts) == ("infra", "dev")
+    assert assigned(alike, cuts, APART) == ("infra",)
+    assert assigned({"infra": 0.6, "dev": 0.58}, cuts, APART) == ("infra", "dev")
+
+
+def between(one: float) -> dict[str, np.ndarray]:
+    """Centroids of two domains with this cosine."""
+    return {"infra": np.array([1.0, 0.0]), "dev": np.array([one, (1.0 - one**2) ** 0.5])}
+
+
+def test_a_further_domain_is_judged_without_what_the_first_one_explains() -> None:
+    cuts = {"infra": 0.4, "dev": 0.4}
+    overlap = between(0.8)
+    # A text about infrastructure alone scores .8 of it for its neighbour, a text about both scores more.
+    assert assigned({"infra": 0.6, "dev": 0.48}, cuts, overlap) == ("infra",)
+    assert assigned({"infra": 0.81, "dev": 0.8}, cuts, overlap) == ("infra", "dev")
+    assert own_part("dev", ["infra"], {"infra": 0.6, "dev": 0.48}, overlap) == pytest.approx(0.0, abs=1e-3)
+    assert own_part("dev", ["infra"], {"infra": 0.6, "dev": 0.48}, between(0.0)) == pytest.approx(0.48)
+
+
+def test_equal_domains_explain_equal_parts() -> None:
+    scores_of_both = {"infra": 0.6, "dev": 0.6}
+    assert own_part("dev", ["infra"], scores_of_both, between(1.0)) == pytest.approx(0.3, abs=1e-3)
+    assert assigned(scores_of_both, {"infra": 0.6, "dev": 0.6}, between(1.0)) == ("dev",)
+
+
+def test_a_memory_stays_in_its_home_and_further_domains_are_judged_beside_it() -> None:
+    cuts = {"infra": 0.4, "dev": 0.4}
+    near = {"infra": 0.4, "dev": 0.4}
+    assert assigned(near, cuts, between(0.9), home="dev") == ("dev",)
+    assert assigned(near, cuts, between(0.0), home="infra") == ("infra", "dev")
+    assert assigned({"infra": 0.1, "dev": 0.1}, cuts, between(0.8), home="dev") == ("dev",)
 
 
 def test_a_text_on_two_topics_belongs_to_both() -> None:
@@ -45,14 +78,14 @@ def test_a_text_on_two_topics_belongs_to_both() -> None:
         "infra": member_range(other, middles["infra"]).cut - 0.3,
     }
     mixed = centroid(np.array([middles["dev"], middles["infra"]]))
-    found = assigned({name: float(mixed @ middle) for name, middle in middles.items()}, cuts)
+    found = assigned({name: float(mixed @ middle) for name, middle in middles.items()}, cuts, middles)
     assert set(found) == {"dev", "infra"}
 
 
 @given(scores, st.floats(-1, 1), st.floats(0, 1))
 def test_a_higher_cut_never_assigns_more(given_scores: dict[str, float], low: float, more: float) -> None:
-    lower = assigned(given_scores, dict.fromkeys(given_scores, low))
-    higher = assigned(given_scores, dict.fromkeys(given_scores, low + more))
+    lower = assigned(given_scores, dict.fromkeys(given_scores, low), APART)
+    higher = assigned(given_scores, dict.fromkeys(given_scores, low + more), APART)
     assert set(higher) <= set(lower)
     assert len(lower) <= 3
 

@@ -17,7 +17,7 @@ from tests.engine.recall.sessions.transcripts import (
     plant,
     world_at_home,
 )
-from tests.exchange.transcripts.homes import write_lines
+from tests.exchange.transcripts.homes import Record, write_lines
 from vestige.core.errors import NotFound
 from vestige.engine.recall.sessions.recall import FoundSessions, excerpt, find_sessions, one_session
 from vestige.engine.recall.sessions.refresh import refresh
@@ -63,11 +63,29 @@ def test_filters_are_part_of_the_search(world: World, where: dict[str, object], 
     assert {one.id for one in listed} == expected
 
 
+def test_a_session_is_found_by_the_title_that_the_user_gave_it(world: World, tmp_path: Path) -> None:
+    named: Record = {"type": "custom-title", "customTitle": "Épic quarterly migration"}
+    write_lines(claude_file(tmp_path / "home", LOGIN), [named], "a")
+    refresh(call_of(world), index_of(world))
+    (one,) = ask(world, "migrations of the quarter").sessions
+    assert (one.session.id, one.passages) == (LOGIN, ())
+    assert ids(ask(world, "épic login")) == [LOGIN]
+    assert ids(ask(world, "quarterly", cwd="/w/cart")) == []
+    assert index_of(world).titles(SessionFilter()) == {one.session.key: "Épic quarterly migration"}
+
+
 def test_words_of_time_limit_the_search_and_are_no_search_terms(world: World) -> None:
     found = ask(world, "what did we do in the last 5 days")
     assert ids(found) == [CART]
     assert found.window is not None
     assert ids(ask(world, "last week")) == [LOGIN]
+
+
+def test_a_day_of_the_week_is_the_last_one_for_sessions(world: World) -> None:
+    assert NOW.strftime("%A") == "Sunday"
+    found = ask(world, "what did we do on Friday")  # 2026-02-27
+    assert (ids(found), found.widened) == ([CART], False)
+    assert ids(ask(world, "the total on friday")) == [CART]
 
 
 def test_a_time_with_words_finds_what_has_both(world: World) -> None:

@@ -26,7 +26,8 @@ from tests.engine.recall.sessions.transcripts import (
     said,
     world_at_home,
 )
-from tests.exchange.transcripts.homes import write_lines
+from tests.exchange.transcripts.homes import write_database, write_lines
+from tests.exchange.transcripts.test_databases import OPENCODE, SESSION_COLUMNS, SESSION_ROW, opencode_parts
 from vestige.engine.recall.sessions.recall import find_sessions
 from vestige.engine.recall.sessions.refresh import refresh
 from vestige.exchange.transcripts import files
@@ -130,6 +131,38 @@ def test_our_own_recall_in_a_transcript_is_not_found_again(world: World, tmp_pat
     write_lines(claude_file(tmp_path / "home", LOGIN), conversation(LOGIN, ("user", block)))
     refresh(call_of(world), index_of(world))
     assert found(world, "walrus") == []
+
+
+def test_what_a_client_adds_to_its_database_is_found(world: World, tmp_path: Path) -> None:
+    tables, path = opencode_parts(), tmp_path / "home" / OPENCODE
+    write_database(path, tables)
+    refresh(call_of(world), index_of(world))
+    later = ("msg_4", "ses_1", 4, json.dumps({"role": "user"}))
+    part = ("p6", "msg_4", "ses_1", json.dumps({"type": "text", "text": "now the zebra crossing"}))
+    changed = (*SESSION_ROW[:6], 1_700_000_200_000, SESSION_ROW[7])
+    rows = {"session": changed, "message": later, "part": part}
+    write_database(path, {name: (tables[name][0], [row]) for name, row in rows.items()})
+    refresh(call_of(world), index_of(world))
+    assert found(world, "zebra") == ["ses_1"]
+    assert refresh(call_of(world), index_of(world)).changed == 0
+
+
+@pytest.mark.parametrize("title", ["New session - 2026-02-20T10:00:00.000Z", " ", None])
+def test_a_session_that_nobody_named_has_its_first_prompt_as_title(
+    title: str | None, world: World, tmp_path: Path
+) -> None:
+    tables, path = opencode_parts(), tmp_path / "home" / OPENCODE
+    tables["session"] = (SESSION_COLUMNS, [(*SESSION_ROW[:4], title, *SESSION_ROW[5:])])
+    write_database(path, tables)
+    refresh(call_of(world), index_of(world))
+    (one,) = index_of(world).find("ses_1")
+    assert one.title == "build it"
+    named = (*SESSION_ROW[:4], "The cart", SESSION_ROW[5], 1_700_000_200_000, SESSION_ROW[7])
+    path.unlink()
+    write_database(path, tables | {"session": (SESSION_COLUMNS, [named])})
+    refresh(call_of(world), index_of(world))
+    (one,) = index_of(world).find("ses_1")
+    assert one.title == "The cart"
 
 
 def test_commands_keep_their_exit_status_and_files(world: World) -> None:

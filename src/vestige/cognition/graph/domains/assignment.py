@@ -3,6 +3,9 @@
 Cosines of one model differ between topics, so that no flat threshold fits: each domain has its own, the
 cosine that all but the `QUANTILE` of its own members reach. They differ between stores, too: where all texts
 are alike, a memory is similar to every domain. So what counts is how far a score is above the ordinary one.
+
+Domains overlap: what is about one is similar to its neighbours. So a further domain is judged by its own part
+of the score, without what the domains that the memory is in already explain.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +22,10 @@ QUANTILE = 0.05
 MARGIN = 0.6
 """The share of the best score above the ordinary one that a further domain must reach."""
 MOST_DOMAINS = 3
+OWN_SHARE = 0.6
+"""The part of its cut that the own part of the score for a further domain must reach (ADR 0086)."""
+RIDGE = 1e-6
+"""Lets equal centroids share what they explain, in equal parts."""
 MOST_BOOST, MOST_BOOSTS = 0.10, 0.15
 """The most that one context prior, and all together, change a score."""
 GIT_TERMS = frozenset("rust async trait function class def git commit fn code".split())
@@ -50,16 +57,39 @@ def member_range(vectors: Vectors, middle: Vectors, quantile: float = QUANTILE) 
 def assigned(
     scores: Mapping[str, float],
     cuts: Mapping[str, float],
+    middles: Mapping[str, Vectors],
     *,
+    home: str | None = None,
     margin: float = MARGIN,
     most: int = MOST_DOMAINS,
 ) -> tuple[str, ...]:
-    """The domains whose cut a score passes, within the margin of the best one, best first, ties by id."""
+    """The domains whose cut a score passes, within the margin of the best one, best first, ties by id. After
+    the first one, the own part of the score must reach its share of the cut. `middles` are the centroids;
+    `home` is where the memory is in any case, and comes first."""
     ranked = sorted(scores.values(), reverse=True)
     best, ordinary = max(ranked, default=0.0), ordinary_score(ranked[most:])
     least = ordinary + margin * (best - ordinary)
     passing = [name for name, score in scores.items() if score >= cuts[name] and score >= least and score > 0]
-    return tuple(sorted(passing, key=lambda name: (-scores[name], name))[:most])
+    found = [home] if home is not None else []
+    for name in sorted(passing, key=lambda name: (-scores[name], name)):
+        if len(found) >= most:
+            break
+        if name in found:
+            continue
+        if not found or own_part(name, found, scores, middles) >= OWN_SHARE * cuts[name]:
+            found.append(name)
+    return tuple(found)
+
+
+def own_part(
+    name: str, others: Sequence[str], scores: Mapping[str, float], middles: Mapping[str, Vectors]
+) -> float:
+    """What of the score for a domain its overlap with others leaves: its coefficient if the memory is
+    described by all their centroids together (least squares). It is the score itself without overlap."""
+    names = (name, *others)
+    rows = np.stack([middles[one] for one in names])
+    overlaps = (rows @ rows.T).astype(np.float64) + RIDGE * np.eye(len(names))
+    return float(np.linalg.solve(overlaps, [scores[one] for one in names])[0])
 
 
 def ordinary_score(others: Sequence[float]) -> float:

@@ -1,7 +1,7 @@
 """Finds sessions: time words, terms, ranking, and the passages that match."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -24,6 +24,9 @@ from vestige.store.contract.sessions import (
 EXCERPT_CHARS = 300
 MOST_TERMS = 32
 """Terms of a query that are looked up."""
+STEM_START = 3
+"""The first characters of a stem are those of the word."""
+_ON_DAY = re.compile(r"\bon ((?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,8 @@ def find_sessions(
     index: SessionIndex, query: str, where: SessionFilter, now: datetime, *, limit: int, passages: int = 2
 ) -> FoundSessions:
     """The sessions that fit a query best. Words of time limit the search to that time."""
+    if where.since is None and where.until is None and time_asked(query, now).window is None:
+        query = _ON_DAY.sub(r"last \1", query)  # a session is always past
     window = time_asked(query, now).window if where.since is None and where.until is None else None
     if window is None:
         return FoundSessions(sessions=_search(index, query, where, limit, passages))
@@ -92,12 +97,29 @@ def query_families(query: str) -> list[tuple[str, ...]]:
 def family_postings(
     index: SessionIndex, families: Sequence[tuple[str, ...]], where: SessionFilter
 ) -> SessionPostings:
-    """The postings of each family, as if it were one term."""
+    """The postings of each family, as if it were one term, with the titles that have it."""
     held = index.postings([term for family in families for term in family], where)
     if not held.terms:  # nothing is indexed
         return held
     found = iter(held.terms)
-    return replace(held, terms=tuple(_united([next(found) for _ in family]) for family in families))
+    united = tuple(_united([next(found) for _ in family]) for family in families)
+    return replace(held, terms=united, titles=_in_titles(index.titles(where), families))
+
+
+def _in_titles(titles: Mapping[int, str], families: Sequence[tuple[str, ...]]) -> tuple[dict[int, int], ...]:
+    """For each family, how often it occurs in which title."""
+    numbers = {term: number for number, family in enumerate(families) for term in family}
+    begins = {term[:STEM_START] for term in numbers}
+    made: list[dict[int, int]] = [{} for _ in families]
+    for session, title in titles.items():
+        lower = title.casefold()
+        if title.isascii() and not any(one in lower for one in begins):
+            continue  # to take a title apart takes a hundred times as long
+        for term in terms(title):
+            if term in numbers:
+                counts = made[numbers[term]]
+                counts[session] = counts.get(session, 0) + 1
+    return tuple(made)
 
 
 def _united(found: Sequence[TermPostings]) -> TermPostings:
@@ -119,6 +141,7 @@ def ranking(
         held.terms,
         Lengths(by_key=held.passage_lengths, mean=held.mean_passage, total=held.passages),
         Lengths(by_key=held.session_lengths, mean=held.mean_session, total=held.sessions),
+        titles=held.titles,
         shown=shown,
         weights=weights,
     )

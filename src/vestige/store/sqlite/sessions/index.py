@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from vestige.core.errors import StoreCorrupt, StoreTooNew
-from vestige.core.transcripts import Action
+from vestige.core.transcripts import Action, is_title
 from vestige.store.contract.sessions import (
     ArchivedFile,
     FileMark,
@@ -211,6 +211,13 @@ class SqliteSessionIndex:
                 else []
             )
         return [_session(row) for row in rows]
+
+    def titles(self, where: SessionFilter) -> dict[int, str]:
+        clause, values = conditions(where)
+        sql = f"SELECT s.key, s.title FROM sessions s WHERE {clause} AND entries > 0 AND title_rank > 0"
+        with self._reading() as db:
+            rows = db.execute(sql, values).fetchall() if db else []
+        return {key: title for key, title in rows if is_title(title)}
 
     def count(self, where: SessionFilter) -> int:
         clause, values = conditions(where)

@@ -33,7 +33,7 @@ def browser(sessions: int = 3) -> SessionBrowser:
         asked.append((query, here))
         return [found(number) for number in range(sessions)] if query != "nothing" else []
 
-    made = SessionBrowser(search=search, read=lambda one: [entry("the whole text")])
+    made = SessionBrowser(search=search, read=lambda _, first: [entry("the whole text")][first:])
     made.refresh()
     return made
 
@@ -78,6 +78,35 @@ def test_expanding_shows_the_whole_session_and_scrolls() -> None:
     assert one.scroll == 1
     one.press("expand")
     assert "passage 0" in screen(one)
+
+
+def test_every_entry_of_a_long_session_is_shown() -> None:
+    texts, asked = [f"text {number}" for number in range(2_000)], list[int]()
+
+    def read(_one: FoundSession, first: int) -> list[StoredEntry]:
+        asked.append(first)
+        return [entry(text) for text in texts[first : first + 500]]
+
+    one = browser()
+    one.read = read
+    one.press("expand")
+    assert "text 0" in screen(one)
+    assert asked == [0]
+    one.press("last")
+    assert "text 1999" in screen(one)
+    one.press("up")
+    assert "text 1998" in screen(one)
+    one.press("first")
+    assert "text 0" in screen(one)
+    assert asked == [0, 500, 1_000, 1_500, 2_000]
+
+
+def test_the_end_of_a_long_list_is_one_key_away() -> None:
+    one = browser(200)
+    one.press("last")
+    assert "Session 199" in screen(one)
+    one.press("first")
+    assert one.chosen == 0
 
 
 def test_an_id_is_copied_and_a_session_resumed() -> None:

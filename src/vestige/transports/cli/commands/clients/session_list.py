@@ -14,20 +14,34 @@ from vestige.operations.shared.text import count
 from vestige.store.contract.sessions import StoredEntry
 
 Key = Literal[
-    "up", "down", "page up", "page down", "backspace", "clear", "expand", "copy", "resume", "scope", "quit"
+    "up",
+    "down",
+    "page up",
+    "page down",
+    "first",
+    "last",
+    "backspace",
+    "clear",
+    "expand",
+    "copy",
+    "resume",
+    "scope",
+    "quit",
 ]
 Ending = Literal["quit", "resume"]
 HELP = "↑↓ choose  Enter resume  Ctrl-E expand  Tab copy id  Ctrl-F this folder/everywhere  Esc leave"
 ROWS_PER_SESSION = 2
+FAR = 1_000_000_000
+"""More lines than a session has."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SessionBrowser:
     """The state of the list. `search` finds sessions for a query, in the folder only or everywhere; `read`
-    gives the entries of one."""
+    gives some entries of one, from a number on, and none after the last."""
 
     search: Callable[[str, bool], list[FoundSession]]
-    read: Callable[[FoundSession], list[StoredEntry]]
+    read: Callable[[FoundSession, int], list[StoredEntry]]
     here: bool = False
     query: str = ""
     chosen: int = 0
@@ -36,6 +50,7 @@ class SessionBrowser:
     notice: str = ""
     copied: str | None = None
     found: list[FoundSession] = field(default_factory=list)
+    _text: "_SessionText | None" = None
 
     def refresh(self) -> None:
         """Search again, for a query that changed."""
@@ -56,6 +71,8 @@ class SessionBrowser:
         match key:
             case "up" | "down" | "page up" | "page down":
                 self._move((1 if "down" in key else -1) * (page if "page" in key else 1))
+            case "first" | "last":
+                self._move(FAR if key == "last" else -FAR)
             case "backspace":
                 self.query = self.query[:-1]
             case "clear":
@@ -63,7 +80,7 @@ class SessionBrowser:
             case "scope":
                 self.here = not self.here
             case "expand":
-                self.expanded, self.scroll = not self.expanded, 0
+                self.expanded, self.scroll, self._text = not self.expanded, 0, None
             case "copy" if self.session is not None:
                 self.copied = self.session.session.id
                 self.notice = f"Copied {self.copied}"
@@ -112,11 +129,35 @@ class SessionBrowser:
     def _expanded(self, room: int, width: int) -> list[tuple[str, bool]]:
         if self.session is None:
             return []
-        made: list[tuple[str, bool]] = [(line, True) for line in session_rows(self.session)]
-        for entry in self.read(self.session):
-            made += [(line, False) for line in entry_lines(entry, width)]
-        self.scroll = min(self.scroll, max(0, len(made) - 1))
-        return made[self.scroll : self.scroll + room]
+        if self._text is None or self._text.session is not self.session or self._text.width != width:
+            self._text = _SessionText(session=self.session, width=width, read=self.read)
+        lines = self._text.lines(self.scroll + room)
+        self.scroll = min(self.scroll, max(0, len(lines) - room))
+        return lines[self.scroll : self.scroll + room]
+
+
+@dataclass(slots=True, kw_only=True)
+class _SessionText:
+    """The lines of one session, whose entries are read as far as they are shown."""
+
+    session: FoundSession
+    width: int
+    read: Callable[[FoundSession, int], list[StoredEntry]]
+    made: list[tuple[str, bool]] = field(default_factory=list)
+    entries: int = 0
+    ended: bool = False
+
+    def lines(self, wanted: int) -> list[tuple[str, bool]]:
+        """The lines from the first one on, at least this many if the session has them."""
+        if not self.made:
+            self.made = [(line, True) for line in session_rows(self.session)]
+        while len(self.made) < wanted and not self.ended:
+            some = self.read(self.session, self.entries)
+            self.entries += len(some)
+            self.ended = not some
+            for entry in some:
+                self.made += [(line, False) for line in entry_lines(entry, self.width)]
+        return self.made
 
 
 def session_rows(one: FoundSession) -> list[str]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import curses
 
 LIMIT, PASSAGES, READ_ENTRIES = 50, 2, 500
+MOST_LISTED = 10_000
+"""Sessions that are listed for no query: they are cheap, and the one that is looked for may be an old one."""
 REFRESH_SECONDS = 2.0
 """More than this is not indexed before the list appears."""
 ESCAPE_MILLISECONDS = 25
@@ -66,12 +68,13 @@ def browse(session: CliSession, query: tuple[str, ...], here: bool) -> None:
 
         def search(text: str, only_here: bool) -> list[FoundSession]:
             where = SessionFilter(cwd=folder if only_here else None)
+            limit = LIMIT if text.strip() else MOST_LISTED
             return find_sessions(
-                index, text, where, call.local_now(), limit=LIMIT, passages=PASSAGES
+                index, text, where, call.local_now(), limit=limit, passages=PASSAGES
             ).sessions
 
-        def read(one: FoundSession) -> list[StoredEntry]:
-            return index.entries(one.session.key, limit=READ_ENTRIES)
+        def read(one: FoundSession, first: int) -> list[StoredEntry]:
+            return index.entries(one.session.key, first=first, limit=READ_ENTRIES)
 
         browser = SessionBrowser(search=search, read=read, here=here, query=" ".join(query))
         ending = curses.wrapper(_run, browser)
@@ -110,6 +113,7 @@ def _handle(screen: "curses.window", browser: SessionBrowser, typed: int | str) 
     special: dict[Any, Key] = {
         curses.KEY_UP: "up", curses.KEY_DOWN: "down",
         curses.KEY_PPAGE: "page up", curses.KEY_NPAGE: "page down",
+        curses.KEY_HOME: "first", curses.KEY_END: "last",
         curses.KEY_BACKSPACE: "backspace", curses.KEY_ENTER: "resume",
     }  # fmt: skip
     key = special.get(typed) if isinstance(typed, int) else CONTROL.get(ord(typed))
