@@ -32,7 +32,7 @@ def test_a_file_of_one_long_line_is_indexed_or_counted(call: Call, write: Write)
     with call.engine.code_indexes.reading(project.index) as index:
         found = search_code(call, project, index, "harbour", limit=5)
         assert [hit.path for hit in found] == ["data.json"]
-        assert index.counts().skipped == 1
+        assert index.counts().skips == {"minified": 1}
         assert index.files()["bundle.js"].skip == "minified"
 
 

@@ -71,6 +71,18 @@ def test_status_counts_memories_of_the_project(world: World) -> None:
     assert (status["memories"], status["files"], status["complete"]) == (1, 1, True)
 
 
+def test_status_names_what_was_left_out_on_reading_with_its_reason(world: World, root: Path) -> None:
+    (root / "bundle.js").write_text("var harbour = 1;" * 10_000, encoding="utf-8")
+    (root / "lib.min.js").write_text("var a;", encoding="utf-8")
+    (root / "table.py").write_bytes(b"x = 1\0")
+    done = world.call("project", action="init")
+    assert (done["files"], done["skipped"]) == (1, {"binary": 1, "build output": 2, "minified": 2})
+    status = world.call("project", action="status")
+    assert status["skipped"] == done["skipped"]
+    assert status["skippedExamples"]["minified"] == ["lib.min.js", "bundle.js"]
+    assert status["skippedExamples"]["binary"] == ["table.py"]
+
+
 def test_a_damaged_index_is_reported_and_rebuilt(world: World, root: Path) -> None:
     world.call("project", action="init")
     memory = world.remember("Sums are never rounded.")

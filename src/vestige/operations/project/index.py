@@ -1,10 +1,12 @@
 """The code index of a project: `project.init`, `status`, `refresh`, `rebuild`, `doctor`."""
 
+from collections import Counter
 from typing import Literal
 
 from vestige.core.errors import StoreCorrupt
 from vestige.core.models import Filter
 from vestige.engine.context import Call
+from vestige.engine.project.files.walk import EXAMPLES
 from vestige.engine.project.freshness import Freshness, FreshWord, freshness
 from vestige.engine.project.memory.team_reader import SharedReading, read_shared
 from vestige.engine.project.place import Project, current_project, new_project, rebuilt_project
@@ -19,7 +21,7 @@ from vestige.operations.project.view import (
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.text import advice, count, fields, size, table, warning
-from vestige.store.contract.code_index import IndexCounts, IndexState
+from vestige.store.contract.code_index import CodeIndex, IndexCounts, IndexState
 
 
 class SharedFiles(Wire):
@@ -236,6 +238,7 @@ def project_status(call: Call, path: ProjectPath = None) -> ProjectStatus:
     with call.engine.code_indexes.reading(project.index) as index:
         state, counts = index.state(), index.counts()
         found = freshness(call, project, index)
+        examples = _examples(state, index)
     return ProjectStatus(
         project=project.name,
         root=_root(call, project),
@@ -244,7 +247,7 @@ def project_status(call: Call, path: ProjectPath = None) -> ProjectStatus:
         commit=state.commit or None,
         indexed_at=state.indexed_at or None,
         complete=state.complete,
-        files=counts.files - counts.skipped,
+        files=counts.files - sum(counts.skips.values()),
         sections=counts.sections,
         definitions=counts.definitions,
         references=counts.references,
@@ -252,7 +255,7 @@ def project_status(call: Call, path: ProjectPath = None) -> ProjectStatus:
         memories=_memories(call, project),
         size_bytes=counts.size_bytes,
         skipped=_skipped(state, counts),
-        skipped_examples={why: list(names) for why, names in state.examples.items()},
+        skipped_examples=examples,
         freshness=freshness_view(found),
     )
 
@@ -340,7 +343,7 @@ def _indexed(
         state, counts = index.state(), index.counts()
     # The pass has just compared every file; the next answer compares them again.
     found = Freshness(word=FreshWord.FRESH if state.complete else FreshWord.UNKNOWN)
-    files = counts.files - counts.skipped
+    files = counts.files - sum(counts.skips.values())
     what = (
         "nothing had changed"
         if done.nothing
@@ -370,8 +373,15 @@ def _indexed(
 
 def _skipped(state: IndexState, counts: IndexCounts) -> dict[str, int]:
     """What is not indexed, by reason: left out by the walk, or on reading it."""
-    inside = {"no text": counts.skipped} if counts.skipped else {}
-    return {**state.skips, **inside}
+    return dict(sorted((Counter(state.skips) + Counter(counts.skips)).items()))
+
+
+def _examples(state: IndexState, index: CodeIndex) -> dict[str, list[str]]:
+    """The first of the paths that are not indexed, by reason."""
+    named = {why: list(names) for why, names in state.examples.items()}
+    for why in index.counts().skips:
+        named[why] = [*named.get(why, []), *index.skipped(why, limit=EXAMPLES)][:EXAMPLES]
+    return dict(sorted(named.items()))
 
 
 def _root(call: Call, project: Project) -> str | None:

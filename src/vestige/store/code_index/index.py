@@ -74,9 +74,10 @@ class SqliteCodeIndex:
 
     def counts(self) -> IndexCounts:
         with driver_errors(self._file):
-            files = self._db.execute(
-                "select count(*), coalesce(sum(skip != ''), 0), coalesce(sum(redacted), 0) from file"
-            ).fetchone()
+            files = self._db.execute("select count(*), coalesce(sum(redacted), 0) from file").fetchone()
+            skips = self._db.execute(
+                "select skip, count(*) from file where skip != '' group by skip order by skip"
+            ).fetchall()
             rest = [
                 self._db.execute(f"select count(*) from {table}").fetchone()[0]
                 for table in ("section", "definition", "reference")
@@ -85,13 +86,20 @@ class SqliteCodeIndex:
             size = pages * self._db.execute("pragma page_size").fetchone()[0]
         return IndexCounts(
             files=files[0],
-            skipped=files[1],
-            redacted=files[2],
+            skips=dict(skips),
+            redacted=files[1],
             sections=rest[0],
             definitions=rest[1],
             references=rest[2],
             size_bytes=size,
         )
+
+    def skipped(self, reason: str, *, limit: int) -> list[str]:
+        with driver_errors(self._file):
+            rows = self._db.execute(
+                "select path from file where skip = ? order by path limit ?", (reason, limit)
+            ).fetchall()
+        return [row[0] for row in rows]
 
     def files(self) -> dict[str, FileRow]:
         with driver_errors(self._file):

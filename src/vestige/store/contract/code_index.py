@@ -122,13 +122,13 @@ class IndexState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexCounts:
-    """How much an index has."""
+    """How much an index has. `skips` counts files without sections, by the reason found on reading them."""
 
     files: int
     sections: int
     definitions: int
     references: int
-    skipped: int
+    skips: Mapping[str, int]
     redacted: int
     size_bytes: int
 
@@ -141,6 +141,9 @@ class CodeIndex(Protocol):
 
     def counts(self) -> IndexCounts:
         """How much it has."""
+
+    def skipped(self, reason: str, *, limit: int) -> list[str]:
+        """The first files without sections for a reason, by path."""
 
     def files(self) -> dict[str, FileRow]:
         """Every file by its path."""
