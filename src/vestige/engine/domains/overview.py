@@ -26,6 +26,7 @@ from vestige.engine.domains.catalogue import (
 from vestige.engine.domains.classify import scores_of
 from vestige.engine.domains.proposals import all_proposals, is_shown
 from vestige.engine.revise import find_document, load
+from vestige.store.contract.memberships import is_found
 
 BUCKETS = 10
 MOST_READ = 2_000
@@ -130,7 +131,7 @@ def _summary(call: Call, name: str, record: DomainRecord | None) -> DomainSummar
     return DomainSummary(
         id=name,
         label=record.label if record else name,
-        found=record.found if record else False,
+        found=record.found if record else is_found(name),
         terms=record.terms if record else (),
         memories=call.engine.store.count(Filter(domains=(name,)), access=call.access),
     )
