@@ -225,6 +225,7 @@ def test_a_larger_least_size_finds_no_more_domains(quick: World) -> None:
     three_topics(quick)
     refused_or_none = quick.call("domains", action="discover", min_cluster_size=30)
     assert refused_or_none["clusters"] == 0
+    assert refused_or_none["unclassified"] == 72
     assert quick.call("domains", action="discover")["clusters"] == 3
 
 

@@ -320,7 +320,7 @@ def _apply(call: Call, corpus: Corpus, discovery: Discovery) -> DiscoveryRun:
             applied=True,
             weak=len(discovery.communities) - len(found),
             domains=tuple(labels),
-            unclassified=sum(not domains for domains, _ in wanted.values()),
+            unclassified=corpus.memories - sum(bool(domains) for domains, _ in wanted.values()),
             several=sum(len(domains) > 1 for domains, _ in wanted.values()),
         )
 
