@@ -147,3 +147,18 @@ def test_a_label_that_a_command_line_divides_at_its_comma_is_one_name(quick: Wor
     assert named("tcp", "bgp") == {(other,)}
     quick.call("domains", action="create", label="vlan")
     assert named("bgp", "vlan") == {(other,)}
+
+
+def test_scores_are_of_the_present_text_and_domain(quick: World) -> None:
+    domains = discovered(quick)
+    one, other, _ = domains
+    memory, text = domains[one][0], notes("infra", 1, seed=9)[0]
+    quick.call("memory", action="edit", id=memory, content=text)
+    (hit,) = quick.call("search", query=text, domains=[one], explain=True, limit=1)["results"]
+    assert hit["id"] == memory
+    assert " .00 (" in hit["explain"]["domains"][0]
+
+    quick.call("domains", action="merge", domain=one, other=other)
+    assert sum(quick.call("domains", action="show", domain=one)["histogram"]) == 48
+    (hit,) = quick.call("search", query=notes("infra", 1)[0], explain=True, limit=1)["results"]
+    assert len(hit["explain"]["domains"]) == 1

@@ -329,22 +329,6 @@ def domain_change(call: Call, domain: DomainRecord, **fields: Any) -> Put:
     return with_body(domain.document, kept, call.engine.now())
 
 
-def score_lines(call: Call, memories: Sequence[Memory]) -> dict[str, list[str]]:
-    """For each of these memories, a line for every domain that it was assigned to by its score. Labels are of
-    the whole store, so that a caller with limited access gets none."""
-    if call.access != EVERYTHING or not any(one.domain_scores for one in memories):
-        return {}
-    middles = centres(call.engine.store)
-    return {
-        memory.id: [
-            score_line(middles[name].label, memory.domain_scores[name], middles[name])
-            for name in memory.domains
-            if name in middles and name in memory.domain_scores
-        ]
-        for memory in memories
-    }
-
-
 def score_line(label: str, score: float, centre: DomainCentre) -> str:
     """The score of a domain beside those of its members: "infra .47 (its members .38-.71, cut .36)"."""
     low, high, cut = (short(one) for one in (centre.range.low, centre.range.high, centre.range.cut))

@@ -140,7 +140,7 @@ class OneCluster:
 @pytest.mark.parametrize("count", [0, 1, 4])
 def test_fewer_texts_than_density_needs_are_in_no_domain(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = ModuleType("sklearn.cluster")
-    cluster.HDBSCAN = OneCluster  # type: ignore[attr-defined]
+    vars(cluster)["HDBSCAN"] = OneCluster
     monkeypatch.setitem(sys.modules, "sklearn", ModuleType("sklearn"))
     monkeypatch.setitem(sys.modules, "sklearn.cluster", cluster)
     few = discover_by_density(blobs(20)[:count], least_size=2)
