@@ -108,3 +108,57 @@ def test_a_new_memory_goes_to_the_domain_of_its_topic_in_the_same_transaction(wo
     explained = world.call("domains", action="explain", id=stranger)
     assert len(explained["scores"]) == 3
     assert not any(one["member"] for one in explained["scores"])
+
+
+def test_undoing_a_merge_leaves_a_domain_where_it_was_merged_since(quick: World) -> None:
+    one, other, third = discovered(quick)
+    quick.call("domains", action="merge", domain=one, other=other)
+    onwards = quick.call("domains", action="merge", domain=third, other=one)
+    quick.call("domains", action="create", label="All")
+    quick.call("domains", action="merge", domain="all", other=third)
+    undone = quick.call("domains", action="undo", proposal=onwards["undo"])
+    assert "48 were moved again since and stay" in undone["message"]
+    assert quick.call("memory", action="list", domains=[third], limit=5)["total"] == 72
+
+
+def test_a_domain_that_comes_back_shares_its_label_with_no_other(quick: World) -> None:
+    one, other, third = discovered(quick)
+    for action, arguments in (("merge", {"domain": one, "other": other}), ("remove", {"domain": other})):
+        label = all_domains(quick.app.engine.store)[other].label
+        answer = quick.call("domains", action=action, **arguments)
+        quick.call("domains", action="rename", domain=third, label=label)
+        quick.call("domains", action="undo", proposal=answer["undo"])
+        assert all_domains(quick.app.engine.store)[other].label == other
+        quick.call("domains", action="rename", domain=third, label="Something else")
+        quick.call("domains", action="rename", domain=other, label=label)
+
+
+def test_a_label_that_a_command_line_divides_at_its_comma_is_one_name(quick: World) -> None:
+    one, other, third = discovered(quick)
+    for domain, label in ((one, "BGP, vlan"), (other, "bgp"), (third, "bgp, vlan, tcp")):
+        quick.call("domains", action="rename", domain=domain, label=label)
+
+    def named(*names: str) -> set[tuple[str, ...]]:
+        listed = quick.call("memory", action="list", domains=[*names], limit=50)["results"]
+        return {tuple(domain_of(quick, memory["id"])) for memory in listed}
+
+    assert named("bgp", "vlan") == {(one,)}
+    assert named("bgp", "VLAN", "tcp") == {(third,)}
+    assert named("tcp", "bgp") == {(other,)}
+    quick.call("domains", action="create", label="vlan")
+    assert named("bgp", "vlan") == {(other,)}
+
+
+def test_scores_are_of_the_present_text_and_domain(quick: World) -> None:
+    domains = discovered(quick)
+    one, other, _ = domains
+    memory, text = domains[one][0], notes("infra", 1, seed=9)[0]
+    quick.call("memory", action="edit", id=memory, content=text)
+    (hit,) = quick.call("search", query=text, domains=[one], explain=True, limit=1)["results"]
+    assert hit["id"] == memory
+    assert " .00 (" in hit["explain"]["domains"][0]
+
+    quick.call("domains", action="merge", domain=one, other=other)
+    assert sum(quick.call("domains", action="show", domain=one)["histogram"]) == 48
+    (hit,) = quick.call("search", query=notes("infra", 1)[0], explain=True, limit=1)["results"]
+    assert len(hit["explain"]["domains"]) == 1

@@ -1,6 +1,7 @@
 """Discovery: the first one is applied, later ones only propose, on every store alike."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -130,6 +131,49 @@ def test_a_proposal_whose_memories_changed_is_brought_up_to_date_instead(quick: 
     assert quick.call("domains", action="accept", proposal=proposal["id"])["moved"] == 14
 
 
+def test_a_proposal_that_nothing_is_left_of_is_dropped(quick: World) -> None:
+    domains = discovered(quick)
+    new = store_all(quick, [f"violin cello sonata quartet opera concerto note{at}" for at in range(15)])
+    for _ in range(2):
+        quick.call("domains", action="discover")
+    (proposal,) = quick.call("domains", action="proposals")["proposals"]
+    quick.call("domains", action="assign", domain=next(iter(domains)), ids=new)
+    assert quick.refused("domains", action="accept", proposal=proposal["id"])["details"]["left"] == 0
+    assert quick.refused("domains", action="accept", proposal=proposal["id"])["code"] == "not_found"
+    assert len(quick.call("domains", action="list")["domains"]) == 3
+
+
+def retirements(world: World) -> list[dict[str, Any]]:
+    proposals = world.call("domains", action="proposals", all=True)["proposals"]
+    return [one for one in proposals if one["kind"] == "retire"]
+
+
+def test_a_domain_that_has_grown_is_not_retired_unseen(quick: World) -> None:
+    dev, members = next(iter(discovered(quick).items()))
+    store_all(quick, notes("infra", 20, seed=4))
+    for memory in members[:18]:
+        quick.call("memory", action="delete", id=memory)
+    for _ in range(2):
+        quick.call("domains", action="discover")
+    (proposal,) = retirements(quick)
+    assert proposal["before"] == {dev: 6}
+    come = sum(domain_of(quick, one) == [dev] for one in store_all(quick, notes("dev", 20, seed=7)))
+    before = membership(quick)
+    refused = quick.refused("domains", action="accept", proposal=proposal["id"])
+    assert f"{6 + come} memories now" in refused["message"]
+    assert membership(quick) == before
+    quick.call("domains", action="discover")
+    assert retirements(quick) == []
+
+
+def test_a_domain_whose_members_were_put_there_by_hand_is_not_proposed_to_be_retired(quick: World) -> None:
+    dev, members = next(iter(discovered(quick).items()))
+    store_all(quick, notes("infra", 20, seed=4))
+    quick.call("domains", action="assign", domain=dev, ids=members)
+    quick.call("domains", action="discover")
+    assert retirements(quick) == []
+
+
 def test_memories_assigned_by_hand_stay_where_they_are(world: World) -> None:
     domains = discovered(world)
     dev, infra, home = domains
@@ -181,6 +225,7 @@ def test_a_larger_least_size_finds_no_more_domains(quick: World) -> None:
     three_topics(quick)
     refused_or_none = quick.call("domains", action="discover", min_cluster_size=30)
     assert refused_or_none["clusters"] == 0
+    assert refused_or_none["unclassified"] == 72
     assert quick.call("domains", action="discover")["clusters"] == 3
 
 

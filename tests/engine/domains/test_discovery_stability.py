@@ -89,9 +89,10 @@ def test_without_vectors_discovery_says_how_to_get_them(tmp_path: Path) -> None:
     with open_world(tmp_path / "data", provider="off", **IN_MEMORY) as bare:
         for text in notes("dev", 3):
             bare.remember(text)
-        refused = bare.refused("domains", action="discover")
-    assert refused["code"] == "invalid_input"
-    assert "vectors" in refused["message"]
+        for force in (False, True):
+            refused = bare.refused("domains", action="discover", force=force)
+            assert refused["code"] == "invalid_input"
+            assert "have no vectors" in refused["message"]
 
 
 def test_vectors_of_two_models_are_refused_with_the_way_out(quick: World) -> None:

@@ -107,6 +107,7 @@ def test_a_limited_caller_sees_ids_and_no_labels_and_changes_no_domain(world: Wo
     world.call("domains", action="rename", domain=dev, label="Secret plan")
     (shown,) = limited(world, dev, "domains", action="list")["domains"]
     assert (shown["id"], shown["label"], shown["terms"]) == (dev, dev, [])
+    assert shown["origin"] == "found"
     with pytest.raises(Exception, match="whole store"):
         limited(world, dev, "domains", action="rename", domain=dev, label="x")
 

@@ -26,8 +26,8 @@ from vestige.engine.domains.catalogue import (
     refresh_centres,
     require_free_label,
 )
-from vestige.engine.domains.moves import exchanged, members_of, memories_of, revisions, without
-from vestige.engine.domains.proposals import PROPOSAL, find_proposal, pages, rows_of
+from vestige.engine.domains.moves import exchanged, member_count, members_of, memories_of, revisions, without
+from vestige.engine.domains.proposals import PROPOSAL, dropped, find_proposal, pages, rows_of
 from vestige.engine.revise import documents_by_id, load, put_document, retry_on_conflict, with_body
 from vestige.store.contract.changes import Change, Drop, Revise
 from vestige.store.contract.memberships import is_found
@@ -263,13 +263,19 @@ def _undo(call: Call, name: str) -> DomainChange:
     changes: list[Change] = list(
         revisions(call, back, lambda one: replace(one, domains=moved[one.id][0]), reason=UNDONE)
     )
-    for target in proposal.body["targets"]:
-        if target in known and known[target].into:
-            changes.append(domain_change(call, known[target], into=None))
+    targets = proposal.body["targets"]
+    for target in targets:
+        if target in known and known[target].into == (targets[0],):  # else it was merged elsewhere since
+            label = _label_for(known, target, known[target].label)
+            changes.append(domain_change(call, known[target], into=None, label=label))
         elif target in known and target in proposal.body.get("terms", {}):
             changes.append(domain_change(call, known[target], terms=proposal.body["terms"][target]))
     removed: Mapping[str, Mapping[str, Any]] = proposal.body.get("removed", {})
-    changes += [domain_put(call, one, body) for one, body in removed.items() if one not in known]
+    changes += [
+        domain_put(call, one, {**body, "label": _label_for(known, one, body["label"])})
+        for one, body in removed.items()
+        if one not in known
+    ]
     now = call.engine.now()
     returned = {one.id for one in back}
     for created in proposal.body.get("created", ()):
@@ -284,6 +290,12 @@ def _undo(call: Call, name: str) -> DomainChange:
     return DomainChange(
         domains=tuple(proposal.body["targets"]), moved=len(back), skipped=len(moved) - len(back)
     )
+
+
+def _label_for(known: Mapping[str, DomainRecord], name: str, label: str) -> str:
+    """The label of a domain that comes back; its id, if another one has the label now."""
+    taken = {one.label.casefold() for one in known.values() if not one.into}
+    return name if label.casefold() in taken else label
 
 
 def _pending(call: Call, name: str) -> Document:
@@ -308,12 +320,21 @@ def _check_current(call: Call, proposal: Document) -> None:
             hint="Run `domains discover` to look again.",
             details={"proposal": proposal.id, "domain": missing[0]},
         )
+    if proposal.body["kind"] == "retire":
+        _check_not_grown(call, proposal)
     rows = rows_of(call, proposal.id)
     held = {one.id: one for one in memories_of(call, [row[0] for row in rows])}
     holding = [row for row in rows if row[0] in held and _is_at(held[row[0]], row[2], active)]
     gone = len(rows) - len(holding)
     if not gone:
         return
+    if not holding:
+        call.engine.store.commit(dropped(call, proposal), access=EVERYTHING)
+        raise InvalidInput(
+            "All memories of this proposal were moved or deleted since, so it is dropped.",
+            hint="Run `domains discover` to look again.",
+            details={"proposal": proposal.id, "changed": gone, "left": 0},
+        )
     first = 1 if proposal.body["kind"] == "split" else 0
     parts = [
         {**part, "size": sum(row[1] == number for row in holding)} if number >= first else part
@@ -330,6 +351,22 @@ def _check_current(call: Call, proposal: Document) -> None:
         f"to date and now moves {len(holding)}.",
         hint="Look at it again with `domains proposals`, then accept it.",
         details={"proposal": proposal.id, "changed": gone, "left": len(holding)},
+    )
+
+
+def _check_not_grown(call: Call, proposal: Document) -> None:
+    (name,) = proposal.body["targets"]
+    before, present = proposal.body["before"][name], member_count(call, name)
+    if present <= before:
+        return
+    body = {**proposal.body, "before": {name: present}}
+    change = with_body(proposal, body, call.engine.now(), logged=False)
+    call.engine.store.commit([change], access=EVERYTHING)
+    raise InvalidInput(
+        f"The domain {name} has {present} memories now, {before} when its removal was proposed. The proposal "
+        "is brought up to date.",
+        hint="Look at it again with `domains proposals`, then accept or reject it.",
+        details={"proposal": proposal.id, "before": before, "memories": present},
     )
 
 
@@ -372,6 +409,8 @@ def _moved_parts(call: Call, work: _Work, proposal: Document, known: Mapping[str
     labels = {one.label.casefold() for one in known.values() if not one.into}
     for number, part in list(enumerate(parts))[first:]:
         homes = {row[0]: row[2] for row in rows if row[1] == number}
+        if not homes:
+            continue  # all of them were moved since
         name = found_id({*known, *work.created}, homes)
         label = part["label"] if part["label"].casefold() not in labels else name
         labels.add(label.casefold())

@@ -54,7 +54,7 @@ from vestige.engine.domains.catalogue import (
     make_centre,
     memory_vectors,
 )
-from vestige.engine.domains.moves import membership_changes
+from vestige.engine.domains.moves import member_count, membership_changes
 from vestige.engine.domains.proposals import ProposalPart, keep_proposals
 from vestige.engine.revise import retry_on_conflict
 from vestige.engine.sleep.runs import alone
@@ -181,8 +181,7 @@ def _corpus(call: Call, least: int) -> Corpus:
         for memory in free:
             if memory.id in made:
                 groups.setdefault(_unit(memory), []).append(memory)
-    if least:
-        _check_enough(call, seen, len(vectors), least)
+    _check_enough(call, seen, len(vectors), least)
     units = sorted(
         (sorted(one, key=lambda memory: memory.id) for one in groups.values()), key=lambda u: u[0].id
     )
@@ -321,7 +320,7 @@ def _apply(call: Call, corpus: Corpus, discovery: Discovery) -> DiscoveryRun:
             applied=True,
             weak=len(discovery.communities) - len(found),
             domains=tuple(labels),
-            unclassified=sum(not domains for domains, _ in wanted.values()),
+            unclassified=corpus.memories - sum(bool(domains) for domains, _ in wanted.values()),
             several=sum(len(domains) > 1 for domains, _ in wanted.values()),
         )
 
@@ -396,6 +395,10 @@ def _propose(
         discovery = resampled(discovery, neighbours, check=call.check)
         new = _found_domains(corpus, discovery)
         proposals = propose(before, new, least_size=size)
+    # Those put there by hand take no part in the discovery, but they are members.
+    proposals = [
+        one for one in proposals if one.kind != "retire" or member_count(call, one.targets[0]) < size
+    ]
     found = named(call, corpus, discovery, with_topics=False) if proposals else []
     parts = {
         number: ProposalPart(

@@ -29,6 +29,11 @@ def members_of(call: Call, name: str) -> list[Memory]:
     return [record.memory for batch in stream for record in batch]
 
 
+def member_count(call: Call, name: str) -> int:
+    """The number of memories in a domain, also of those put there by hand."""
+    return call.engine.store.count(Filter(domains=(name,)), access=EVERYTHING)
+
+
 def membership_changes(call: Call, wanted: Mapping[str, Membership], *, reason: str) -> list[Revise]:
     """The changes that put memories into these found domains. Names that are no found domain stay."""
     found = {name for name, one in all_domains(call.engine.store).items() if one.found}

@@ -1,12 +1,12 @@
 """Reading domains: their members and scores, within the access of the caller."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from vestige.cognition.graph.domains.assignment import own_part
+from vestige.cognition.graph.domains.assignment import Vectors, own_part
 from vestige.cognition.graph.domains.names import exemplars
 from vestige.core.documents import Document
 from vestige.core.errors import NotFound
@@ -22,10 +22,12 @@ from vestige.engine.domains.catalogue import (
     documents_of,
     find_domain,
     memory_vectors,
+    score_line,
 )
 from vestige.engine.domains.classify import scores_of
 from vestige.engine.domains.proposals import all_proposals, is_shown
 from vestige.engine.revise import find_document, load
+from vestige.store.contract.memberships import is_found
 
 BUCKETS = 10
 MOST_READ = 2_000
@@ -130,7 +132,7 @@ def _summary(call: Call, name: str, record: DomainRecord | None) -> DomainSummar
     return DomainSummary(
         id=name,
         label=record.label if record else name,
-        found=record.found if record else False,
+        found=record.found if record else is_found(name),
         terms=record.terms if record else (),
         memories=call.engine.store.count(Filter(domains=(name,)), access=call.access),
     )
@@ -154,9 +156,40 @@ def detail(call: Call, which: str) -> DomainDetail:
         summary=_summary(call, name, record),
         document=record.document if record else None,
         centre=centre,
-        histogram=_histogram([one.domain_scores[name] for one in members if name in one.domain_scores]),
+        histogram=_histogram(_scores(call, name, centre, members, vectors)),
         exemplars=_exemplars(records, [one for one in members if one.id in vectors], vectors),
     )
+
+
+def _scores(
+    call: Call,
+    name: str,
+    centre: DomainCentre | None,
+    members: Sequence[Memory],
+    vectors: Mapping[str, Vectors],
+) -> list[float]:
+    """The scores of members; those that are kept with them for a caller that may not know the centroid."""
+    if centre is None:
+        return [one.domain_scores[name] for one in members if name in one.domain_scores]
+    own = [scores_of(call, one, vectors[one.id], {name: centre}) for one in members if one.id in vectors]
+    return [scores[name] for scores in own if name in scores]
+
+
+def score_lines(call: Call, memories: Sequence[Memory]) -> dict[str, list[str]]:
+    """For each of these memories, a line for every domain that it is in: the score of its present text for
+    the present centroid. Labels are of the whole store, so that a caller with limited access gets none."""
+    if call.access != EVERYTHING or not any(one.domains for one in memories):
+        return {}
+    middles, vectors = centres(call.engine.store), memory_vectors(call, memories)
+    lines = {}
+    for memory in (one for one in memories if one.id in vectors):
+        scores = scores_of(call, memory, vectors[memory.id], middles)
+        lines[memory.id] = [
+            score_line(middles[name].label, scores[name], middles[name])
+            for name in memory.domains
+            if name in scores
+        ]
+    return lines
 
 
 def _histogram(scores: Sequence[float]) -> tuple[int, ...]:

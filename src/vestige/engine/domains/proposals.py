@@ -16,6 +16,7 @@ from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING
 from vestige.engine.context import Call
 from vestige.engine.domains.catalogue import documents_of
+from vestige.engine.domains.moves import member_count
 from vestige.engine.revise import find_document, put_document, save
 from vestige.store.contract.changes import Change, Drop
 
@@ -101,7 +102,7 @@ def keep_proposals(
         pending = known if known is not None and known.body["status"] == "pending" else None
         seen = 1 + (pending.body["seen"] if pending and pending.body["run"] == run - 1 else 0)
         name = pending.id if pending else _name(proposal, parts, run)
-        body = _body(proposal, parts, before, seen, run)
+        body = _body(call, proposal, parts, before, seen, run)
         changes.append(put_document(PROPOSAL, name, pending, call.engine.now(), body=body))
         changes += pages(call, name, _rows(proposal, parts))
         waiting += 1
@@ -146,6 +147,7 @@ def _name(proposal: DomainProposal, parts: Sequence[ProposalPart], run: int) -> 
 
 
 def _body(
+    call: Call,
     proposal: DomainProposal,
     parts: Sequence[ProposalPart],
     before: Mapping[str, AbstractSet[str]],
@@ -165,7 +167,10 @@ def _body(
             }
             for part in parts
         ],
-        "before": {name: len(before[name]) for name in proposal.targets},
+        "before": {
+            name: member_count(call, name) if proposal.kind == "retire" else len(before[name])
+            for name in proposal.targets
+        },
         "confidence": proposal.confidence,
         "seen": seen,
         "run": run,

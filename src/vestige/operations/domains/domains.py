@@ -317,7 +317,8 @@ def reject(call: Call, proposal: ProposalName) -> Rejected:
 def undo(call: Call, proposal: ProposalName) -> DomainChanged:
     """Undo an accepted proposal, a merge or a removal. Memories that were moved again since stay."""
     change = changes.undo(call, proposal)
-    return _changed(change, f"Undone; {count(change.moved, 'memory')} moved back.")
+    stay = f" {change.skipped} were moved again since and stay." if change.skipped else ""
+    return _changed(change, f"Undone; {count(change.moved, 'memory')} moved back.{stay}")
 
 
 @registry.operation(

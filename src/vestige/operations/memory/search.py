@@ -9,7 +9,7 @@ from pydantic import Field
 from vestige.cognition.ranking.stages import Context
 from vestige.core.models import Filter
 from vestige.engine.context import Call
-from vestige.engine.domains.catalogue import score_lines
+from vestige.engine.domains.overview import score_lines
 from vestige.engine.recall.candidates import Mode, RequiredConfidence
 from vestige.engine.recall.recall import NO_CONFIDENCE, RecallQuery, recall, record_shown
 from vestige.operations.memory.budget import within

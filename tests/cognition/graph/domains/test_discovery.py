@@ -1,13 +1,23 @@
 """Discovery: blobs become domains, small groups none, and the same vectors always the same."""
 
+import sys
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vestige.cognition.graph.domains.discovery import UNCLASSIFIED, cohesion, discover, resampled, stable_part
+from vestige.cognition.graph.domains.discovery import (
+    UNCLASSIFIED,
+    cohesion,
+    discover,
+    discover_by_density,
+    resampled,
+    stable_part,
+)
 from vestige.cognition.graph.domains.neighbours import nearest_neighbours
+from vestige.core.errors import MissingExtra
 
 
 def blobs(*sizes: int, seed: int = 0, spread: float = 0.6, dimension: int = 32) -> NDArray[np.float32]:
@@ -112,3 +122,33 @@ def test_what_samples_do_not_show_again_can_be_left_out() -> None:
     assert set(left.domain_of[first.rows].tolist()) == set(left.topic_of[first.rows].tolist()) == {-1}
     for number, one in enumerate(others):
         assert set(left.domain_of[one.rows].tolist()) == {number}
+
+
+class OneCluster:
+    """Stands in for the HDBSCAN of scikit-learn: it refuses few rows, too, and else finds one group."""
+
+    def __init__(self, *, min_cluster_size: int, min_samples: int, copy: bool) -> None:
+        self._least = max(2, min_samples)
+
+    def fit(self, vectors: NDArray[np.float32]) -> "OneCluster":
+        if len(vectors) < self._least:
+            raise ValueError("min_samples must be at most the number of samples")
+        self.labels_ = np.zeros(len(vectors), dtype=np.int64)
+        return self
+
+
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_fewer_texts_than_density_needs_are_in_no_domain(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = ModuleType("sklearn.cluster")
+    vars(cluster)["HDBSCAN"] = OneCluster
+    monkeypatch.setitem(sys.modules, "sklearn", ModuleType("sklearn"))
+    monkeypatch.setitem(sys.modules, "sklearn.cluster", cluster)
+    few = discover_by_density(blobs(20)[:count], least_size=2)
+    assert (few.communities, few.domain_of.tolist()) == ((), [UNCLASSIFIED] * count)
+    assert len(discover_by_density(blobs(20)).communities) == 1
+
+
+def test_without_scikit_learn_density_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
+    with pytest.raises(MissingExtra, match="scikit-learn"):
+        discover_by_density(blobs(20))

@@ -109,6 +109,9 @@ def discover_by_density(vectors: Vectors, *, least_size: int = LEAST_SIZE, min_s
             "HDBSCAN needs scikit-learn, which is not installed.",
             hint="Run `pip install scikit-learn`, or leave `method` out.",
         ) from exc
+    if len(vectors) < max(2, min_samples):  # which HDBSCAN refuses
+        none = np.full(len(vectors), UNCLASSIFIED, dtype=np.int64)
+        return Discovery(communities=(), domain_of=none, topic_of=none)
     found = HDBSCAN(min_cluster_size=max(2, least_size), min_samples=min_samples, copy=True).fit(vectors)
     domain_of = _sized(np.asarray(found.labels_, dtype=np.int64), least_size)
     graph = shared_neighbour_graph(nearest_neighbours(vectors)[0])
