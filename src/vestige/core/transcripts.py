@@ -11,8 +11,7 @@ from vestige.core.patterns import lazy_pattern
 EntryRole = Literal["user", "assistant", "tool", "summary"]
 
 _DEFAULT_TITLE = lazy_pattern(
-    r"\s*(?:|new (?:agent|chat|session)|cli session|untitled"
-    r"|(?:new|child) session - \d{4}-[\dTZ:.-]{6,30})\s*",
+    r"|new (?:agent|chat|session)|cli session|untitled|(?:new|child) session - \d{4}-[\dTZ:.-]{6,30}",
     re.IGNORECASE,
 )
 """What clients call a session until they or the user name it."""
@@ -114,7 +113,7 @@ Step = SessionFacts | Entry | Titled | Rewound | RolledBack | Restarted
 
 
 def is_title(title: str | None) -> bool:
-    return title is not None and _DEFAULT_TITLE.fullmatch(title) is None
+    return title is not None and _DEFAULT_TITLE.fullmatch(title.strip()) is None
 
 
 def merged(old: SessionFacts, new: SessionFacts) -> SessionFacts:
