@@ -148,7 +148,7 @@ def test_a_page_whose_login_has_ended_does_not_claim_to_reconnect(
 
     page.route_web_socket("**/ws", pass_on)
     watched.open("/feed")
-    expect(page.locator(".live.live")).to_be_visible()
+    expect(page.locator(".connection.live")).to_be_visible()
     watched.context.clear_cookies()
     served[0].close(code=code)
     page.clock.run_for(1100)
@@ -166,7 +166,7 @@ def test_a_new_memory_appears_in_two_windows_at_once(
     both = [windows(cookie), windows(cookie)]
     for watched in both:
         watched.open("/feed")
-        expect(watched.page.locator(".live.live")).to_be_visible()
+        expect(watched.page.locator(".connection.live")).to_be_visible()
     garden.world.remember("A wren nests behind the server room.", force_create=True)
     for watched in both:
         expect(watched.page.locator(".feed")).to_contain_text("A wren nests")
@@ -184,11 +184,11 @@ def test_a_lost_connection_is_opened_again(watched: Watched, garden: Garden) -> 
 
     page.route_web_socket("**/ws", pass_on)
     watched.open("/feed")
-    expect(page.locator(".live.live")).to_be_visible()
+    expect(page.locator(".connection.live")).to_be_visible()
     served[0].close(code=1001)
-    expect(page.locator(".live.lost")).to_be_visible()
+    expect(page.locator(".connection.lost")).to_be_visible()
     page.clock.run_for(1100)
-    expect(page.locator(".live.live")).to_be_visible()
+    expect(page.locator(".connection.live")).to_be_visible()
     assert len(served) == 2
     # The route of the second socket hands its messages on from this process, and can miss the first one.
     for bird in ("heron", "egret", "stork", "crane"):

@@ -265,7 +265,7 @@ def test_what_is_new_since_the_last_look_at_the_session_is_marked(watched: Watch
 
 def test_the_feed_is_paused_and_filtered(watched: Watched, garden: Garden) -> None:
     page = watched.open("/feed")
-    expect(page.locator(".live.live")).to_be_visible()
+    expect(page.locator(".connection.live")).to_be_visible()
     garden.call("search", query="a question before the pause")
     expect(page.locator(".feed")).to_contain_text("a question before the pause")
     page.get_by_role("button", name="Pause").click()
@@ -363,7 +363,7 @@ def test_the_map_shows_the_links_of_the_chosen_memory_and_lists_every_one(
 
 def test_agents_are_watched_live_and_an_event_leads_to_its_memory(watched: Watched, garden: Garden) -> None:
     page = watched.open("/feed")
-    expect(page.locator(".live.live")).to_be_visible()
+    expect(page.locator(".connection.live")).to_be_visible()
     garden.call("search", query="which agent asks this")
     stored = garden.world.remember("The kestrel camera watches the north roof.", force_create=True)
     expect(page.locator(".feed")).to_contain_text("which agent asks this")

@@ -46,7 +46,7 @@ def page(watched: Watched) -> Page:
     watched.page.clock.install()
     watched.open("/settings")
     page = watched.page
-    expect(page.locator(".live.live")).to_be_visible()
+    expect(page.locator(".connection.live")).to_be_visible()
     page.clock.pause_at(datetime.fromtimestamp(page.evaluate("Date.now()") / 1000 + 5, UTC))
     return page
 

@@ -113,7 +113,7 @@ function LiveState() {
   const now = useStore(link);
   const text = { live: "live", lost: "reconnecting", connecting: "connecting", ended: "logged out" }[now.state];
   const ended = now.state === "ended";
-  return html`<a href=${ended ? address("/login", { next: location.pathname + location.search }) : "/feed"} class=${`live ${now.state}`} title=${now.heartbeat && !ended ? `${number(now.heartbeat.memory_count)} memories` : text}>
+  return html`<a href=${ended ? address("/login", { next: location.pathname + location.search }) : "/feed"} class=${`connection ${now.state}`} title=${now.heartbeat && !ended ? `${number(now.heartbeat.memory_count)} memories` : text}>
     <span class="dot" aria-hidden="true"></span>${text}</a>`;
 }
 
