@@ -297,10 +297,14 @@ HOSTILE = (
 
 
 def seconds(text: str) -> float:
-    """The processor's time, which other work on the machine does not lengthen much."""
-    begun = time.process_time()
-    find_secrets(text)
-    return time.process_time() - begun
+    """The processor's time, the least of three: a collection of garbage in a large process takes long too."""
+
+    def once() -> float:
+        begun = time.process_time()
+        find_secrets(text)
+        return time.process_time() - begun
+
+    return min(once() for _ in range(3))
 
 
 @pytest.mark.slow

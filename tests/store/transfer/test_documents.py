@@ -58,7 +58,7 @@ MINIMAL: dict[str, dict[str, Any]] = {
         "kind": "merge", "targets": ["a", "b"], "status": "pending", "parts": [], "confidence": 0.5,
         "seen": 2, "run": 4,
     },
-    "domain_moves": {"rows": [["a", "garden"]]},
+    "domain_moves": {"rows": [["a", ["garden"], ["pond"]]]},
     "peer": {"folder": "shared", "at": AT},
 }  # fmt: skip
 """A valid body of each kind of document."""

@@ -67,7 +67,7 @@ NOT_BY_DOMAIN = {
 """What cannot be done in a part of the store that is made of domains: intentions, waiting texts and
 bulk changes belong to none, and what looks after memories goes by scopes."""
 OF_A_FOLDER = {one.name for one in OFFERED if one.name.startswith("project")}
-FOLDER_CODES: set[str | None] = {"forbidden", "invalid_input"}
+FOLDER_CODES: set[str | None] = {"forbidden", "not_found"}
 """What needs the folder that the caller works in. Only who administers the whole store may name a folder of
 the server's machine, and that of the examples is not there."""
 
