@@ -3,7 +3,7 @@
 from typing import Any
 
 from testbed.world import World
-from tests.engine.domains.corpus import discovered, domain_of, membership, notes
+from tests.engine.domains.corpus import discovered, domain_of, membership, notes, three_topics
 from vestige.core.api_key import ApiKey
 from vestige.engine.care.keys import caller_of
 from vestige.engine.domains.catalogue import all_domains, centres
@@ -44,6 +44,15 @@ def test_a_removed_domain_leaves_its_memories_and_can_be_undone(world: World) ->
     world.call("domains", action="undo", proposal=answer["undo"])
     assert membership(world) == before
     assert world.call("domains", action="show", domain=domain)["label"] == label
+
+
+def test_members_of_a_removed_domain_made_by_hand_take_part_in_the_next_discovery(world: World) -> None:
+    mine = three_topics(world)["dev"]
+    world.call("domains", action="create", label="Mine")
+    world.call("domains", action="assign", domain="Mine", ids=mine)
+    world.call("domains", action="remove", domain="Mine")
+    assert world.call("domains", action="discover")["memories"] == 3 * len(mine)
+    assert all(domain_of(world, name) for name in mine)
 
 
 def test_a_domain_made_by_hand_has_the_memories_that_carry_its_name(world: World) -> None:

@@ -21,7 +21,6 @@ from vestige.core.models import EVERYTHING, Access, Filter, Memory
 from vestige.engine.context import Call
 from vestige.engine.revise import put_document, with_body
 from vestige.store.contract.changes import Change, Drop, Put
-from vestige.store.contract.memberships import is_found
 from vestige.store.contract.store import MemoryStore
 
 DOMAIN, CENTROIDS, HAND = "domain", "domain_centroids", "domain_hand"
@@ -89,12 +88,12 @@ def all_domains(store: MemoryStore) -> dict[str, DomainRecord]:
 
 
 def by_hand(store: MemoryStore) -> set[str]:
-    """The memories whose domains were decided by hand. A decision on domains that another installation found
-    does not count here."""
+    """The memories whose domains were decided by hand. A decision on domains that are not here does not
+    count: they were removed, or found by another installation."""
     known = all_domains(store)
 
     def is_decided(body: Mapping[str, Any]) -> bool:
-        return any(name in known or not is_found(name) for name in (*body["assigned"], *body["unassigned"]))
+        return any(name in known for name in (*body["assigned"], *body["unassigned"]))
 
     return {one.id for one in documents_of(store, HAND) if is_decided(one.body)}
 
