@@ -29,8 +29,6 @@ _MARKS = frozenset('`_"')
 """A text that names an argument or a tool has one of them."""
 _FAMILY = re.compile(r"`(\w+)_…`")
 """Arguments that begin alike, such as `context_…`."""
-SENTENCE_LISTS = frozenset({"decisions", "open_threads", "alternatives", "queries"})
-"""Lists of sentences: their commas belong to the text, so that each value is given by itself."""
 _PLAIN_KINDS: dict[str, Kind] = {"integer": "integer", "number": "number", "boolean": "boolean"}
 
 
@@ -48,15 +46,12 @@ class Argument:
     limits: str = ""
     id_of: str | None = None
     """What it is the id of, if it is one: a person may shorten it."""
+    divided: bool = False
+    """Whether one word of a command line can be several values, separated by commas."""
 
     @property
     def flag(self) -> str:
         return "--" + self.name.replace("_", "-")
-
-    @property
-    def splits(self) -> bool:
-        """Whether one value can be several, separated by commas."""
-        return self.kind == "list" and self.name not in SENTENCE_LISTS
 
     @property
     def two_sided(self) -> bool:
@@ -82,6 +77,7 @@ def _arguments(model: "type[Arguments]", positional: tuple[str, ...]) -> tuple[A
             positional=name in positional,
             required=name in needed,
             id_of=model.id_of(name),
+            is_whole=model.is_whole(name),
         )
         for name, field in schema.get("properties", {}).items()
     }
@@ -89,11 +85,18 @@ def _arguments(model: "type[Arguments]", positional: tuple[str, ...]) -> tuple[A
 
 
 def _argument(
-    name: str, field: Mapping[str, Any], *, positional: bool, required: bool, id_of: str | None
+    name: str,
+    field: Mapping[str, Any],
+    *,
+    positional: bool,
+    required: bool,
+    id_of: str | None,
+    is_whole: bool,
 ) -> Argument:
+    kind = _kind(field)
     return Argument(
         name=name,
-        kind=_kind(field),
+        kind=kind,
         positional=positional,
         required=required,
         default=field.get("default"),
@@ -101,6 +104,7 @@ def _argument(
         choices=tuple(field.get("enum", ())),
         limits=_limits(field),
         id_of=id_of,
+        divided=kind == "list" and not is_whole,
     )
 
 
@@ -213,7 +217,7 @@ class ArgumentReader:
 
     def _value(self, argument: Argument, given: Any) -> Any:
         if argument.kind == "list":
-            parts = [part for word in given for part in (word.split(",") if argument.splits else [word])]
+            parts = [part for word in given for part in (word.split(",") if argument.divided else [word])]
             return [part.strip() for part in parts if part.strip()]
         if argument.kind == "json":
             return self._json(argument, given)

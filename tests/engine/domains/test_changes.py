@@ -142,22 +142,6 @@ def test_a_domain_that_comes_back_shares_its_label_with_no_other(quick: World) -
         quick.call("domains", action="rename", domain=other, label=label)
 
 
-def test_a_label_that_a_command_line_divides_at_its_comma_is_one_name(quick: World) -> None:
-    one, other, third = discovered(quick)
-    for domain, label in ((one, "BGP, vlan"), (other, "bgp"), (third, "bgp, vlan, tcp")):
-        quick.call("domains", action="rename", domain=domain, label=label)
-
-    def named(*names: str) -> set[tuple[str, ...]]:
-        listed = quick.call("memory", action="list", domains=[*names], limit=50)["results"]
-        return {tuple(domain_of(quick, memory["id"])) for memory in listed}
-
-    assert named("bgp", "vlan") == {(one,)}
-    assert named("bgp", "VLAN", "tcp") == {(third,)}
-    assert named("tcp", "bgp") == {(other,)}
-    quick.call("domains", action="create", label="vlan")
-    assert named("bgp", "vlan") == {(other,)}
-
-
 def test_scores_are_of_the_present_text_and_domain(quick: World) -> None:
     domains = discovered(quick)
     one, other, _ = domains

@@ -81,16 +81,19 @@ def test_commas_separate_labels_and_stay_in_sentences() -> None:
     assert files["artifacts"] == ["a.py", "b.py"]
     tagged = parsed(ingest, [*ingest.command, "Text", "--tags", "a,b", "--tags", "c"])
     assert tagged["tags"] == ["a", "b", "c"]
+    search = registry.operations["search"]
+    words = [*search.command, "flapping", "--domains", "bgp, vlan", "--domains", "home"]
+    assert parsed(search, words)["domains"] == ["bgp, vlan", "home"]
     session = registry.operations["session_context"]
     asked = "the parser, and what is open"
     assert parsed(session, [*session.command, asked])["queries"] == [asked]
 
 
-@each("operation", [one for one in OPERATIONS if any(value.splits for value in arguments_of(one))])
+@each("operation", [one for one in OPERATIONS if any(value.divided for value in arguments_of(one))])
 def test_a_list_that_commas_separate_holds_no_long_texts(operation: Operation) -> None:
     fields = operation.arguments.model_json_schema(by_alias=False)["properties"]
     for argument in arguments_of(operation):
-        longest = fields[argument.name].get("items", {}).get("maxLength", 0) if argument.splits else 0
+        longest = fields[argument.name].get("items", {}).get("maxLength", 0) if argument.divided else 0
         assert longest <= 1_000 or argument.name in ("artifacts",), argument.name
 
 

@@ -5,7 +5,7 @@ are computed from the members that have their home in a domain, and belong to on
 """
 
 from base64 import b64decode, b64encode
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -107,7 +107,7 @@ def current_ids(known: Mapping[str, DomainRecord], names: Iterable[str]) -> tupl
     stay as they are: a memory may carry any name."""
     by_label = {one.label.casefold(): one.id for one in known.values() if not one.into}
     found: dict[str, None] = {}
-    waiting = _rejoined(list(names), by_label, {*known, *by_label})
+    waiting = list(names)
     followed: set[str] = set()
     while waiting:
         name = waiting.pop(0)
@@ -118,19 +118,6 @@ def current_ids(known: Mapping[str, DomainRecord], names: Iterable[str]) -> tupl
         else:
             found[name] = None
     return tuple(found)
-
-
-def _rejoined(names: list[str], labels: Iterable[str], known: Container[str]) -> list[str]:
-    """The names, with the parts of a label put together again: a command line divides it at its commas."""
-    parts = {tuple(part.strip() for part in one.split(",")): one for one in labels if "," in one}
-    sizes = sorted({len(one) for one in parts}, reverse=True)
-    found: list[str] = []
-    while names:
-        heads = [tuple(one.casefold() for one in names[:size]) for size in sizes]
-        whole = next((one for one in heads if one in parts and not all(part in known for part in one)), None)
-        found.append(parts[whole] if whole else names[0])
-        names = names[len(whole) if whole else 1 :]
-    return found
 
 
 def resolved(store: MemoryStore, names: Sequence[str], access: Access) -> tuple[str, ...]:

@@ -24,12 +24,13 @@ from vestige.engine.agent.layers import SessionEntry, import_files
 from vestige.engine.agent.pack import build_pack
 from vestige.engine.agent.tail import recollect
 from vestige.engine.context import Call
-from vestige.operations.registry.arguments import Arguments, Moment, Switch, Wire
+from vestige.operations.registry.arguments import Arguments, Moment, Switch, Whole, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.text import count, fields, table, warning
 
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Texts = Annotated[list[Text], Field(max_length=100)]
+Sentences = Annotated[Texts, Whole()]
 SessionName = Annotated[
     str | None, Field(min_length=1, max_length=1_000, description="The client's id of the session.")
 ]
@@ -99,9 +100,9 @@ class SessionLogArguments(Arguments):
 
     session: str = Field(min_length=1, max_length=500, description="A short title.")
     summary: Text = Field(description="What happened, in a few sentences.")
-    decisions: Texts = Field([], description="What was decided, and why.")
+    decisions: Sentences = Field([], description="What was decided, and why.")
     artifacts: Texts = Field([], description="Files that were made or changed.")
-    open_threads: Texts = Field([], description="What is unfinished.")
+    open_threads: Sentences = Field([], description="What is unfinished.")
 
 
 @registry.operation(

@@ -12,9 +12,9 @@ from vestige.core.models import ANYTHING, EVERYTHING, ROOT_SCOPE, Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import export, export_portable
 from vestige.operations.registry.arguments import (
+    DomainNames,
     FilePath,
     Moment,
-    Names,
     ScopeTree,
     StoredBefore,
     Switch,
@@ -47,7 +47,7 @@ class ExportArguments(ZonedArguments):
         "Default: by the ending of `path` (.vestige.jsonl and .gz are portable), else json.",
     )
     tags: Tags = Field([], description="Only memories with all of these tags.")
-    domains: Names = Field([], description="Only memories of these domains.")
+    domains: DomainNames = Field([], description="Only memories of these domains.")
     since: Moment | None = Field(None, description="Only memories stored at or after this time.")
     until: StoredBefore = None
     as_of: Moment | None = Field(None, description="Only memories that were true at this time.")

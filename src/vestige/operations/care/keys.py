@@ -13,7 +13,7 @@ from vestige.core.models import scope_filter, utc
 from vestige.engine.care import keys
 from vestige.engine.context import Call
 from vestige.engine.domains.catalogue import resolved
-from vestige.operations.registry.arguments import Arguments, Names, Scope, Wire, moment_of
+from vestige.operations.registry.arguments import Arguments, DomainNames, Names, Scope, Wire, moment_of
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.secrets import cleaned
 from vestige.operations.shared.text import count, day, styled, table
@@ -68,7 +68,7 @@ class CreateKeyArguments(Arguments):
     scopes: Annotated[list[Scope] | None, BeforeValidator(_no_permissions)] = Field(
         None, description="Only these scopes and scopes below them.", max_length=MAX_FILTERS
     )
-    domains: Names | None = Field(None, description="Only memories of these domains.")
+    domains: DomainNames | None = Field(None, description="Only memories of these domains.")
     expires: str | None = Field(None, max_length=50, description="Expiry: 12h, 30d, 8w, or a date or time.")
 
 

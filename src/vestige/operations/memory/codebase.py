@@ -21,7 +21,7 @@ from vestige.core.models import Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.memory.codebase import cross_project, notes, structure
 from vestige.operations.memory.ingest import IngestArguments, SmartIngested, render_ingested, smart_ingest
-from vestige.operations.registry.arguments import Arguments, Scope, Wire
+from vestige.operations.registry.arguments import Arguments, Scope, Whole, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, searched, searched_scope, used
 from vestige.operations.shared.memory_view import MemoryView, view_fields
@@ -66,7 +66,7 @@ class PatternArguments(NoteArguments):
 class DecisionArguments(NoteArguments):
     decision: Text = Field(description="What was decided.")
     rationale: Text = Field(description="Why.")
-    alternatives: list[Line] = Field(
+    alternatives: Annotated[list[Line], Whole()] = Field(
         [], max_length=MAX_ITEMS, description="Other options that were considered."
     )
 

@@ -17,7 +17,7 @@ from vestige.core.models import Record
 from vestige.engine.context import Call, require_scope
 from vestige.engine.recall.explore import SHOWN, Graph, centre_for_query, graph, overview
 from vestige.engine.revise import load
-from vestige.operations.registry.arguments import Arguments, MemoryId, Names, SearchedScope, Wire
+from vestige.operations.registry.arguments import Arguments, DomainNames, MemoryId, SearchedScope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, domains_named, searched
 from vestige.operations.shared.memory_view import EdgeView, edge_view
@@ -163,7 +163,7 @@ class GraphArguments(Arguments):
     depth: int = Field(2, ge=1, le=3, description="Maximum number of links from a given centre.")
     max_nodes: int = Field(50, ge=1, le=200, description="Maximum number of memories.")
     scope: SearchedScope = None
-    domains: Names = Field([], description="Only memories of these domains.")
+    domains: DomainNames = Field([], description="Only memories of these domains.")
     format: Format = Field(
         "json", description="mermaid or svg also returns a drawing of the graph in `drawing`."
     )

@@ -22,8 +22,8 @@ from vestige.engine.ingest.secrets import SCREENED
 from vestige.operations.registry.arguments import (
     Arguments,
     ComingEnd,
+    DomainNames,
     Moment,
-    Names,
     Scope,
     Tags,
     TimeZone,
@@ -64,7 +64,7 @@ class Item(Arguments):
     valid_from: Moment | None = Field(None, description="Start of validity.")
     valid_until: ComingEnd | None = Field(None, description="End of validity; a bare date includes that day.")
     pinned: bool = Field(False, description="Exempt it from all automatic changes.")
-    domains: Names = Field([], description="Topics it belongs to.")
+    domains: DomainNames = Field([], description="Topics it belongs to.")
     metadata: dict[str, JsonValue] = Field({}, description="JSON object to store with it.")
     force_create: bool = Field(False, description="Always store it as a new memory.")
     review: bool = Field(False, description="Let it wait in the review inbox for the user's approval.")

@@ -14,9 +14,9 @@ from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known
 from vestige.operations.registry.arguments import (
     DetailLevel,
+    DomainNames,
     EndMoment,
     Moment,
-    Names,
     SearchedScope,
     Tags,
     Wire,
@@ -71,7 +71,7 @@ class TimelineArguments(ZonedArguments):
     )
     node_type: str | None = Field(None, min_length=1, description="Only this node type.")
     tags: Tags = Field([], description="Only memories with any of these tags.")
-    domains: Names = Field([], description="Only memories of these domains.")
+    domains: DomainNames = Field([], description="Only memories of these domains.")
     scope: SearchedScope = None
     as_of: Moment | None = Field(None, description="Only memories that were true at this time.")
     known_at: Moment | None = Field(None, description="As stored at this time; also the default of `end`.")

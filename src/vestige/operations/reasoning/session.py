@@ -25,7 +25,7 @@ from vestige.engine.recall.session import (
 )
 from vestige.operations.intentions.intentions import situation_of
 from vestige.operations.intentions.view import intention_line
-from vestige.operations.registry.arguments import Arguments, Names, SearchedScope, Wire, ZonedArguments
+from vestige.operations.registry.arguments import Arguments, Names, SearchedScope, Whole, Wire, ZonedArguments
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import (
     MAX_QUERY_CHARS,
@@ -61,7 +61,7 @@ class SessionContext(Arguments):
 class SessionArguments(ZonedArguments):
     """What the session is about, and the token budget."""
 
-    queries: list[Query] = Field(
+    queries: Annotated[list[Query], Whole()] = Field(
         ["user preferences"], max_length=MAX_QUERIES, description="What to recall; one search each."
     )
     token_budget: int = Field(

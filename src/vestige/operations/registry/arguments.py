@@ -57,6 +57,11 @@ class IdOf:
     kind: IdKind
 
 
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Marks a list of sentences or labels: commas belong to the text, so a command line divides none."""
+
+
 class Arguments(Wire):
     """Base class of operation arguments: rejects unknown names, accepts snake_case and camelCase.
 
@@ -93,9 +98,17 @@ class Arguments(Wire):
     @classmethod
     def id_of(cls, name: str) -> IdKind | None:
         """What an argument is the id of, if it is an id or a list of them."""
+        return next((mark.kind for mark in cls._marks_of(name) if isinstance(mark, IdOf)), None)
+
+    @classmethod
+    def is_whole(cls, name: str) -> bool:
+        """Whether an argument is a list whose texts may have commas."""
+        return any(isinstance(mark, Whole) for mark in cls._marks_of(name))
+
+    @classmethod
+    def _marks_of(cls, name: str) -> list[Any]:
         field = cls.model_fields[name]
-        marks = [*field.metadata, *_marks(field.annotation)]
-        return next((mark.kind for mark in marks if isinstance(mark, IdOf)), None)
+        return [*field.metadata, *_marks(field.annotation)]
 
 
 def _marks(annotation: Any) -> list[Any]:
@@ -279,6 +292,7 @@ StoredBefore = Annotated[
 # The length is checked first: a list that is too long gets no other error.
 Tags = Annotated[list[str], Field(max_length=100), BeforeValidator(_one_or_many), AfterValidator(_distinct)]
 Names = Annotated[list[str], Field(max_length=50), BeforeValidator(_one_or_many), AfterValidator(_distinct)]
+DomainNames = Annotated[Names, Whole()]  # a label is made of terms, with commas
 MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="Id of the memory."), IdOf("memory")]
 Reason = Annotated[
     str | None,

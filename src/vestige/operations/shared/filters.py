@@ -12,6 +12,7 @@ from vestige.core.models import EVERYTHING, ROOT_SCOPE, Filter, check_label, che
 from vestige.core.origin import Origin
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import (
+    DomainNames,
     Moment,
     Names,
     SearchedScope,
@@ -103,7 +104,7 @@ class FilterArguments(ZonedArguments):
     tags_all: Tags = Field([], description="Only memories with all of these tags.")
     include_types: Names = Field([], description="Only these node types.")
     exclude_types: Names = Field([], description="Not these node types.")
-    domains: Names = Field([], description="Only these domains.")
+    domains: DomainNames = Field([], description="Only these domains.")
     source: str | None = Field(None, description="Only memories from this source.")
     author: str | None = Field(None, description="Only memories by this author.")
     thread: str | None = Field(None, description="Only memories from this thread.")

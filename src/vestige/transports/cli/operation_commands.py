@@ -266,7 +266,7 @@ def _help(argument: Argument, wording: Wording) -> str:
     """The description with limits, and with the default unless the description states it."""
     notes = []
     if argument.kind == "list":
-        notes.append("repeatable, or separated by commas" if argument.splits else "repeatable")
+        notes.append("repeatable, or separated by commas" if argument.divided else "repeatable")
     if argument.limits:
         notes.append(argument.limits)
     if argument.required:
