@@ -133,6 +133,20 @@ def _log_in(watched: Watched, cookie: str) -> None:
     watched.context.add_cookies([{"name": COOKIE, "value": cookie, "url": watched.site.url}])
 
 
+def _connected(watched: Watched) -> list[WebSocketRoute]:
+    """Open the feed; the connections that it has made, which the test may close."""
+    served: list[WebSocketRoute] = []
+
+    def pass_on(route: WebSocketRoute) -> None:
+        served.append(route)
+        route.connect_to_server()
+
+    watched.page.route_web_socket("**/ws", pass_on)
+    watched.open("/feed")
+    expect(watched.page.locator(".connection.live")).to_be_visible()
+    return served
+
+
 @pytest.mark.parametrize("code", [4401, 1001], ids=["told so", "found out"])
 def test_a_page_whose_login_has_ended_does_not_claim_to_reconnect(
     code: int, site: Site, windows: Open
@@ -140,15 +154,7 @@ def test_a_page_whose_login_has_ended_does_not_claim_to_reconnect(
     watched = windows(site.login())
     page = watched.page
     page.clock.install()
-    served: list[WebSocketRoute] = []
-
-    def pass_on(route: WebSocketRoute) -> None:
-        served.append(route)
-        route.connect_to_server()
-
-    page.route_web_socket("**/ws", pass_on)
-    watched.open("/feed")
-    expect(page.locator(".connection.live")).to_be_visible()
+    served = _connected(watched)
     watched.context.clear_cookies()
     served[0].close(code=code)
     page.clock.run_for(1100)
@@ -176,15 +182,7 @@ def test_a_new_memory_appears_in_two_windows_at_once(
 def test_a_lost_connection_is_opened_again(watched: Watched, garden: Garden) -> None:
     page = watched.page
     page.clock.install()
-    served: list[WebSocketRoute] = []
-
-    def pass_on(route: WebSocketRoute) -> None:
-        served.append(route)
-        route.connect_to_server()
-
-    page.route_web_socket("**/ws", pass_on)
-    watched.open("/feed")
-    expect(page.locator(".connection.live")).to_be_visible()
+    served = _connected(watched)
     served[0].close(code=1001)
     expect(page.locator(".connection.lost")).to_be_visible()
     page.clock.run_for(1100)
