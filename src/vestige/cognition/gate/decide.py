@@ -226,9 +226,11 @@ def is_compared(content: str, rivals: Sequence[Rival], rival: Rival) -> bool:
     """Whether the pair model compares a rival with a text: the nearest of these, and those of them that the
     rules alone would supersede. Of rivals further away it would find more wrong corrections than right
     ones."""
-    place = next((at for at, one in enumerate(rivals) if one.memory_id == rival.memory_id), None)
-    if not place:  # the nearest, or none of them
-        return place == 0
+    names = [one.memory_id for one in rivals]
+    if rival.memory_id not in names:
+        return False
+    if rival.memory_id == names[0]:
+        return True
     found = _found(content, rival)
     return found is not None and found.decisive
 

@@ -242,9 +242,7 @@ def _encode(call: Call, texts: Sequence[str]) -> list[Encoded]:
 def decide_one(batch: IngestBatch, index: int, draft: Draft, weights: ImportanceInputs | None) -> Decided:
     """The decision on one draft; it sees what the earlier drafts of its batch became."""
     proposal, rivals = _gate_input(batch, index, draft)
-    # What has the place of another text takes it unread, and so does what may not.
-    reader = None if proposal.place_id else RivalReader(batch.call, proposal.content, rivals)
-    decision = decide(proposal, rivals, reader) if reader else decide(proposal, rivals)
+    decision = decide(proposal, rivals, RivalReader(batch.call, proposal.content, rivals))
     rival_id = rival_of(decision)
     return Decided(
         decision=decision,
