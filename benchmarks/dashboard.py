@@ -95,6 +95,11 @@ class Visit:
         return self.page + self.server
 
 
+def later(seen: Sequence[Visit]) -> Sequence[Visit]:
+    """The visits after the first one, which also starts what the server keeps."""
+    return seen[1:] or seen
+
+
 @dataclass(kw_only=True)
 class Window:
     """A page of the browser, with the counts that the browser keeps of it."""
@@ -310,13 +315,12 @@ def _frames(browser: "Browser", served: Serving, count: int) -> dict[str, list[f
 
 
 def _row(name: str, seen: Sequence[Visit]) -> dict[str, Cell]:
-    first, later = seen[0], seen[1:] or seen
     return {
         "page": name,
-        "first visit": first.both,
-        "later": median(one.both for one in later),
-        "later, page": median(one.page for one in later),
-        "later, server": median(one.server for one in later),
+        "first visit": seen[0].both,
+        "later": median(one.both for one in later(seen)),
+        "later, page": median(one.page for one in later(seen)),
+        "later, server": median(one.server for one in later(seen)),
     }
 
 
@@ -333,20 +337,15 @@ def _frame_row(name: str, each: Sequence[float]) -> dict[str, Cell]:
 def _targets(
     visits: Mapping[str, Sequence[Visit]], counts: Sequence[Visit], taken: Mapping[str, Sequence[float]]
 ) -> list[Target]:
-    first = max(visits.items(), key=lambda one: one[1][0].both)
-    later = max(visits.items(), key=lambda one: median(seen.both for seen in one[1][1:] or one[1]))
+    firsts = {name: seen[0].both for name, seen in visits.items()}
+    laters = {name: median(one.both for one in later(seen)) for name, seen in visits.items()}
+    first, again = max(firsts, key=firsts.__getitem__), max(laters, key=laters.__getitem__)
     wanted = {name: LIST_FRAME_MS if "list" in name else MAP_FRAME_MS for name in list(taken)[1:]}
     return [
-        _most(f"slowest page after a start ({first[0]}), CPU s", first[1][0].both, PAGE_SECONDS),
+        _most(f"slowest page after a start ({first}), CPU s", firsts[first], PAGE_SECONDS),
+        _most(f"slowest page later ({again}), CPU s", laters[again], PAGE_SECONDS),
         _most(
-            f"slowest page later ({later[0]}), CPU s",
-            median(seen.both for seen in later[1][1:] or later[1]),
-            PAGE_SECONDS,
-        ),
-        _most(
-            "first counts of the home page, CPU s",
-            median(one.both for one in counts[1:] or counts),
-            COUNTS_SECONDS,
+            "first counts of the home page, CPU s", median(one.both for one in later(counts)), COUNTS_SECONDS
         ),
         *(
             _most(f"{name}: p95 of a frame, ms", float(np.percentile(taken[name], 95)), limit)
