@@ -238,7 +238,7 @@ def project_status(call: Call, path: ProjectPath = None) -> ProjectStatus:
     with call.engine.code_indexes.reading(project.index) as index:
         state, counts = index.state(), index.counts()
         found = freshness(call, project, index)
-        examples = _examples(state, index)
+        examples = _examples(state, counts, index)
     return ProjectStatus(
         project=project.name,
         root=_root(call, project),
@@ -376,10 +376,10 @@ def _skipped(state: IndexState, counts: IndexCounts) -> dict[str, int]:
     return dict(sorted((Counter(state.skips) + Counter(counts.skips)).items()))
 
 
-def _examples(state: IndexState, index: CodeIndex) -> dict[str, list[str]]:
+def _examples(state: IndexState, counts: IndexCounts, index: CodeIndex) -> dict[str, list[str]]:
     """The first of the paths that are not indexed, by reason."""
     named = {why: list(names) for why, names in state.examples.items()}
-    for why in index.counts().skips:
+    for why in counts.skips:
         named[why] = [*named.get(why, []), *index.skipped(why, limit=EXAMPLES)][:EXAMPLES]
     return dict(sorted(named.items()))
 

@@ -62,9 +62,12 @@ def find_sessions(
     index: SessionIndex, query: str, where: SessionFilter, now: datetime, *, limit: int, passages: int = 2
 ) -> FoundSessions:
     """The sessions that fit a query best. Words of time limit the search to that time."""
-    if where.since is None and where.until is None and time_asked(query, now).window is None:
-        query = _ON_DAY.sub(r"last \1", query)  # a session is always past
-    window = time_asked(query, now).window if where.since is None and where.until is None else None
+    window = None
+    if where.since is None and where.until is None:
+        window = time_asked(query, now).window
+        if window is None and _ON_DAY.search(query):
+            query = _ON_DAY.sub(r"last \1", query)  # a session is always past
+            window = time_asked(query, now).window
     if window is None:
         return FoundSessions(sessions=_search(index, query, where, limit, passages))
     rest = f"{query[: window.span[0]]} {query[window.span[1] :]}"
