@@ -23,7 +23,7 @@ export function Timeline({ query }) {
       <${Choice} label="Type" value=${query.type ?? ""} options=${[["", "any"], ...Object.keys(TYPES).map((one) => [one, one])]} onChange=${(type) => setQuery({ type })} />
       ${query.tags && html`<button class="tag" onClick=${() => setQuery({ tags: "" })}>${query.tags} ✕</button>`}</div>
     <${Loaded} from=${from} rows=${8}>${({ days: all, counts, total, shown }) => {
-      const written = Object.fromEntries(counts.map((one) => [one.days === 1 ? one.date : "", one.count]));
+      const written = Object.fromEntries(counts.filter((one) => one.days === 1).map((one) => [one.date, one.count]));
       const listed = new Set(all.map((one) => one.date));
       // A day of the list is below; of another one, or of a week, the memories are on their own page.
       const toOf = ({ date, days: width }) => width === 1 && listed.has(date) ? `#day-${date}` : address("/memories", { from: date, to: dayAfter(date, width - 1), type: query.type, tags: query.tags, as_of: query.as_of });
