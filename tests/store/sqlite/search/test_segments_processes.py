@@ -26,6 +26,7 @@ from tests.store.support.index_files import (
     units,
 )
 from tests.store.support.sqlite_files import open_at, query
+from vestige.store.sqlite.search import segments
 from vestige.store.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.slow
@@ -114,9 +115,13 @@ asked(store, units(0, 1))
     ranges = query(path, "SELECT first_id, last_id FROM segments ORDER BY first_id")
     assert all(one[1] < other[0] for one, other in pairwise(ranges))  # type: ignore[operator]  # integers
     status = store.rebuild_index()
-    assert status.indexed == status.vectors
     assert not status.problems
     assert [file.name for file in files_of(path)] == listed(path)
+    with store._connections.reading() as db:
+        covered = [(one.first_id, one.last_id) for one in segments.listed(db, 1)]
+    # Files of two processes can leave a hole that is too small for a file; it is read from the database.
+    holes = segments.gaps(covered, status.vectors)
+    assert all(last - first + 1 < SMALL["FEWEST_ROWS"] for first, last in holes)
 
 
 def test_a_process_killed_between_file_and_row_does_no_harm(path: Path, store: SqliteStore) -> None:
