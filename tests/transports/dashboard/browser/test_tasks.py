@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.transports.dashboard.browser.support.browser import Site, Watched
 from tests.transports.dashboard.browser.support.garden import Garden
@@ -91,6 +91,27 @@ def test_the_inbox_is_worked_off_with_keys_alone(watched: Watched, garden: Garde
     page.keyboard.press("u")
     expect(page.locator(".inbox-item").first).to_contain_text("contradiction")
     assert garden.call("contradictions")["total"] == 1
+
+
+def test_nothing_slips_in_above_what_a_person_is_about_to_decide(watched: Watched, garden: Garden) -> None:
+    before = garden.call("smart_ingest", content="The attic holds the old ledgers.", review=True)["nodeId"]
+    held: list[Route] = []
+    page, waiting = watched.page, watched.page.locator(".inbox-item")
+    page.route("**/api/v1/review?*", lambda route: held.append(route))
+    with page.expect_response("**/api/v1/contradictions*"), page.expect_response("**/api/v1/insights*"):
+        page.goto(f"{watched.site.url}/inbox")
+    expect(waiting).to_have_count(0)
+    for route in held:
+        route.continue_()
+    page.unroute("**/api/v1/review?*")
+    expect(waiting.first).to_contain_text("proposed memory")
+    contradiction = waiting.filter(has_text="contradiction")
+    contradiction.click()
+    later = garden.call("smart_ingest", content="The cellar keeps the wine cool.", review=True)["nodeId"]
+    expect(waiting.filter(has_text="The cellar keeps")).to_be_visible()
+    expect(contradiction).to_have_attribute("aria-current", "true")
+    for waits in (before, later):
+        garden.call("review", action="delete", id=waits)
 
 
 def test_a_proposed_memory_is_edited_approved_taken_back_and_rejected(

@@ -8,7 +8,8 @@ import { useLive } from "../live.js";
 
 const FIRST = 50;
 
-// What waits, by kind; each kind appears as soon as it is known.
+// What waits, by kind, in the order of the list. A kind appears once those before it are known: nothing slips in
+// above what a person is about to decide.
 const KINDS = [
   { kind: "proposed memory", path: "/review", list: (answer) => answer.texts, total: (answer) => answer.total, key: (one) => one.id },
   { kind: "contradiction", path: "/contradictions", list: (answer) => answer.contradictions, total: (answer) => answer.total, key: (one) => `${one.stronger.id} ${one.weaker.id}` },
@@ -19,8 +20,10 @@ const KINDS = [
 
 function useWaiting() {
   const all = KINDS.map(({ path }) => useData((signal) => get(path, path === "/domains/proposals" ? {} : { limit: FIRST }, { signal }), []));
+  const known = useRef(0);
+  while (known.current < all.length && !(all[known.current].loading && all[known.current].data === null)) known.current += 1;
   return {
-    items: KINDS.flatMap(({ kind, list, key, left = () => true }, index) => (all[index].data ? list(all[index].data) : []).filter(left).map((value) => ({ kind, key: `${kind} ${key(value)}`, value }))),
+    items: KINDS.slice(0, known.current).flatMap(({ kind, list, key, left = () => true }, index) => (all[index].data ? list(all[index].data) : []).filter(left).map((value) => ({ kind, key: `${kind} ${key(value)}`, value }))),
     more: KINDS.reduce((sum, { list, total }, index) => sum + (total && all[index].data ? total(all[index].data) - list(all[index].data).length : 0), 0),
     loading: all.some((one) => one.loading && one.data === null),
     failed: all.every((one) => one.error) ? all[0].error : null,
@@ -110,6 +113,13 @@ function Waiting({ text: listed, reload }) {
     ${may("write") && html`<details class="waiting-edit"><summary>Edit</summary><form class="stack" onSubmit=${save}><label class="field"><span>Text</span><textarea name="content" rows="6" dir="auto" required defaultValue=${text.content}></textarea></label><button>Save</button></form></details>`}</article>`;
 }
 
+// Where the next look finds its place: at the item whose decision was taken back, else at the one that was shown,
+// else at what took its place in the list.
+function seated(items, { decided, shown, index }) {
+  const place = [decided, shown].map((key) => items.findIndex((one) => one.key === key)).find((found) => found >= 0);
+  return Math.min(place ?? index, items.length - 1);
+}
+
 function Item({ item, reload }) {
   if (item.kind === "proposed memory") return html`<${Waiting} text=${item.value} reload=${reload} />`;
   if (item.kind === "contradiction") return html`<${Pair} pair=${item.value} reload=${reload} buttons=${false} />`;
@@ -120,12 +130,18 @@ function Item({ item, reload }) {
 
 export function Inbox() {
   const from = useWaiting();
-  const [at, setAt] = useState(0);
+  const seat = useRef({ decided: null, shown: null, index: 0 });
+  const [, redraw] = useState(0);
   const [later, setLater] = useState(new Set());
   useLive(["ReviewWaiting", "DreamCompleted", "DomainsChanged"], from.reload);
   const items = from.items.filter((one) => !later.has(one.key));
-  const current = Math.min(at, items.length - 1);
+  const current = seated(items, seat.current);
   const item = items[current];
+  seat.current = { ...seat.current, shown: item?.key ?? null, index: Math.max(current, 0) };
+  const setAt = (index) => {
+    seat.current = { decided: null, shown: items[index]?.key ?? null, index };
+    redraw((turn) => turn + 1);
+  };
   const writes = may("write");
   const skip = (one) => setLater((old) => new Set([...old, one.key]));
   const decide = (what) => {
@@ -134,7 +150,10 @@ export function Inbox() {
     if (what === "open") handler.open(item.value);
     else if (!writes) return;
     else if (!handler[what]) skip(item);
-    else handler[what](item.value, from.reload);
+    else {
+      seat.current = { ...seat.current, decided: item.key };
+      handler[what](item.value, from.reload);
+    }
   };
   const latest = useRef(null);
   latest.current = (event) => {
