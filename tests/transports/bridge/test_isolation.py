@@ -162,18 +162,18 @@ def shared(apart: Bridged) -> str:
 
 
 def test_what_is_shared_is_read_by_all_and_changed_by_none(apart: Bridged, shared: str) -> None:
-    own = apart.remember("The pelican has a key to the office.", agent="mine")
+    own = apart.remember("The pelican has a key to the office.", agent="reader")
     asked = {"query": "pelican office"}
-    assert {hit["id"] for hit in apart.data("/search", asked, agent="mine")["results"]} == {own, shared}
-    assert len(apart.data("/search", {**asked, "limit": 1}, agent="mine")["results"]) == 1
-    assert [hit["id"] for hit in apart.data("/search", asked, agent="else")["results"]] == [shared]
-    only = apart.data("/search", {**asked, "scope": "/shared"}, agent="mine")
+    assert {hit["id"] for hit in apart.data("/search", asked, agent="reader")["results"]} == {own, shared}
+    assert len(apart.data("/search", {**asked, "limit": 1}, agent="reader")["results"]) == 1
+    assert [hit["id"] for hit in apart.data("/search", asked, agent="another reader")["results"]] == [shared]
+    only = apart.data("/search", {**asked, "scope": "/shared"}, agent="reader")
     assert [hit["id"] for hit in only["results"]] == [shared]
-    told = apart.data("/session_context", {"queries": ["pelican"], "scope": "/shared"}, agent="mine")
+    told = apart.data("/session_context", {"queries": ["pelican"], "scope": "/shared"}, agent="reader")
     assert "opens the office at nine" in told["context"]
-    assert apart.get(shared, agent="mine")["scope"] == "/shared"
-    assert apart.told("/promote", {"memory_id": shared}, agent="mine")["code"] == "not_found"
-    assert apart.post("/ingest", {"content": "x", "scope": "/shared"}, agent="mine").status_code == 403
+    assert apart.get(shared, agent="reader")["scope"] == "/shared"
+    assert apart.told("/promote", {"memory_id": shared}, agent="reader")["code"] == "not_found"
+    assert apart.post("/ingest", {"content": "x", "scope": "/shared"}, agent="reader").status_code == 403
 
 
 def test_without_a_name_nothing_is_done(apart: Bridged) -> None:

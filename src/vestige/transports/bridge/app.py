@@ -173,7 +173,9 @@ async def _result(bridge: Bridge, asked: requests.ToolCall, agent: str | None) -
             call.tool, call.arguments, seconds=seconds, again=call.again, long=call.long
         )
 
-    return await (call_apart(asked, agent, send) if settings.isolate_agents else send(asked))
+    if not settings.isolate_agents:
+        return await send(asked)
+    return await call_apart(asked, agent, send, limit=bridge.settings.memory.limit)
 
 
 def _key(bridge: Bridge, request: Request) -> str:

@@ -56,21 +56,21 @@ NOT_CONFINED = Refusal(
 )
 
 
-async def call_apart(asked: ToolCall, agent: str | None, send: Send) -> Message:
+async def call_apart(asked: ToolCall, agent: str | None, send: Send, *, limit: int) -> Message:
     """The result of a call, confined to what the agent may see and change; BridgeRefused where that is not
-    possible."""
+    possible. A search that sets no limit gets as many results as `limit`."""
     if agent is None:
         raise BridgeRefused(NO_AGENT)
-    result = await _confined(asked, normal_scope(f"/agent/{agent}"), send)
+    result = await _confined(asked, normal_scope(f"/agent/{agent}"), send, limit)
     if result.get("isError"):
         return _without_hint(result)
     return _without_state(result) if asked.tool in STATE_OF_ALL else result
 
 
-async def _confined(asked: ToolCall, home: str, send: Send) -> Message:
+async def _confined(asked: ToolCall, home: str, send: Send, limit: int) -> Message:
     what = _operation(asked)
     if what == "search" and "scope" not in asked.arguments:
-        return await _search_both(asked, home, send)
+        return await _search_both(asked, home, send, limit)
     if what in READS | WRITES:
         return await send(_scoped(asked, home, (home, SHARED) if what in READS else (home,)))
     if what in READS_OF_ONE | WRITES_OF_ONE:
@@ -128,7 +128,7 @@ def _outside(scope: str, allowed: tuple[str, ...]) -> Refusal:
     )
 
 
-async def _search_both(asked: ToolCall, home: str, send: Send) -> Message:
+async def _search_both(asked: ToolCall, home: str, send: Send, limit: int) -> Message:
     """The best results from the scope of the agent and from the shared scope."""
     budget = asked.arguments.get("token_budget")
     if isinstance(budget, int):
@@ -145,15 +145,13 @@ async def _search_both(asked: ToolCall, home: str, send: Send) -> Message:
         (entry for one in found for entry in _objects(one.get("results"))),
         key=lambda entry: -_number(entry.get("combinedScore")),
     )
-    limit = asked.arguments.get("limit")
+    wanted = asked.arguments.get("limit")
     data: Message = {
         **surest,
         "scope": home,
         "total": sum(int(_number(one.get("total"))) for one in found),
         "abstained": all(one.get("abstained") for one in found),
-        "results": entries[
-            : limit if isinstance(limit, int) else max(len(_objects(one.get("results"))) for one in found)
-        ],
+        "results": entries[: wanted if isinstance(wanted, int) else limit],
     }
     return restructured(own, data)
 
