@@ -12,8 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
+from testbed import patient_http
 from testbed.effort import NIGHTLY, effort
-from tests.transports.http.support.harness import PATIENCE_SECONDS, Running, serving
+from testbed.patience import PATIENCE_SECONDS
+from tests.transports.http.support.harness import Running, serving
 from vestige.core.models import MAX_CONTENT_BYTES
 from vestige.operations.shared.filters import MAX_QUERY_CHARS
 
@@ -93,7 +95,7 @@ def test_a_server_that_reads_hostile_texts_stops_in_its_usual_time(tmp_path: Pat
     ):
         for path, body in hostile:
             pool.submit(httpx.post, f"{server.local}/api/v1{path}", json=body, timeout=PATIENCE_SECONDS)
-        assert httpx.get(f"{server.local}/health", timeout=PATIENCE_SECONDS).status_code == 200
+        assert patient_http.get(f"{server.local}/health").status_code == 200
         server.process.send_signal(signal.SIGTERM)
         # Twice what is promised: the work of a step is finished, and a busy machine is slow.
         assert server.process.wait(PATIENCE_SECONDS if NIGHTLY else 30) == 0

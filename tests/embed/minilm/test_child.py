@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.embed.minilm.silent_index import TIMEOUT_SECONDS, SilentIndex
+from testbed.patience import PATIENCE_SECONDS
+from tests.embed.minilm.silent_index import SilentIndex
 from vestige.embed.minilm.child import ChildExit, end_children_of, run_module
 
 pytestmark = pytest.mark.slow
@@ -49,8 +50,8 @@ def test_a_child_can_be_ended_from_another_thread_which_may_then_start_no_more(t
     outcomes: list[ChildExit] = []
 
     def run_two() -> None:
-        outcomes.append(run_module(*index.fetching, directory=tmp_path, timeout_seconds=TIMEOUT_SECONDS))
-        outcomes.append(run_module("pip", "--version", directory=tmp_path, timeout_seconds=TIMEOUT_SECONDS))
+        outcomes.append(run_module(*index.fetching, directory=tmp_path, timeout_seconds=PATIENCE_SECONDS))
+        outcomes.append(run_module("pip", "--version", directory=tmp_path, timeout_seconds=PATIENCE_SECONDS))
 
     with SilentIndex() as index:
         thread = threading.Thread(target=run_two)
@@ -58,7 +59,7 @@ def test_a_child_can_be_ended_from_another_thread_which_may_then_start_no_more(t
         pip = index.asked()
         end_children_of(thread)
         index.hung_up(pip)
-        thread.join(TIMEOUT_SECONDS)
+        thread.join(PATIENCE_SECONDS)
 
     assert outcomes == [ChildExit(status=None, said="it was ended")] * 2
     assert run_module("pip", "--version", directory=tmp_path, timeout_seconds=60).ok  # other threads may

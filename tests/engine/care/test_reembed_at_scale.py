@@ -14,6 +14,7 @@ from itertools import count
 import pytest
 
 from testbed.effort import effort
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
 from testbed.world import World, on_postgres
 from tests.store.support.postgres_stores import until
@@ -37,7 +38,6 @@ FEWER = 250
 ASKED = range(0, FEWER, 23)
 STONES = ("granite", "basalt", "marble", "slate", "quartz", "flint", "chalk")
 OLD, NEW = HashingEmbedder(), HashingEmbedder(dimension=32)
-PATIENCE_SECONDS = 120
 CHANGING = """
 import json, sys
 from pathlib import Path

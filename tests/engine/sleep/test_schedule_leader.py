@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.conftest import store_of
 
 pytestmark = pytest.mark.slow  # starts processes
 
 HANDED_OVER_SECONDS = 5.0
-LONG = 60.0
-"""A limit no passing test reaches."""
 
 SERVING = """
 import json, sys
@@ -55,7 +54,7 @@ def serving(settings: dict[str, Any]) -> Iterator[Server]:
         finally:
             if process.stdin and process.poll() is None:
                 process.stdin.close()
-                process.wait(LONG)
+                process.wait(PATIENCE_SECONDS)
 
 
 def leader_among(servers: list[Server], within_seconds: float) -> Server:
@@ -80,8 +79,8 @@ def test_one_server_leads_and_when_it_is_killed_another_takes_over(settings: dic
     with ExitStack() as running:
         servers = [running.enter_context(serving(settings)) for _ in range(3)]
         while len(servers) > 1:
-            first = leader_among(servers, LONG)
-            assert leader_among(servers, LONG) is first
+            first = leader_among(servers, PATIENCE_SECONDS)
+            assert leader_among(servers, PATIENCE_SECONDS) is first
             first.kill()
             servers.remove(first)
             leader_among(servers, HANDED_OVER_SECONDS)

@@ -8,8 +8,9 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.store.support.generators import a_memory, add, held
-from tests.store.support.postgres_stores import LONG, open_at, outside, query, until
+from tests.store.support.postgres_stores import open_at, outside, query, until
 from vestige.core.errors import InvalidInput, StoreBusy, StoreError, StoreUnavailable
 from vestige.core.models import EVERYTHING
 from vestige.store.postgres.connection import PostgresConnections, PostgresSession
@@ -282,13 +283,13 @@ def pool_of(url: str, clock: Clock, most: int = 2) -> ConnectionPool:
 
 def test_a_connection_is_used_again_until_it_was_idle_for_long(postgres_url: str, clock: Clock) -> None:
     with closing(pool_of(postgres_url, clock)) as pool:
-        first = pool.borrow(LONG)
+        first = pool.borrow(PATIENCE_SECONDS)
         pool.give_back(first)
         clock.seconds += IDLE_SECONDS
-        assert pool.borrow(LONG) is first
+        assert pool.borrow(PATIENCE_SECONDS) is first
         pool.give_back(first)
         clock.seconds += IDLE_SECONDS + 1
-        second = pool.borrow(LONG)
+        second = pool.borrow(PATIENCE_SECONDS)
         assert second is not first
         assert first.closed
         pool.give_back(second)
@@ -298,11 +299,11 @@ def test_when_one_session_has_died_those_that_are_idle_are_not_tried_one_by_one(
     postgres_url: str, clock: Clock
 ) -> None:
     with closing(pool_of(postgres_url, clock)) as pool:
-        both = [pool.borrow(LONG), pool.borrow(LONG)]
+        both = [pool.borrow(PATIENCE_SECONDS), pool.borrow(PATIENCE_SECONDS)]
         for one in both:
             pool.give_back(one)
             query(postgres_url, "SELECT pg_terminate_backend(%s, 60000)", one.info.backend_pid)
-        session = PostgresSession(pool, LONG)
+        session = PostgresSession(pool, PATIENCE_SECONDS)
         assert session.execute("SELECT 1").fetchone() == (1,)
         session.end()
         assert clock.seconds == RETRY_SECONDS, "after one that failed"
@@ -310,11 +311,11 @@ def test_when_one_session_has_died_those_that_are_idle_are_not_tried_one_by_one(
 
 def test_a_connection_that_comes_back_within_a_transaction_is_closed(postgres_url: str, clock: Clock) -> None:
     with closing(pool_of(postgres_url, clock, most=1)) as pool:
-        left = pool.borrow(LONG)
+        left = pool.borrow(PATIENCE_SECONDS)
         left.execute("BEGIN")
         pool.give_back(left)
         assert left.closed
-        pool.give_back(pool.borrow(LONG))
+        pool.give_back(pool.borrow(PATIENCE_SECONDS))
 
 
 def test_a_server_that_cannot_be_reached_is_tried_until_patience_ends(clock: Clock) -> None:

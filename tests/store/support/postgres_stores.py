@@ -13,6 +13,7 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.store.support.generators import T0, a_memory, embedded, memory_id
 from vestige.core.models import EVERYTHING
 from vestige.store.contract.changes import Add
@@ -22,8 +23,6 @@ from vestige.store.postgres.store import PostgresStore
 ME = Who(pid=os.getpid(), command="vestige test", since=T0)
 SCHEMA = "public"
 """Where stores are in the databases of tests: `FreshDatabases` empties the tables of this one."""
-LONG = 60.0
-"""A limit no passing test reaches."""
 
 
 def open_at(
@@ -32,8 +31,8 @@ def open_at(
     schema: str = SCHEMA,
     node: str = "node",
     who: Who = ME,
-    busy_seconds: float = LONG,
-    statement_seconds: float = LONG,
+    busy_seconds: float = PATIENCE_SECONDS,
+    statement_seconds: float = PATIENCE_SECONDS,
     max_connections: int = 10,
 ) -> PostgresStore:
     ids = count(1)
@@ -78,7 +77,7 @@ def query(url: str, statement: str, *params: object) -> list[tuple[Any, ...]]:
 def until(true: Callable[[], bool]) -> None:
     """Wait for what somebody else does soon."""
     soon = threading.Event()
-    for _ in range(round(LONG / 0.01)):
+    for _ in range(round(PATIENCE_SECONDS / 0.01)):
         if true():
             return
         soon.wait(0.01)

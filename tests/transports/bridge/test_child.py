@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.transports.bridge.harness import FAKE, PATIENCE_SECONDS, Bridged, bridged, gone, wait_for
+from testbed.patience import PATIENCE_SECONDS
+from tests.transports.bridge.harness import FAKE, Bridged, bridged, gone, wait_for
 
 pytestmark = pytest.mark.slow
 

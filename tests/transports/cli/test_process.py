@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.cli.harness import ENVIRONMENT
 from vestige import __version__
 
 pytestmark = pytest.mark.slow
 
 VESTIGE = [sys.executable, "-m", "vestige"]
-PATIENCE_SECONDS = 60
 ANSWER_SECONDS = 2
 
 

@@ -19,8 +19,9 @@ from pathlib import Path
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.cli.harness import invoke
-from tests.transports.http.support.harness import PATIENCE_SECONDS, environment, key_in, serving
+from tests.transports.http.support.harness import environment, key_in, serving
 from vestige.settings.settings import load_settings
 from vestige.transports.cli.commands.log_lines import ACCESS, ShortLines
 from vestige.transports.cli.commands.serve import Greeting, fetches_model, occupied

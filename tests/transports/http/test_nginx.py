@@ -12,10 +12,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from websockets.sync.client import connect
 
-from testbed import nginx
-from tests.transports.http.support.harness import PATIENCE_SECONDS, Running, serving
+from testbed import nginx, patient_http
+from testbed.patience import PATIENCE_SECONDS
+from tests.transports.http.support.harness import Running, listening, serving
 
 pytestmark = pytest.mark.slow  # starts processes
 
@@ -112,7 +112,7 @@ def test_the_file_is_good_as_it_is_but_for_a_certificate(tmp_path: Path) -> None
 
 def test_requests_pass_and_a_client_cannot_state_another_address(edge: Edge) -> None:
     forged = {"X-Forwarded-For": "203.0.113.9", "X-Request-Id": "forged-1"}
-    answer = httpx.post(f"{edge.url}/api/v1/search", json={"query": "tea"}, headers=forged)
+    answer = patient_http.post(f"{edge.url}/api/v1/search", json={"query": "tea"}, headers=forged)
     assert answer.status_code == 200
     lines = [json.loads(line) for line in edge.server.logged("forged-1")]
     assert [line["client"] for line in lines] == ["127.0.0.1"]
@@ -147,7 +147,7 @@ def test_a_client_that_does_not_read_holds_nothing_in_the_server(edge: Edge) -> 
     with edge.connect(b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") as unread:
         assert unread.recv(12) == b"HTTP/1.1 200"
         # The request that asks is under way itself.
-        while "vestige_http_in_flight 1.0\n" not in httpx.get(f"{edge.server.local}/metrics").text:
+        while "vestige_http_in_flight 1.0\n" not in patient_http.get(f"{edge.server.local}/metrics").text:
             pass
         poll = select.poll()
         poll.register(unread, select.POLLHUP | select.POLLERR)
@@ -170,7 +170,7 @@ def test_events_pass_at_once_and_for_longer_than_a_connection_may_be_idle(edge: 
 
 
 def test_a_websocket_passes(edge: Edge) -> None:
-    with connect(f"ws://127.0.0.1:{edge.port}/ws") as websocket:
+    with listening(edge.url) as websocket:
         assert json.loads(websocket.recv(PATIENCE_SECONDS))["type"] == "Connected"
 
 
@@ -203,7 +203,7 @@ def test_one_address_has_a_limit_of_connections_and_others_are_served(
 def test_one_address_has_a_limit_of_requests_and_others_are_served(server: Running, tmp_path: Path) -> None:
     slow = {"rate=100r/s": "rate=1r/m", "burst=1000": "burst=2"}
     with in_front_of(server, tmp_path / "nginx", slow) as edge:
-        statuses = [httpx.get(f"{edge.url}/health").status_code for _ in range(4)]
+        statuses = [patient_http.get(f"{edge.url}/health").status_code for _ in range(4)]
         assert statuses == [200, 200, 200, 429]
         with edge.connect(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", source="127.0.0.2") as other:
             assert other.recv(12) == b"HTTP/1.1 200"

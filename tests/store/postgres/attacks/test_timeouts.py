@@ -5,9 +5,10 @@ from contextlib import closing
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.postgres_server import Server
 from tests.store.support.generators import a_memory, add, held
-from tests.store.support.postgres_stores import LONG, ME, open_at, query, until
+from tests.store.support.postgres_stores import ME, open_at, query, until
 from vestige.core.errors import StoreError, StoreUnavailable
 from vestige.store.postgres import connection
 from vestige.store.postgres.connection import PostgresSession
@@ -55,7 +56,7 @@ def test_limits_of_an_administrator_do_not_end_what_may_take_longer(strict: str)
 
 def test_sessions_that_wait_for_hours_are_not_ended_for_being_idle(strict: str) -> None:
     with closing(open_at(strict)) as store, store.listening() as wait:
-        wait(LONG)
+        wait(PATIENCE_SECONDS)
         registered = store._here.id if store._here else None
         # Idle sessions of the pool are ended by now; those that register and listen are not.
         until(lambda: query(strict, OURS) == [(2,)])
@@ -63,7 +64,7 @@ def test_sessions_that_wait_for_hours_are_not_ended_for_being_idle(strict: str) 
         assert store._here is not None
         assert store._here.id == registered
         store.notify("other", ["{}"])
-        assert wait(LONG)
+        assert wait(PATIENCE_SECONDS)
 
 
 def test_a_writer_that_stalls_is_ended_so_that_others_can_write(

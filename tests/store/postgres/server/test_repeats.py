@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.store.support.generators import (
     DAY,
     SIGNATURE,
@@ -21,7 +22,7 @@ from tests.store.support.generators import (
     held,
     rows,
 )
-from tests.store.support.postgres_stores import LONG, open_at, outside, query, until
+from tests.store.support.postgres_stores import open_at, outside, query, until
 from vestige.core.errors import StoreUnavailable
 from vestige.core.models import ANYTHING, EVERYTHING, Filter
 from vestige.store.contract.search import Probe
@@ -105,7 +106,7 @@ def test_what_is_safe_to_repeat_is_done_again_when_its_session_ends(
     doing: str,
     work: Callable[[PostgresStore], None],
 ) -> None:
-    monkeypatch.setattr(peers, "PATIENCE_SECONDS", LONG)
+    monkeypatch.setattr(peers, "PATIENCE_SECONDS", PATIENCE_SECONDS)
     add(store, FIRST)
     store.put_vectors({"m1": embedded(FIRST, axis(0))})
     query(postgres_url, ENDS_ONCE.format(doing=doing))

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from vestige.core.caller import Invocation
 from vestige.transports.http.limits.watchdog import FROZEN_SECONDS, Watchdog
-
-PATIENCE_SECONDS = 60
 
 
 @dataclass

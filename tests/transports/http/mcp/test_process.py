@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.http.support.harness import bearer, key_in, serving
 from tests.transports.http.support.mcp_requests import ACCEPT, PATH, modern, open_session, post
 from tests.transports.mcp.harness import STDIO_MODES, sdk_remote
@@ -23,7 +24,7 @@ def test_the_official_client_works_with_a_key_and_not_without(tmp_path: Path, mo
             found = client.tool("search", {"query": "heron"}).structured_content
             refused = client.tool("backup")
         headers, body = modern("tools/list")
-        without = httpx2.post(url, json=body, headers=headers)
+        without = httpx2.post(url, json=body, headers=headers, timeout=PATIENCE_SECONDS)
 
     assert isinstance(found, dict)
     assert [hit["id"] for hit in found["results"]] == [stored.structured_content["nodeId"]]
