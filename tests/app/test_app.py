@@ -156,6 +156,16 @@ class Stuck(HashingEmbedder):
         return super().encode_documents(texts)
 
 
+def as_soon_as(begun: threading.Event, let_go: threading.Event) -> None:
+    """Let somebody go on when something has begun."""
+
+    def wait() -> None:
+        assert begun.wait(PATIENCE_SECONDS)
+        let_go.set()
+
+    threading.Thread(target=wait).start()
+
+
 def test_closing_gives_up_on_a_slice_that_does_not_end_and_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -183,7 +193,7 @@ def test_closing_lets_the_slice_under_way_finish_and_begins_no_other(tmp_path: P
         app = App(engine)
         done = app.embed_missing_when_ready()
         assert stuck.begun.wait(PATIENCE_SECONDS)
-        threading.Timer(0.05, stuck.release.set).start()
+        as_soon_as(app._closing, stuck.release)
         app.close()
         assert done.is_set()
     with open_world(tmp_path, provider="off") as world:
@@ -201,7 +211,7 @@ def test_nothing_is_embedded_by_an_app_that_was_closed_before_its_model_came(tmp
         world.remember("Written while no model was there.")
         app = App(replace(world.app.engine, embedders=EmbedderSource(load)))
         app.embed_missing_when_ready()
-        threading.Timer(0.05, release.set).start()
+        as_soon_as(app._closing, release)
         app.close()
     assert not stuck.begun.is_set()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.patience import PATIENCE_SECONDS
+from testbed.patience import PATIENCE_SECONDS, until
 from tests.embed.minilm.silent_index import SilentIndex
 from vestige.core.errors import Cancelled, ModelDamaged, ModelUnavailable
 from vestige.embed.background import (
@@ -305,12 +305,12 @@ def test_closing_waits_for_a_load_under_way() -> None:
 
 
 def test_a_loader_that_goes_on_after_closing_is_stopped_at_its_next_step() -> None:
-    begun, closed, stopped = threading.Event(), threading.Event(), threading.Event()
+    begun, stopped = threading.Event(), threading.Event()
 
     def load(progress: Progress) -> Embedder:
         progress(ModelStep.FETCHING, 0.0)
         begun.set()
-        assert closed.wait(PATIENCE_SECONDS)
+        until(lambda: source.status().detail == "closed")
         try:
             progress(ModelStep.CONVERTING, 0.5)
         except Cancelled:
@@ -321,7 +321,6 @@ def test_a_loader_that_goes_on_after_closing_is_stopped_at_its_next_step() -> No
     source = EmbedderSource(load)
     source.start()
     assert begun.wait(PATIENCE_SECONDS)
-    threading.Timer(0.01, closed.set).start()
     source.close()
     assert stopped.wait(PATIENCE_SECONDS)
     assert source.status().detail == "closed"
