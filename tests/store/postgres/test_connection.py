@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.patience import PATIENCE_SECONDS
+from testbed.patience import PATIENCE_SECONDS, until
 from tests.store.support.generators import a_memory, add, held
-from tests.store.support.postgres_stores import open_at, outside, query, until
+from tests.store.support.postgres_stores import open_at, outside, query
 from vestige.core.errors import InvalidInput, StoreBusy, StoreError, StoreUnavailable
 from vestige.core.models import EVERYTHING
 from vestige.store.postgres.connection import PostgresConnections, PostgresSession
@@ -103,14 +103,14 @@ def test_writers_come_one_after_the_other_and_the_one_in_the_way_is_named(
 def test_who_waits_for_other_writers_may_wait_longer_than_a_statement_may_take(
     connections: PostgresConnections, postgres_url: str
 ) -> None:
-    with closing(open_at(postgres_url, statement_seconds=0.2, busy_seconds=0.6)) as waiting:
-        with connections.writing(), pytest.raises(StoreBusy, match=r"stayed busy for 0\.6 s"):
+    with closing(open_at(postgres_url, statement_seconds=0.8, busy_seconds=2.0)) as waiting:
+        with connections.writing(), pytest.raises(StoreBusy, match=r"stayed busy for 2\.0 s"):
             add(waiting, a_memory("m1"))
         with waiting._connections.writing() as db:
             limits = db.execute(
                 "SELECT current_setting('lock_timeout'), current_setting('statement_timeout')"
             ).fetchone()
-        assert limits == ("0", "200ms"), "which hold for the waiting only"
+        assert limits == ("0", "800ms"), "which hold for the waiting only"
 
 
 def test_a_snapshot_sees_one_moment(connections: PostgresConnections) -> None:
@@ -122,13 +122,13 @@ def test_a_snapshot_sees_one_moment(connections: PostgresConnections) -> None:
 
 
 def test_a_statement_that_takes_too_long_is_cancelled_unless_it_may_take_its_time(postgres_url: str) -> None:
-    with closing(open_at(postgres_url, statement_seconds=0.05, max_connections=1)) as store:
+    with closing(open_at(postgres_url, statement_seconds=0.5, max_connections=1)) as store:
         for _ in range(2):  # the limit is back after the long one
             with pytest.raises(StoreBusy, match="cancelled") as caught, store._connections.reading() as db:
                 db.execute("SELECT pg_sleep(60)")
             assert "statement_seconds" in (caught.value.hint or "")
             with store._connections.unhurried() as db:
-                db.execute("SELECT pg_sleep(0.1)")
+                db.execute("SELECT pg_sleep(0.6)")
 
 
 def test_what_the_server_undoes_for_anothers_sake_is_done_again(

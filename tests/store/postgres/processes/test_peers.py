@@ -89,7 +89,7 @@ def test_who_waits_for_what_takes_a_moment_may_wait_longer_than_a_statement_may_
 ) -> None:
     with (
         closing(open_at(postgres_url)) as one,
-        closing(open_at(postgres_url, statement_seconds=0.2, busy_seconds=0.6)) as other,
+        closing(open_at(postgres_url, statement_seconds=0.8, busy_seconds=2.0)) as other,
     ):
         with one.alone("purge"), pytest.raises(StoreBusy) as caught, other.alone("purge"):
             pass
