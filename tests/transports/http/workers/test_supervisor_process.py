@@ -47,6 +47,11 @@ def poll(done: Callable[[], bool]) -> None:
         soon.wait(0.05)
 
 
+def patient(server: Running) -> httpx2.Client:
+    """A client that waits for a server that stands still for a while."""
+    return httpx2.Client(base_url=server.url, timeout=PATIENCE_SECONDS)
+
+
 def both_serve(server: Running) -> bool:
     return list(workers(server).values()) == [SERVING, SERVING]
 
@@ -90,10 +95,7 @@ def on_both(
     server: Running, headers: Headers
 ) -> Iterator[tuple[httpx2.Client, httpx2.Client, Headers, Headers]]:
     """Two clients, each with a connection to another worker, and their sessions."""
-    with (
-        httpx2.Client(base_url=server.url, timeout=PATIENCE_SECONDS) as first,
-        httpx2.Client(base_url=server.url, timeout=PATIENCE_SECONDS) as second,
-    ):
+    with patient(server) as first, patient(server) as second:
         sessions = open_session(first, headers=headers), open_session(second, headers=headers)
         numbers = {session["Mcp-Session-Id"].partition("-")[0] for session in sessions}
         assert len(numbers) == 2, numbers
@@ -204,7 +206,7 @@ def test_limits_are_those_of_the_whole_server(tmp_path: Path) -> None:
         "VESTIGE_STORAGE_EXCLUSIVE": "true",
     }
     with two_workers(tmp_path, **small) as server, ExitStack() as stack:
-        http = [stack.enter_context(httpx2.Client(base_url=server.url, timeout=60)) for _ in range(2)]
+        http = [stack.enter_context(patient(server)) for _ in range(2)]
         one, other, third, counted = (bearer(key_in(tmp_path)) for _ in range(4))
         for client in http:
             client.get("/health")  # one connection to each worker
@@ -219,9 +221,7 @@ def test_limits_are_those_of_the_whole_server(tmp_path: Path) -> None:
 
         streams = [(http[0], one), (http[1], one), (http[0], other), (http[1], other)]
         for number, (client, key) in enumerate(streams):
-            heard = stack.enter_context(
-                httpx2.Client(base_url=server.url, timeout=60).stream("GET", "/api/v1/events", headers=key)
-            )
+            heard = stack.enter_context(patient(server).stream("GET", "/api/v1/events", headers=key))
             assert heard.status_code == 200
             if number == 1:
                 full = client.get("/api/v1/events", headers=one)
@@ -229,9 +229,11 @@ def test_limits_are_those_of_the_whole_server(tmp_path: Path) -> None:
         for client in http:
             assert client.get("/api/v1/events", headers=third).status_code == 503
 
-        statuses = [http[number % 2].get("/api/v1/events/none", headers=counted) for number in range(70)]
-        answered = [one.status_code for one in statuses].count(429)
-        assert 3 <= answered <= 10, "60 at once of the key, on both workers together"
+        began, answered = time.monotonic(), list[int]()
+        while answered.count(429) < 3:
+            answered.append(http[len(answered) % 2].get("/api/v1/events/none", headers=counted).status_code)
+        seconds = time.monotonic() - began  # in each of which another one is let in
+        assert 60 <= len(answered) - 3 <= 67 + seconds, "60 at once of the key, on both workers together"
 
         wrong = {"Authorization": "Bearer vst_00000000000000000000000000"}
         failures = [http[number % 2].get("/metrics", headers=wrong).status_code for number in range(15)]
@@ -262,7 +264,7 @@ class Load:
 
     def _work(self, work: Callable[[httpx2.Client], None]) -> None:
         try:
-            with httpx2.Client(base_url=self._server.url, timeout=PATIENCE_SECONDS) as http:
+            with patient(self._server) as http:
                 work(http)
         except (httpx2.HTTPError, AssertionError) as exc:
             self.answers.append(repr(exc))
