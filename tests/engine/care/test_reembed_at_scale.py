@@ -14,10 +14,9 @@ from itertools import count
 import pytest
 
 from testbed.effort import effort
-from testbed.patience import PATIENCE_SECONDS
+from testbed.patience import PATIENCE_SECONDS, until
 from testbed.project import PROJECT
 from testbed.world import World, on_postgres
-from tests.store.support.postgres_stores import until
 from vestige.core.errors import ModelMismatch, StoreBusy
 from vestige.core.models import ANYTHING, EVERYTHING, Memory
 from vestige.embed.background import EmbedderSource

@@ -1,9 +1,8 @@
 """How the PostgreSQL tests open stores, and look into their databases."""
 
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -72,13 +71,3 @@ def query(url: str, statement: str, *params: object) -> list[tuple[Any, ...]]:
     with outside(url) as db:
         answer = db.execute(statement.encode(), params)
         return answer.fetchall() if answer.description else []
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for what somebody else does soon."""
-    soon = threading.Event()
-    for _ in range(round(PATIENCE_SECONDS / 0.01)):
-        if true():
-            return
-        soon.wait(0.01)
-    raise AssertionError("it did not happen")

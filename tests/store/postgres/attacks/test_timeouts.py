@@ -5,10 +5,10 @@ from contextlib import closing
 
 import pytest
 
-from testbed.patience import PATIENCE_SECONDS
+from testbed.patience import PATIENCE_SECONDS, until
 from testbed.postgres_server import Server
 from tests.store.support.generators import a_memory, add, held
-from tests.store.support.postgres_stores import ME, open_at, query, until
+from tests.store.support.postgres_stores import ME, open_at, query
 from vestige.core.errors import StoreError, StoreUnavailable
 from vestige.store.postgres import connection
 from vestige.store.postgres.connection import PostgresSession

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from psycopg.conninfo import make_conninfo
 
-from testbed.patience import PATIENCE_SECONDS
+from testbed.patience import PATIENCE_SECONDS, until
 from tests.store.support.generators import (
     SIGNATURE,
     Dice,
@@ -23,7 +23,7 @@ from tests.store.support.generators import (
     memory_id,
     rows,
 )
-from tests.store.support.postgres_stores import open_at, outside, put, query, until
+from tests.store.support.postgres_stores import open_at, outside, put, query
 from vestige.core.models import ANYTHING, EVERYTHING, Filter
 from vestige.store.contract.search import Probe
 from vestige.store.postgres.processes.locks import Lock, signed

@@ -8,10 +8,10 @@ from functools import partial
 
 import pytest
 
-from testbed.patience import PATIENCE_SECONDS
+from testbed.patience import PATIENCE_SECONDS, until
 from testbed.postgres_server import NOT_RESTARTED, Mode, Server, server
 from tests.store.support.generators import T0, a_memory, add, held
-from tests.store.support.postgres_stores import ME, open_at, query, until
+from tests.store.support.postgres_stores import ME, open_at, query
 from vestige.core.errors import StoreBusy, StoreUnavailable
 from vestige.core.events import Event, EventBus, MemoryDeleted
 from vestige.core.models import ANYTHING, EVERYTHING

@@ -18,8 +18,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from testbed import patient_http
-from testbed.patience import PATIENCE_SECONDS
-from tests.store.support.postgres_stores import until
+from testbed.patience import PATIENCE_SECONDS, until
 from tests.transports.http.support.harness import Running, bearer, environment, key_in, listening, serving
 
 pytestmark = pytest.mark.slow  # starts processes
