@@ -236,11 +236,11 @@ def test_an_answer_that_was_compressed_unasked_is_read(endpoint: Endpoint, embed
 
 
 def test_an_endpoint_that_is_not_there_is_named_without_retries(pauses: list[float]) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with pytest.raises(EmbedderError, match=r"127\.0\.0\.1") as caught:
-        OpenAIEmbedder(f"http://127.0.0.1:{port}/v1", "fake", KEY, sleep=pauses.append)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # it has the port, so that nobody else listens there
+        port = silent.getsockname()[1]
+        with pytest.raises(EmbedderError, match=r"127\.0\.0\.1") as caught:
+            OpenAIEmbedder(f"http://127.0.0.1:{port}/v1", "fake", KEY, sleep=pauses.append)
     assert caught.value.details["model"] == "fake"
     assert pauses == []
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -225,9 +225,12 @@ def test_the_address_is_left_out_only_where_another_shell_finds_it(tmp_path: Pat
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
+    """A port below those that the system hands out, so that nobody gets it before the server does."""
+    first = 10_000 + os.getpid() % 10_000
+    for port in range(first, first + 100):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("no port is free")
 
 
 def at_a_terminal(folder: Path, bind: str | None = "127.0.0.1:0", **more: str) -> str:
