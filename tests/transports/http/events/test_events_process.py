@@ -129,7 +129,7 @@ class Watcher:
     async def until(self, memory_id: str) -> float:
         """Read until it is told of a memory; when that was."""
         while not self.seen or self.seen[-1] != memory_id:
-            message = json.loads(await self._connection.recv())
+            message = json.loads(await asyncio.wait_for(self._connection.recv(), PATIENCE_SECONDS))
             if message["type"] == "Missed":
                 self.missed += message["data"]["count"]
             elif message["type"] in ("MemoryCreated", "MemoryUpdated"):
@@ -151,7 +151,7 @@ def test_one_that_does_not_read_delays_none_of_500_and_is_told_what_it_missed(tm
     with serving(tmp_path) as server:
         everywhere = bearer(key_in(tmp_path))
         calm = bearer(key_in(tmp_path, "read", scopes=["/calm"]))
-        asyncio.run(asyncio.wait_for(watching(server, everywhere, calm), PATIENCE_SECONDS))
+        asyncio.run(watching(server, everywhere, calm))
 
 
 async def watching(server: Running, everywhere: dict[str, str], calm: dict[str, str]) -> None:
