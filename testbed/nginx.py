@@ -12,12 +12,12 @@ from functools import cache
 from pathlib import Path
 
 from testbed.packages import run, unpack
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
 
 SITE = PROJECT / "deploy" / "nginx" / "vestige.conf"
 """The configuration that users copy."""
 NOT_TESTED = "THE NGINX CONFIGURATION IS NOT TESTED: there is no nginx here, and apt-get cannot download one"
-START_SECONDS = 30.0
 
 _PACKAGES = ("nginx", "nginx-light")  # which of them has the program depends on the release of Debian
 _UNPACKED = Path(sys.prefix) / "nginx"
@@ -95,7 +95,7 @@ def _command(text: str, folder: Path, *options: str) -> list[str]:
 
 
 def _wait(process: "subprocess.Popen[bytes]", address: tuple[str, int], folder: Path) -> None:
-    latest = time.monotonic() + START_SECONDS
+    latest = time.monotonic() + PATIENCE_SECONDS
     while True:
         with suppress(OSError), socket.create_connection(address):
             return

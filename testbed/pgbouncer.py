@@ -14,10 +14,10 @@ from typing import Literal
 from urllib.parse import parse_qs, quote, urlsplit
 
 from testbed.packages import run, unpack
+from testbed.patience import PATIENCE_SECONDS
 from testbed.postgres_server import Account
 
 NOT_TESTED = "PGBOUNCER IS NOT TESTED: there is none here, and apt-get cannot download one"
-START_SECONDS = 30.0
 
 Mode = Literal["session", "transaction"]
 
@@ -97,7 +97,7 @@ def _environment(root: Path) -> dict[str, str]:
 
 
 def _wait(process: "subprocess.Popen[bytes]", folder: Path) -> None:
-    latest = time.monotonic() + START_SECONDS
+    latest = time.monotonic() + PATIENCE_SECONDS
     while not (folder / ".s.PGSQL.6432").exists():
         assert process.poll() is None, (folder / "log").read_text(encoding="utf-8")
         assert time.monotonic() < latest

@@ -6,15 +6,14 @@ import sys
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
 from websockets.exceptions import InvalidStatus
-from websockets.sync.client import connect
 
-from tests.transports.http.support.harness import bearer
+from testbed import patient_http
+from testbed.patience import PATIENCE_SECONDS
+from tests.transports.http.support.harness import bearer, listening
 from tests.transports.mcp.harness import sdk_remote
 from vestige.client import Client
 
-ANSWER_SECONDS = 30.0
 ERAS = ("2026-07-28", "legacy")
 ROUTES = (
     ("GET", "/health"),
@@ -31,7 +30,7 @@ def is_open(url: str) -> bool:
     """Whether anybody listens there."""
     parts = urlsplit(url)
     try:
-        with socket.create_connection((parts.hostname, parts.port), ANSWER_SECONDS):
+        with socket.create_connection((parts.hostname, parts.port), PATIENCE_SECONDS):
             return True
     except ConnectionRefusedError:
         return False
@@ -39,9 +38,11 @@ def is_open(url: str) -> bool:
 
 def without_key(url: str) -> dict[str, int]:
     """The status that each route answers to who shows no key."""
-    told = {f"{method} {path}": httpx.request(method, url + path).status_code for method, path in ROUTES}
+    told = {
+        f"{method} {path}": patient_http.request(method, url + path).status_code for method, path in ROUTES
+    }
     try:
-        with connect(url.replace("http", "ws", 1) + "/ws"):
+        with listening(url):
             return told
     except InvalidStatus as refused:
         return {**told, "/ws": refused.response.status_code}
@@ -50,7 +51,7 @@ def without_key(url: str) -> dict[str, int]:
 def with_wrong_keys(url: str) -> list[int]:
     """The status that is answered to keys that are none. Few: more would be made to wait."""
     wrong = (bearer("vst_" + "A" * 30), bearer("a guess"), {"X-API-Key": "a guess"})
-    return [httpx.get(f"{url}/api/v1/memories", headers=headers).status_code for headers in wrong]
+    return [patient_http.get(f"{url}/api/v1/memories", headers=headers).status_code for headers in wrong]
 
 
 def work(url: str, key: str) -> dict[str, Any]:
@@ -63,8 +64,8 @@ def work(url: str, key: str) -> dict[str, Any]:
         with sdk_remote(f"{url}/mcp", mode=era, headers=bearer(key)) as agent:
             read = agent.tool("memory", {"action": "get", "id": found["id"]}).structured_content
             agents[era] = read is not None and read["node"]["content"]
-    with connect(url.replace("http", "ws", 1) + "/ws", additional_headers=bearer(key)) as listener:
-        heard = json.loads(listener.recv(ANSWER_SECONDS))["type"]
+    with listening(url, bearer(key)) as listener:
+        heard = json.loads(listener.recv(PATIENCE_SECONDS))["type"]
     return {"found": found["content"], "agents": agents, "heard": heard}
 
 

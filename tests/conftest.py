@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from testbed.effort import effort
+from testbed.effort import NIGHTLY, effort
 from testbed.fresh_databases import FreshDatabases, fresh_databases
 from testbed.memory_folder import memory_folder
 from testbed.postgres_server import Server, server
@@ -22,10 +22,12 @@ pytest_plugins = ["testbed.durations"]
 POSTGRES = pytest.param("postgres", marks=pytest.mark.slow)  # it starts a server
 BACKENDS = ("sqlite", "memory")
 
-# How long an example takes depends on what else the machine does; it is no law of what is tested.
+# How long an example takes depends on what else the machine does; it is no law of what is tested. Every run
+# tries the same examples, so that none fails by chance; only `make nightly` tries others each time, and more.
 settings.register_profile(
     "patient",
     deadline=None,
+    derandomize=not NIGHTLY,
     suppress_health_check=[HealthCheck.too_slow],
     max_examples=effort(50, nightly=500),
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import HandClock, open_world
 from tests.embed import fake_endpoint
 from tests.embed.minilm.silent_index import SilentIndex
@@ -19,9 +20,6 @@ from vestige.core.caller import Invocation
 from vestige.embed.background import RETRY_SECONDS, EmbedderSource, EmbedderState
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.protocol import Encoded
-
-LONG = 30.0
-"""A limit no passing test reaches."""
 
 
 def local(tmp_path: Path, **settings: Any) -> dict[str, Any]:
@@ -92,7 +90,7 @@ def test_a_server_is_warm_before_anybody_asks_for_the_model(tmp_path: Path) -> N
     ready = threading.Event()
     with open_server(local(tmp_path, **{"embeddings.provider": "hashing"})) as app:
         app.engine.embedders.on_ready(lambda _embedder: ready.set())
-        assert ready.wait(LONG)
+        assert ready.wait(PATIENCE_SECONDS)
 
 
 def test_a_model_that_failed_to_load_is_tried_again_and_what_it_missed_is_embedded(tmp_path: Path) -> None:
@@ -102,13 +100,13 @@ def test_a_model_that_failed_to_load_is_tried_again_and_what_it_missed_is_embedd
         options: dict[str, Any] = {"embeddings.url": endpoint.url}
         with open_world(tmp_path, clock=clock, provider="openai", **options) as world:
             embedded = world.app.embed_missing_when_ready()
-            assert world.app.engine.embedders.get(LONG) is None
+            assert world.app.engine.embedders.get(PATIENCE_SECONDS) is None
             memory_id = world.remember("Ada prefers tea.")
             assert world.get(memory_id)["hasEmbedding"] is False
             clock.advance(hours=RETRY_SECONDS / 3600)
             found = world.call("search", query="Ada prefers tea.")  # vectors are random: other words are far
             assert found["total"] == 1
-            assert embedded.wait(LONG)
+            assert embedded.wait(PATIENCE_SECONDS)
             assert world.get(memory_id)["hasEmbedding"] is True
 
 
@@ -127,7 +125,7 @@ def remote(tmp_path: Path, url: str) -> dict[str, Any]:
 
 def test_offline_a_remote_endpoint_is_never_asked(tmp_path: Path) -> None:
     with open_app(remote(tmp_path, "http://192.0.2.1:9/v1"), environ={}) as app:
-        assert app.engine.embedders.get(LONG) is None
+        assert app.engine.embedders.get(PATIENCE_SECONDS) is None
         status = app.engine.embedders.status()
     assert status.state is EmbedderState.OFFLINE
     assert "192.0.2.1" in status.detail
@@ -138,7 +136,7 @@ def test_offline_a_remote_endpoint_is_never_asked(tmp_path: Path) -> None:
 
 def test_offline_an_endpoint_on_this_machine_is_used(tmp_path: Path) -> None:
     with fake_endpoint.serving() as endpoint, open_app(remote(tmp_path, endpoint.url), environ={}) as app:
-        assert app.engine.embedders.get(LONG) is not None
+        assert app.engine.embedders.get(PATIENCE_SECONDS) is not None
 
 
 # -- the end ------------------------------------------------------------------------------------------
@@ -154,8 +152,18 @@ class Stuck(HashingEmbedder):
 
     def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
         self.begun.set()
-        assert self.release.wait(LONG)
+        assert self.release.wait(PATIENCE_SECONDS)
         return super().encode_documents(texts)
+
+
+def as_soon_as(begun: threading.Event, let_go: threading.Event) -> None:
+    """Let somebody go on when something has begun."""
+
+    def wait() -> None:
+        assert begun.wait(PATIENCE_SECONDS)
+        let_go.set()
+
+    threading.Thread(target=wait).start()
 
 
 def test_closing_gives_up_on_a_slice_that_does_not_end_and_says_so(
@@ -167,12 +175,12 @@ def test_closing_gives_up_on_a_slice_that_does_not_end_and_says_so(
         engine = replace(world.app.engine, embedders=EmbedderSource.of(stuck))
         app = App(engine, close_seconds=0.01)
         done = app.embed_missing_when_ready()
-        assert stuck.begun.wait(LONG)
+        assert stuck.begun.wait(PATIENCE_SECONDS)
         with caplog.at_level(logging.WARNING):
             app.close()
         assert not done.is_set()
         stuck.release.set()
-        assert done.wait(LONG)
+        assert done.wait(PATIENCE_SECONDS)
     assert "Closing without waiting" in caplog.text
 
 
@@ -184,8 +192,8 @@ def test_closing_lets_the_slice_under_way_finish_and_begins_no_other(tmp_path: P
         engine = replace(world.app.engine, embedders=EmbedderSource.of(stuck))
         app = App(engine)
         done = app.embed_missing_when_ready()
-        assert stuck.begun.wait(LONG)
-        threading.Timer(0.05, stuck.release.set).start()
+        assert stuck.begun.wait(PATIENCE_SECONDS)
+        as_soon_as(app._closing, stuck.release)
         app.close()
         assert done.is_set()
     with open_world(tmp_path, provider="off") as world:
@@ -196,14 +204,14 @@ def test_nothing_is_embedded_by_an_app_that_was_closed_before_its_model_came(tmp
     release, stuck = threading.Event(), Stuck()
 
     def load(_progress: object) -> HashingEmbedder:
-        assert release.wait(LONG)
+        assert release.wait(PATIENCE_SECONDS)
         return stuck
 
     with open_world(tmp_path, provider="off") as world:
         world.remember("Written while no model was there.")
         app = App(replace(world.app.engine, embedders=EmbedderSource(load)))
         app.embed_missing_when_ready()
-        threading.Timer(0.05, release.set).start()
+        as_soon_as(app._closing, release)
         app.close()
     assert not stuck.begun.is_set()
 

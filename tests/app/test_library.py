@@ -19,6 +19,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import vestige
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
 from testbed.world import HandClock
 from vestige import AsyncMemory, Memory
@@ -246,7 +247,7 @@ def test_a_call_that_is_cancelled_stops_its_thread() -> None:
 
             def held(operation: str, given: Any, cancelled: Any) -> Any:
                 started.set()
-                going_on.wait(10)
+                going_on.wait(PATIENCE_SECONDS)
                 try:
                     return run(operation, given, cancelled)
                 finally:
@@ -255,12 +256,12 @@ def test_a_call_that_is_cancelled_stops_its_thread() -> None:
 
             channel._channel.run = held
             task = asyncio.create_task(memory.add(TEA))
-            await asyncio.get_running_loop().run_in_executor(None, started.wait, 10)
+            await asyncio.get_running_loop().run_in_executor(None, started.wait, PATIENCE_SECONDS)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
             going_on.set()
-            await asyncio.get_running_loop().run_in_executor(None, ended.wait, 10)
+            await asyncio.get_running_loop().run_in_executor(None, ended.wait, PATIENCE_SECONDS)
             channel._channel.run = run
             assert (await memory.memory.list())["total"] == 0
 

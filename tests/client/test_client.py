@@ -15,6 +15,7 @@ import orjson
 import pytest
 
 from testbed.failures import each
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import World, open_world
 from tests.transports.http.support.inside import URL, Inside, inside
 from vestige.client import AsyncClient, Client, Refused, Unauthenticated, Unreachable
@@ -41,13 +42,15 @@ KEY = "vst_0123456789abcdefghijklmnopqrst"
 class Server(httpx.BaseTransport):
     """Answers requests one after the other with what a test says, and keeps them."""
 
-    def __init__(self, *answers: httpx.Response | Exception) -> None:
-        self._answers = list(answers)
+    def __init__(self, *answers: httpx.Response | Exception, asked: threading.Event | None = None) -> None:
+        self._answers, self._asked = list(answers), asked
         self.requests: list[httpx.Request] = []
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
         answer = self._answers.pop(0)
+        if self._asked is not None:
+            self._asked.set()
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -320,11 +323,17 @@ def test_trying_again_ends_when_the_client_is_closed() -> None:
     server = Server(busy(30))
     with pytest.raises(StoreBusy):
         asking(server, [], gives_up=True).search("tea")
-    waiting = Server(busy(30))
+    asked = threading.Event()
+    waiting = Server(busy(30), asked=asked)
     client = Client(URL, transport=waiting)
-    closer = threading.Timer(0.05, client.close)
+
+    def close_when_asked() -> None:
+        assert asked.wait(PATIENCE_SECONDS)
+        client.close()
+
+    closer = threading.Thread(target=close_when_asked)
     closer.start()
-    with pytest.raises(StoreBusy):  # long before the half minute is over
+    with pytest.raises(StoreBusy):  # and the answer that would come after the half minute is not asked for
         client.search("tea")
     closer.join()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS, until
 from tests.embed.minilm.silent_index import SilentIndex
 from vestige.core.errors import Cancelled, ModelDamaged, ModelUnavailable
 from vestige.embed.background import (
@@ -21,9 +22,6 @@ from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.minilm.child import ChildExit, run_module
 from vestige.embed.protocol import Embedder
 
-LONG = 30.0
-"""A limit no passing test reaches."""
-
 
 class Gate:
     """A loader that reports a step, says that it began, and ends when it is let go."""
@@ -37,7 +35,7 @@ class Gate:
     def __call__(self, progress: Progress) -> Embedder:
         progress(self.step, 0.5)
         self.begun.set()
-        assert self.release.wait(LONG)
+        assert self.release.wait(PATIENCE_SECONDS)
         return self.embedder
 
 
@@ -49,7 +47,7 @@ def test_nothing_is_loaded_before_somebody_asks_for_it() -> None:
     assert source.status().state is EmbedderState.ABSENT
     assert not gate.begun.is_set()
     gate.release.set()
-    assert source.get(LONG) is gate.embedder
+    assert source.get(PATIENCE_SECONDS) is gate.embedder
     assert gate.begun.is_set()
 
 
@@ -57,7 +55,7 @@ def test_a_source_that_nobody_asked_closes_without_loading() -> None:
     gate = Gate()
     source = EmbedderSource(gate)
     source.close()
-    assert source.get(LONG) is None
+    assert source.get(PATIENCE_SECONDS) is None
     assert not gate.begun.is_set()
 
 
@@ -65,10 +63,10 @@ def test_get_waits_for_a_model_that_is_loading() -> None:
     gate = Gate()
     source = EmbedderSource(gate)
     source.start()
-    assert gate.begun.wait(LONG)
+    assert gate.begun.wait(PATIENCE_SECONDS)
     assert source.get(0.0) is None
     threading.Timer(0.01, gate.release.set).start()
-    assert source.get(LONG) is gate.embedder
+    assert source.get(PATIENCE_SECONDS) is gate.embedder
     assert source.status().state is EmbedderState.READY
     assert source.status().signature == gate.embedder.signature
     assert source.status().progress == 1.0
@@ -78,8 +76,8 @@ def test_get_does_not_wait_for_an_installation() -> None:
     gate = Gate(ModelStep.FETCHING)
     source = EmbedderSource(gate)
     source.start()
-    assert gate.begun.wait(LONG)
-    assert source.get(LONG) is None
+    assert gate.begun.wait(PATIENCE_SECONDS)
+    assert source.get(PATIENCE_SECONDS) is None
     status = source.status()
     assert (status.state, status.detail, status.progress) == (EmbedderState.INSTALLING, "fetching", 0.5)
     gate.release.set()
@@ -89,16 +87,16 @@ def test_a_waiter_is_let_go_when_loading_turns_out_to_be_an_installation() -> No
     waiting = threading.Event()
 
     def load(progress: Progress) -> Embedder:
-        assert waiting.wait(LONG)
+        assert waiting.wait(PATIENCE_SECONDS)
         progress(ModelStep.FETCHING, 0.0)
-        assert stop.wait(LONG)
+        assert stop.wait(PATIENCE_SECONDS)
         return HashingEmbedder()
 
     stop = threading.Event()
     source = EmbedderSource(load)
     source.start()
     threading.Timer(0.01, waiting.set).start()
-    assert source.get(LONG) is None
+    assert source.get(PATIENCE_SECONDS) is None
     assert source.status().state is EmbedderState.INSTALLING
     stop.set()
 
@@ -118,7 +116,7 @@ def test_listeners_hear_once_of_an_embedder_that_arrives() -> None:
     source.on_ready(hear)
     source.start()
     gate.release.set()
-    assert done.wait(LONG)
+    assert done.wait(PATIENCE_SECONDS)
     source.start()
     assert heard == [gate.embedder]
     source.on_ready(heard.append)
@@ -140,7 +138,7 @@ def test_a_failure_is_remembered_with_its_value_and_can_be_retried() -> None:
 
     source = EmbedderSource(load)
     source.start()
-    assert source.get(LONG) is None
+    assert source.get(PATIENCE_SECONDS) is None
     status = source.status()
     assert status.state is EmbedderState.FAILED
     assert status.error == {
@@ -149,13 +147,13 @@ def test_a_failure_is_remembered_with_its_value_and_can_be_retried() -> None:
         "hint": "vestige model install --force",
     }
     source.start()
-    assert source.get(LONG) is None
+    assert source.get(PATIENCE_SECONDS) is None
     error = source.status().error
     assert error is not None
     assert error["code"] == "embedder"
     assert "unforeseen" in error["message"]
     source.start()
-    assert source.get(LONG) is not None
+    assert source.get(PATIENCE_SECONDS) is not None
     assert source.status().error is None
 
 
@@ -169,7 +167,7 @@ def test_why_a_model_is_unavailable_shows_in_the_state(reason: str, state: Embed
 
     source = EmbedderSource(load)
     source.start()
-    assert source.get(LONG) is None
+    assert source.get(PATIENCE_SECONDS) is None
     assert source.status().state is state
 
 
@@ -192,13 +190,13 @@ class Broken:
 def test_asking_tries_again_once_the_failure_is_old_enough(reason: str) -> None:
     now, broken = [100.0], Broken(reason)
     source = EmbedderSource(broken, monotonic=lambda: now[0])
-    assert source.get(LONG) is None
+    assert source.get(PATIENCE_SECONDS) is None
     broken.mended = True
     now[0] += RETRY_SECONDS - 0.001
-    assert source.get(LONG) is None
+    assert source.get(PATIENCE_SECONDS) is None
     assert broken.tries == 1
     now[0] += 0.001
-    assert source.get(LONG) is not None
+    assert source.get(PATIENCE_SECONDS) is not None
     assert broken.tries == 2
 
 
@@ -207,7 +205,7 @@ def test_a_failure_that_lasts_is_tried_at_intervals_and_told_once(caplog: pytest
     source = EmbedderSource(broken, monotonic=lambda: now[0], retry_seconds=10)
     for second in range(30):
         now[0] = float(second)
-        assert source.get(LONG) is None
+        assert source.get(PATIENCE_SECONDS) is None
     assert broken.tries == 3
     assert [record.message for record in caplog.records] == ["no embedder: not here"]
 
@@ -216,17 +214,17 @@ def test_a_listener_hears_of_an_embedder_that_a_later_try_brought() -> None:
     now, broken, heard = [0.0], Broken(), threading.Event()
     source = EmbedderSource(broken, monotonic=lambda: now[0])
     source.on_ready(lambda _embedder: heard.set())
-    assert source.get(LONG) is None
+    assert source.get(PATIENCE_SECONDS) is None
     broken.mended, now[0] = True, RETRY_SECONDS
-    assert source.get(LONG) is not None
-    assert heard.wait(LONG)
+    assert source.get(PATIENCE_SECONDS) is not None
+    assert heard.wait(PATIENCE_SECONDS)
 
 
 def test_without_a_clock_a_failure_is_final_until_start() -> None:
     broken = Broken()
     source = EmbedderSource(broken)
-    assert source.get(LONG) is None
-    assert source.get(LONG) is None
+    assert source.get(PATIENCE_SECONDS) is None
+    assert source.get(PATIENCE_SECONDS) is None
     assert broken.tries == 1
 
 
@@ -241,7 +239,7 @@ def test_starting_twice_loads_once() -> None:
     for _ in range(5):
         source.start()
     gate.release.set()
-    assert source.get(LONG) is gate.embedder
+    assert source.get(PATIENCE_SECONDS) is gate.embedder
     source.start()
     assert calls == [1]
 
@@ -252,7 +250,7 @@ def test_a_source_can_be_ready_from_the_beginning_or_off_for_good() -> None:
     assert ready.get() is embedder
     off = EmbedderSource.off("embeddings are switched off")
     off.start()
-    assert off.get(LONG) is None
+    assert off.get(PATIENCE_SECONDS) is None
     assert off.status().state is EmbedderState.OFF
     assert off.status().detail == "embeddings are switched off"
 
@@ -288,10 +286,10 @@ def test_an_embedder_that_arrives_after_closing_is_closed_and_not_announced() ->
     source = EmbedderSource(gate)
     source.on_ready(heard.append)
     source.start()
-    assert gate.begun.wait(LONG)
+    assert gate.begun.wait(PATIENCE_SECONDS)
     source.close()
     gate.release.set()
-    assert closed.wait(LONG)
+    assert closed.wait(PATIENCE_SECONDS)
     assert heard == []
     assert source.get() is None
 
@@ -300,19 +298,19 @@ def test_closing_waits_for_a_load_under_way() -> None:
     gate = Gate()
     source = EmbedderSource(gate)
     source.start()
-    assert gate.begun.wait(LONG)
+    assert gate.begun.wait(PATIENCE_SECONDS)
     threading.Timer(0.01, gate.release.set).start()
     source.close()
     assert gate.release.is_set()
 
 
 def test_a_loader_that_goes_on_after_closing_is_stopped_at_its_next_step() -> None:
-    begun, closed, stopped = threading.Event(), threading.Event(), threading.Event()
+    begun, stopped = threading.Event(), threading.Event()
 
     def load(progress: Progress) -> Embedder:
         progress(ModelStep.FETCHING, 0.0)
         begun.set()
-        assert closed.wait(LONG)
+        until(lambda: source.status().detail == "closed")
         try:
             progress(ModelStep.CONVERTING, 0.5)
         except Cancelled:
@@ -322,10 +320,9 @@ def test_a_loader_that_goes_on_after_closing_is_stopped_at_its_next_step() -> No
 
     source = EmbedderSource(load)
     source.start()
-    assert begun.wait(LONG)
-    threading.Timer(0.01, closed.set).start()
+    assert begun.wait(PATIENCE_SECONDS)
     source.close()
-    assert stopped.wait(LONG)
+    assert stopped.wait(PATIENCE_SECONDS)
     assert source.status().detail == "closed"
 
 
@@ -335,7 +332,7 @@ def test_closing_ends_an_installation_with_its_children(tmp_path: Path) -> None:
 
     def load(progress: Progress) -> Embedder:
         progress(ModelStep.FETCHING, 0.0)
-        ended.append(run_module(*index.fetching, directory=tmp_path, timeout_seconds=LONG))
+        ended.append(run_module(*index.fetching, directory=tmp_path, timeout_seconds=PATIENCE_SECONDS))
         raise ModelUnavailable("not here")
 
     with SilentIndex() as index:
@@ -365,12 +362,12 @@ def test_the_outlook_loads_where_only_that_can_tell_or_somebody_waits_for_the_mo
     embedder = HashingEmbedder()
     known = EmbedderStatus(state=EmbedderState.READY, detail="from its files")
     unsure = EmbedderSource(lambda _progress: embedder, check=lambda: None)
-    assert unsure.outlook(LONG).signature == embedder.signature
+    assert unsure.outlook(PATIENCE_SECONDS).signature == embedder.signature
     awaited = EmbedderSource(lambda _progress: embedder, check=lambda: known)
     heard = threading.Event()
     awaited.on_ready(lambda _embedder: heard.set())
-    assert awaited.outlook(LONG).detail == ""
-    assert heard.wait(LONG)
+    assert awaited.outlook(PATIENCE_SECONDS).detail == ""
+    assert heard.wait(PATIENCE_SECONDS)
 
 
 def test_the_outlook_of_a_model_that_failed_to_load_is_the_failure() -> None:
@@ -380,5 +377,5 @@ def test_the_outlook_of_a_model_that_failed_to_load_is_the_failure() -> None:
         raise ModelDamaged("The model is damaged.")
 
     source = EmbedderSource(refuse, check=lambda: known)
-    assert source.get(LONG) is None
+    assert source.get(PATIENCE_SECONDS) is None
     assert source.outlook().state is not EmbedderState.READY

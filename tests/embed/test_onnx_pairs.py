@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.embed.minilm import tiny_bert
 from vestige.core.pair_model import PairModelState, RelationScores
 from vestige.embed.hashing import HashingEmbedder
@@ -131,7 +132,7 @@ print([name for name in lazy if name in sys.modules])
 @pytest.mark.slow
 def test_nothing_of_the_relation_model_is_loaded_before_the_first_pair(tiny_pair_model: Path) -> None:
     command = [sys.executable, "-c", EMBED, str(tiny_pair_model)]
-    shown = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    shown = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     assert shown.stdout.strip() == "[]"
 
 

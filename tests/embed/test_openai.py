@@ -10,8 +10,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.embed.fake_endpoint import DIMENSION, Endpoint, answered, serving, vector_of
 from vestige.core.errors import ConfigError, EmbedderError
+from vestige.embed import openai
 from vestige.embed.openai import LONGEST_PAUSE_SECONDS, TRIES, OpenAIEmbedder
 
 KEY = "sk-very-secret-key"
@@ -194,14 +196,16 @@ NOTHING_PACKED = b"\0\0\0\xff\xff"
     ],
 )
 def test_an_answer_that_never_comes_to_its_point_is_cut_after_a_few_timeouts(
-    endpoint: Endpoint, pauses: list[float], first: bytes, part: bytes
+    endpoint: Endpoint, pauses: list[float], first: bytes, part: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint.endless = (first, part)
-    made = OpenAIEmbedder(endpoint.url, "fake", KEY, DIMENSION, sleep=pauses.append, timeout_seconds=0.05)
+    assert 1 < openai.ANSWER_TIMEOUTS < 10
+    monkeypatch.setattr(openai, "ANSWER_TIMEOUTS", 0.01)  # while each part has a long time
+    made = OpenAIEmbedder(endpoint.url, "fake", KEY, DIMENSION, sleep=pauses.append, timeout_seconds=20.0)
     for _ in range(2):  # the second one on a connection of its own
         with pytest.raises(EmbedderError, match=r"its answer took longer than 0\.2 seconds"):
             made.embed_query("x")
-    endpoint.endless = None
+    endpoint.endless, made._answer_seconds = None, PATIENCE_SECONDS
     np.testing.assert_allclose(made.embed_query("x"), unit("x"), atol=1e-6)
     made.close()
     assert pauses == []
@@ -232,11 +236,11 @@ def test_an_answer_that_was_compressed_unasked_is_read(endpoint: Endpoint, embed
 
 
 def test_an_endpoint_that_is_not_there_is_named_without_retries(pauses: list[float]) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with pytest.raises(EmbedderError, match=r"127\.0\.0\.1") as caught:
-        OpenAIEmbedder(f"http://127.0.0.1:{port}/v1", "fake", KEY, sleep=pauses.append)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # it has the port, so that nobody else listens there
+        port = silent.getsockname()[1]
+        with pytest.raises(EmbedderError, match=r"127\.0\.0\.1") as caught:
+            OpenAIEmbedder(f"http://127.0.0.1:{port}/v1", "fake", KEY, sleep=pauses.append)
     assert caught.value.details["model"] == "fake"
     assert pauses == []
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import processors
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import open_world
 from tests.embed.minilm import tiny_bert
 from vestige.app.app import open_server
@@ -26,9 +27,6 @@ from vestige.embed.minilm.convert import read_config
 from vestige.embed.protocol import Reranker
 from vestige.embed.rerank import QUERY_CHARACTERS, TEXT_CHARACTERS, FastembedReranker, RerankerSource
 from vestige.settings.settings import allowed_in_project, documented_fields
-
-LONG = 30.0
-"""A limit no passing test reaches."""
 
 HEAD = (np.random.default_rng(11).standard_normal((tiny_bert.HIDDEN, 1)) * 0.5).astype(np.float32)
 BIAS = -0.25
@@ -232,7 +230,7 @@ class Judge:
         return np.array([min(1.0, len(query) / max(1, len(text))) for text in texts])
 
 
-def source(load: Callable[[], Reranker], *, wait_seconds: float = LONG) -> RerankerSource:
+def source(load: Callable[[], Reranker], *, wait_seconds: float = PATIENCE_SECONDS) -> RerankerSource:
     return RerankerSource(load, monotonic=lambda: 0.0, wait_seconds=wait_seconds)
 
 
@@ -256,7 +254,7 @@ def test_a_load_that_takes_long_is_not_waited_for() -> None:
     go_on = threading.Event()
 
     def bring() -> Reranker:
-        assert go_on.wait(LONG)
+        assert go_on.wait(PATIENCE_SECONDS)
         return Judge()
 
     elapsed = iter([0.0, 1.0, 6.0, 7.0])
@@ -299,17 +297,17 @@ def test_after_closing_there_is_none_even_when_it_arrives_later() -> None:
 
     def bring() -> Reranker:
         begun.set()
-        assert go_on.wait(LONG)
+        assert go_on.wait(PATIENCE_SECONDS)
         return Judge()
 
     rerankers = source(bring)
     rerankers.start()
-    assert begun.wait(LONG)
+    assert begun.wait(PATIENCE_SECONDS)
     closing = threading.Thread(target=rerankers.close)
     closing.start()
     assert rerankers() is None  # this call was waiting, and is let go by the closing
     go_on.set()
-    closing.join(LONG)
+    closing.join(PATIENCE_SECONDS)
     assert not closing.is_alive()
     assert (rerankers(), rerankers.status().state) == (None, EmbedderState.OFF)
 

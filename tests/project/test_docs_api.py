@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
-from tests.transports.http.support.harness import PATIENCE_SECONDS, environment, key_in, serving
+from tests.transports.http.support.harness import environment, key_in, serving
 
 pytestmark = pytest.mark.slow
 

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.store.conftest import ME
 from tests.store.support.sqlite_files import FakeClock, open_at
 from vestige.core.errors import StoreBusy
 from vestige.store.fair_lock import FairLock
 from vestige.store.sqlite.processes import locks
-
-LONG = 60.0
-"""A limit no passing test reaches."""
 
 
 def until_waiting(line: FairLock, threads: int) -> None:
@@ -28,10 +26,10 @@ def test_whoever_comes_first_has_the_first_turn() -> None:
     line, served = FairLock(ME), list[int]()
 
     def wait(number: int) -> None:
-        with line.turn("purge", LONG):
+        with line.turn("purge", PATIENCE_SECONDS):
             served.append(number)
 
-    with ThreadPoolExecutor(8) as threads, line.turn("purge", LONG):
+    with ThreadPoolExecutor(8) as threads, line.turn("purge", PATIENCE_SECONDS):
         for number in range(8):
             threads.submit(wait, number)
             until_waiting(line, number + 1)
@@ -65,5 +63,5 @@ def test_between_two_threads_of_one_process_another_process_can_have_its_turn(tm
         with store.alone("purge"):
             second: Future[None] = threads.submit(purge)
             until_waiting(store._line, 1)
-        second.result(LONG)
+        second.result(PATIENCE_SECONDS)
     assert served == ["another process", "the second thread"]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from testbed.patience import until
 from testbed.project import PROJECT
 from tests.conftest import POSTGRES
 from tests.store.support import postgres_stores, sqlite_files
-from tests.store.support.postgres_stores import until
 from vestige.store.contract.store import MemoryStore
 
 READ_ONLY = "&options=-c%20default_transaction_read_only%3Don"

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from testbed.failures import each
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import HandClock, World, open_world
 from vestige.core.errors import VestigeError
 from vestige.core.models import Access
@@ -372,7 +373,7 @@ def _as_nobody(data: Path) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-c", CHILD.replace("DROP", drop), str(data)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
 

@@ -17,9 +17,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
 from testbed.second_client import ERAS, ROUTES
-from tests.transports.http.support.harness import PATIENCE_SECONDS, Running, environment, key_in, serving
+from tests.transports.http.support.harness import Running, environment, key_in, serving
 
 pytestmark = [
     pytest.mark.slow,  # starts processes

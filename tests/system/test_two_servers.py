@@ -17,13 +17,14 @@ import httpx
 import pytest
 from anyio.abc import ByteStream, SocketAttribute, SocketStream
 from anyio.from_thread import start_blocking_portal
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import ClientConnection
 
-from testbed import ticking_server
+from testbed import patient_http, ticking_server
 from testbed.fresh_databases import FreshDatabases
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import on_postgres
 from tests.store.support.postgres_stores import SCHEMA
-from tests.transports.http.support.harness import MANY, Running, bearer, serving
+from tests.transports.http.support.harness import MANY, Running, bearer, listening, serving
 from tests.transports.mcp.harness import sdk_remote
 from vestige.app.app import open_app
 from vestige.engine.care import keys
@@ -32,9 +33,6 @@ from vestige.transports.http.auth.cookies import COOKIE
 
 pytestmark = pytest.mark.slow  # starts processes
 
-LONG = 60.0
-"""A limit no passing test reaches."""
-HANDED_OVER_SECONDS = 10.0
 POLL_SECONDS = 0.05
 SECRET = base64.urlsafe_b64encode(b"shared by both servers, " * 3).decode().rstrip("=")
 EACH_ANEW = {"Connection": "close"}
@@ -109,7 +107,9 @@ class Pair:
     def client(self, url: str | None = None, **headers: str) -> httpx.Client:
         """A client of one server, or of both in turn."""
         base = f"{url or self.proxy.url}/api/v1"
-        return httpx.Client(base_url=base, headers={**bearer(self.key), **EACH_ANEW, **headers}, timeout=LONG)
+        return httpx.Client(
+            base_url=base, headers={**bearer(self.key), **EACH_ANEW, **headers}, timeout=PATIENCE_SECONDS
+        )
 
     def leads(self, server: Running) -> bool:
         """Whether a server says that it does the background work."""
@@ -166,15 +166,11 @@ def both_took_part(proxy: Proxy, before: dict[str, int]) -> bool:
     return all(proxy.taken.get(url, 0) > before.get(url, 0) for url in proxy.behind)
 
 
-def listening(pair: Pair, server: Running) -> ClientConnection:
-    return connect(server.url.replace("http", "ws", 1) + "/ws", additional_headers=bearer(pair.key))
-
-
 def heard(listener: ClientConnection, kind: str) -> dict[str, Any]:
     """What the next event of a kind tells."""
-    until = time.monotonic() + LONG
+    until = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < until:
-        told = json.loads(listener.recv(LONG))
+        told = json.loads(listener.recv(PATIENCE_SECONDS))
         if told["type"] == kind:
             data: dict[str, Any] = told["data"]
             return data
@@ -204,12 +200,12 @@ def test_a_session_of_the_handshake_era_is_unknown_at_the_other_which_says_so(pa
     headers = {**bearer(pair.key), "Accept": "application/json, text/event-stream"}
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    begun = httpx.post(f"{pair.one.url}/mcp", json=hello, headers=headers)
+    begun = patient_http.post(f"{pair.one.url}/mcp", json=hello, headers=headers)
     headers |= {"Mcp-Session-Id": begun.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
     ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
-    assert httpx.post(f"{pair.one.url}/mcp", json=ping, headers=headers).status_code == 200
+    assert patient_http.post(f"{pair.one.url}/mcp", json=ping, headers=headers).status_code == 200
     # On which clients shake hands anew, as the protocol has it.
-    assert httpx.post(f"{pair.other.url}/mcp", json=ping, headers=headers).status_code == 404
+    assert patient_http.post(f"{pair.other.url}/mcp", json=ping, headers=headers).status_code == 404
 
 
 def test_what_rest_writes_at_one_is_read_at_the_other_at_once(pair: Pair) -> None:
@@ -229,8 +225,8 @@ def test_what_rest_writes_at_one_is_read_at_the_other_at_once(pair: Pair) -> Non
 
 def test_events_of_each_reach_listeners_of_the_other(pair: Pair) -> None:
     for here, there in ((pair.one, pair.other), (pair.other, pair.one)):
-        with listening(pair, there) as listener, pair.client(here.url) as http:
-            assert json.loads(listener.recv(LONG))["type"] == "Connected"
+        with listening(there.url, bearer(pair.key)) as listener, pair.client(here.url) as http:
+            assert json.loads(listener.recv(PATIENCE_SECONDS))["type"] == "Connected"
             memory_id = good(http.post("/memories", json={"content": f"Told at {here.url}."}))["nodeId"]
             assert heard(listener, "MemoryCreated")["id"] == memory_id
 
@@ -246,7 +242,7 @@ def test_a_key_made_at_one_works_at_the_other_until_it_is_revoked_there(pair: Pa
 
 
 def test_who_logged_in_at_one_is_logged_in_at_the_other(pair: Pair) -> None:
-    with httpx.Client(timeout=LONG) as browser:  # whose cookies go to the host, whatever the port
+    with httpx.Client(timeout=PATIENCE_SECONDS) as browser:  # whose cookies go to the host, whatever the port
         told = good(browser.post(f"{pair.one.url}/login", json={"api_key": pair.key}))
         assert good(browser.get(f"{pair.other.url}/login/session"))["label"] == "both"
         write = {"content": "A person wrote this in a browser."}
@@ -258,18 +254,18 @@ def test_who_logged_in_at_one_is_logged_in_at_the_other(pair: Pair) -> None:
 def test_who_logs_out_at_one_is_logged_out_at_the_other_and_at_one_that_starts_later(
     pair: Pair, tmp_path: Path
 ) -> None:
-    answers = [httpx.post(f"{pair.one.url}/login", json={"api_key": pair.key}) for _ in range(2)]
+    answers = [patient_http.post(f"{pair.one.url}/login", json={"api_key": pair.key}) for _ in range(2)]
     gone, kept = ({"Cookie": f"{COOKIE}={answer.cookies[COOKIE]}"} for answer in answers)
-    assert httpx.post(f"{pair.one.url}/logout", headers=gone).status_code == 204
+    assert patient_http.post(f"{pair.one.url}/logout", headers=gone).status_code == 204
     with serving(tmp_path, **pair.variables) as restarted:
         for server in (pair.one, pair.other, restarted):
-            assert httpx.get(f"{server.url}/login/session", headers=gone).status_code == 401
-            assert good(httpx.get(f"{server.url}/login/session", headers=kept))["label"] == "both"
+            assert patient_http.get(f"{server.url}/login/session", headers=gone).status_code == 401
+            assert good(patient_http.get(f"{server.url}/login/session", headers=kept))["label"] == "both"
 
 
-def leader_of(pair: Pair, servers: list[Running], within_seconds: float) -> Running:
+def leader_of(pair: Pair, servers: list[Running]) -> Running:
     """The server that leads, as soon as one does; never more than one."""
-    until = time.monotonic() + within_seconds
+    until = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < until:
         leading = [server for server in servers if pair.leads(server)]
         assert len(leading) <= 1
@@ -289,7 +285,7 @@ def tick(*servers: Running) -> None:
     before = [server.log().count(ticking_server.DONE) for server in servers]
     for server in servers:
         server.process.send_signal(signal.SIGUSR1)
-    until = time.monotonic() + LONG
+    until = time.monotonic() + PATIENCE_SECONDS
     while any(
         server.log().count(ticking_server.DONE) == n for server, n in zip(servers, before, strict=True)
     ):
@@ -301,9 +297,9 @@ def test_one_does_the_background_work_and_when_it_is_killed_the_other_does_and_a
     mortal_pair: Pair,
 ) -> None:
     pair = mortal_pair
-    leader = leader_of(pair, [pair.one, pair.other], LONG)
+    leader = leader_of(pair, [pair.one, pair.other])
     survivor = pair.other if leader is pair.one else pair.one
-    with pair.client() as http, listening(pair, survivor) as listener:
+    with pair.client() as http, listening(survivor.url, bearer(pair.key)) as listener:
         kept = [good(http.post("/memories", json={"content": f"Before {n}."}))["nodeId"] for n in range(2)]
         for _ in range(3):
             made = backups_of(leader)
@@ -311,8 +307,8 @@ def test_one_does_the_background_work_and_when_it_is_killed_the_other_does_and_a
             assert backups_of(leader) > made
         assert backups_of(survivor) == 0
         leader.process.kill()
-        leader.process.wait(LONG)
-        assert leader_of(pair, [survivor], HANDED_OVER_SECONDS) is survivor
+        leader.process.wait(PATIENCE_SECONDS)
+        assert leader_of(pair, [survivor]) is survivor
         tick(survivor)
         assert backups_of(survivor) > 0
         after = [good(http.post("/memories", json={"content": f"After {n}."}))["nodeId"] for n in range(2)]

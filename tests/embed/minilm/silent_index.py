@@ -5,7 +5,7 @@ import socket
 from types import TracebackType
 from typing import Self
 
-TIMEOUT_SECONDS = 30.0
+from testbed.patience import PATIENCE_SECONDS
 
 
 class SilentIndex:
@@ -36,14 +36,14 @@ class SilentIndex:
 
     def asked(self) -> socket.socket:
         """The connection of the next one who asks."""
-        self._listening.settimeout(TIMEOUT_SECONDS)
+        self._listening.settimeout(PATIENCE_SECONDS)
         connection, _ = self._listening.accept()
         self._asking.append(connection)
         return connection
 
     def hung_up(self, connection: socket.socket) -> None:
         """Wait until the one who asked is gone."""
-        connection.settimeout(TIMEOUT_SECONDS)
+        connection.settimeout(PATIENCE_SECONDS)
         while connection.recv(4096):
             pass
 

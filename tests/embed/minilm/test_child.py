@@ -8,21 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.embed.minilm.silent_index import TIMEOUT_SECONDS, SilentIndex
+from testbed.patience import PATIENCE_SECONDS
+from tests.embed.minilm.silent_index import SilentIndex
 from vestige.embed.minilm.child import ChildExit, end_children_of, run_module
 
 pytestmark = pytest.mark.slow
 
 
 def test_a_child_is_run_and_the_end_of_what_it_said_is_kept(tmp_path: Path) -> None:
-    outcome = run_module("pip", "--version", directory=tmp_path, timeout_seconds=60)
+    outcome = run_module("pip", "--version", directory=tmp_path, timeout_seconds=PATIENCE_SECONDS)
     assert outcome.ok
     assert outcome.said.startswith("pip ")
 
 
 def test_a_module_in_the_childs_directory_is_not_found(tmp_path: Path) -> None:
     (tmp_path / "planted.py").write_text("print('ran')", encoding="utf-8")
-    outcome = run_module("planted", directory=tmp_path, timeout_seconds=60)
+    outcome = run_module("planted", directory=tmp_path, timeout_seconds=PATIENCE_SECONDS)
     assert not outcome.ok
     assert "No module named planted" in outcome.said
 
@@ -34,13 +35,13 @@ def test_a_child_that_does_not_end_is_ended(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_is_not_there_is_a_failure_not_an_exception(tmp_path: Path) -> None:
-    outcome = run_module("pip", directory=tmp_path / "nowhere", timeout_seconds=60)
+    outcome = run_module("pip", directory=tmp_path / "nowhere", timeout_seconds=PATIENCE_SECONDS)
     assert not outcome.ok
     assert "nowhere" in outcome.said
 
 
 def test_a_child_finds_its_stdin_empty(tmp_path: Path) -> None:
-    outcome = run_module("json.tool", directory=tmp_path, timeout_seconds=60)
+    outcome = run_module("json.tool", directory=tmp_path, timeout_seconds=PATIENCE_SECONDS)
     assert not outcome.ok
     assert "Expecting value" in outcome.said
 
@@ -49,8 +50,8 @@ def test_a_child_can_be_ended_from_another_thread_which_may_then_start_no_more(t
     outcomes: list[ChildExit] = []
 
     def run_two() -> None:
-        outcomes.append(run_module(*index.fetching, directory=tmp_path, timeout_seconds=TIMEOUT_SECONDS))
-        outcomes.append(run_module("pip", "--version", directory=tmp_path, timeout_seconds=TIMEOUT_SECONDS))
+        outcomes.append(run_module(*index.fetching, directory=tmp_path, timeout_seconds=PATIENCE_SECONDS))
+        outcomes.append(run_module("pip", "--version", directory=tmp_path, timeout_seconds=PATIENCE_SECONDS))
 
     with SilentIndex() as index:
         thread = threading.Thread(target=run_two)
@@ -58,10 +59,11 @@ def test_a_child_can_be_ended_from_another_thread_which_may_then_start_no_more(t
         pip = index.asked()
         end_children_of(thread)
         index.hung_up(pip)
-        thread.join(TIMEOUT_SECONDS)
+        thread.join(PATIENCE_SECONDS)
 
     assert outcomes == [ChildExit(status=None, said="it was ended")] * 2
-    assert run_module("pip", "--version", directory=tmp_path, timeout_seconds=60).ok  # other threads may
+    # Other threads may.
+    assert run_module("pip", "--version", directory=tmp_path, timeout_seconds=PATIENCE_SECONDS).ok
 
 
 PARENT = """

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
 from tests.embed.minilm import tiny_bert
 from vestige.core.errors import Cancelled, EmbedderError, MissingExtra, ModelDamaged, ModelUnavailable
@@ -210,8 +211,8 @@ def test_waiting_for_another_installer_counts_as_installing(origin: PublishedMod
         fcntl.flock(lock, fcntl.LOCK_EX)
         thread = threading.Thread(target=wait_for_the_other, daemon=True)
         thread.start()
-        assert reported.wait(30)
-    thread.join(30)
+        assert reported.wait(PATIENCE_SECONDS)
+    thread.join(PATIENCE_SECONDS)
     assert not thread.is_alive()
 
 

@@ -14,9 +14,9 @@ from itertools import count
 import pytest
 
 from testbed.effort import effort
+from testbed.patience import PATIENCE_SECONDS, until
 from testbed.project import PROJECT
 from testbed.world import World, on_postgres
-from tests.store.support.postgres_stores import until
 from vestige.core.errors import ModelMismatch, StoreBusy
 from vestige.core.models import ANYTHING, EVERYTHING, Memory
 from vestige.embed.background import EmbedderSource
@@ -37,7 +37,6 @@ FEWER = 250
 ASKED = range(0, FEWER, 23)
 STONES = ("granite", "basalt", "marble", "slate", "quartz", "flint", "chalk")
 OLD, NEW = HashingEmbedder(), HashingEmbedder(dimension=32)
-PATIENCE_SECONDS = 120
 CHANGING = """
 import json, sys
 from pathlib import Path

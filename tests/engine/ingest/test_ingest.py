@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import HandClock, World, open_world
 from vestige.core.caller import Invocation
 from vestige.core.errors import Cancelled, EmbedderError, SecretFound
@@ -256,7 +257,7 @@ def test_without_a_model_texts_are_kept_and_embedded_once_it_is_there(tmp_path: 
         assert "words only" in found["note"]
 
     with open_world(tmp_path, clock=clock) as world:
-        assert world.app.embed_missing_when_ready().wait(10)
+        assert world.app.embed_missing_when_ready().wait(PATIENCE_SECONDS)
         assert world.get(memory_id)["hasEmbedding"] is True
         assert world.call("search", query="probes")["method"] == "hybrid"
 
@@ -286,7 +287,7 @@ def test_with_another_model_texts_are_kept_without_vectors_and_found_by_words(tm
         assert "vestige rebuild --vectors" in found["note"]
         assert any("no vectors" in said for said in world.call("system_status")["warnings"])
     with open_world(tmp_path, clock=clock) as world:
-        assert world.app.embed_missing_when_ready().wait(10)
+        assert world.app.embed_missing_when_ready().wait(PATIENCE_SECONDS)
         assert world.get(written)["hasEmbedding"] is True
 
 
@@ -414,7 +415,7 @@ def test_memory_goes_on_by_words_while_the_model_fails(tmp_path: Path) -> None:
         assert "does not answer" in found["note"]
         assert world.get(kept)["hasEmbedding"] is False
     with open_world(tmp_path, clock=clock) as world:
-        assert world.app.embed_missing_when_ready().wait(10)
+        assert world.app.embed_missing_when_ready().wait(PATIENCE_SECONDS)
         assert world.get(kept)["hasEmbedding"] is True
 
 

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import World
 
 CLIENTS = 16
@@ -13,7 +14,7 @@ def test_clients_that_delete_different_memories_at_once_all_succeed(world: World
     together = Barrier(CLIENTS)
 
     def delete(memory_id: str) -> bool:
-        together.wait(10)
+        together.wait(PATIENCE_SECONDS)
         return bool(world.call("memory", action="delete", id=memory_id)["success"])
 
     with ThreadPoolExecutor(CLIENTS) as clients:

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import World, open_world
 from vestige.app.app import open_server
 from vestige.core.events import Event, MemoryCreated, SearchPerformed
@@ -16,16 +17,13 @@ from vestige.engine.reactions.autopilot import CHORES, Autopilot, Chore
 from vestige.engine.reactions.table import all_reactions, on
 from vestige.store.inmemory import InMemoryStore
 
-LONG = 30.0
-"""A limit no passing test reaches."""
-
 
 @contextmanager
 def piloted(autopilot: Autopilot) -> Iterator[Autopilot]:
     try:
         yield autopilot
     finally:
-        assert autopilot.close(LONG)
+        assert autopilot.close(PATIENCE_SECONDS)
 
 
 def test_each_reaction_hears_its_own_events_and_no_others(world: World) -> None:
@@ -75,7 +73,7 @@ def test_in_the_background_nobody_has_to_ask_for_a_reaction(world: World) -> Non
     with piloted(Autopilot(world.app.engine, reactions=[on(MemoryCreated, on_created)])) as autopilot:
         autopilot.start()
         world.remember("Ada prefers tea.")
-        assert done.wait(LONG)
+        assert done.wait(PATIENCE_SECONDS)
         assert autopilot.status().running
     assert not autopilot.status().running
 
@@ -90,14 +88,14 @@ def test_what_waits_at_the_end_is_worked_off_as_long_as_that_is_quick(world: Wor
     autopilot = Autopilot(world.app.engine, reactions=[on(MemoryCreated, on_created)])
     first = world.remember("Ada prefers tea.")
     world.remember("Bob prefers coffee.")
-    assert autopilot.close(LONG)
+    assert autopilot.close(PATIENCE_SECONDS)
     assert done == [first]
     assert autopilot.status().waiting == 1
 
 
 def test_nothing_is_heard_after_the_end(world: World) -> None:
     autopilot = Autopilot(world.app.engine)
-    assert autopilot.close(LONG)
+    assert autopilot.close(PATIENCE_SECONDS)
     world.remember("Ada prefers tea.")
     assert autopilot.status().waiting == 0
 

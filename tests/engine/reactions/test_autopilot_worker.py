@@ -6,11 +6,9 @@ from itertools import count
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from vestige.core.errors import Cancelled, StoreBusy, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from vestige.engine.reactions.autopilot import MOST_TRIES, ReactionJob, Stop, Worker
-
-LONG = 30.0
-"""A limit no passing test reaches."""
 
 
 def still() -> float:
@@ -46,14 +44,14 @@ def test_a_job_that_fails_is_counted_and_the_next_one_goes_on(caplog: pytest.Log
     worker.start()
     worker.put(job(failing, name="capture"))
     worker.put(job(done.set))
-    assert done.wait(LONG)
-    assert worker.settle(LONG)
+    assert done.wait(PATIENCE_SECONDS)
+    assert worker.settle(PATIENCE_SECONDS)
     status = worker.status()
     assert (status.handled, status.failed, status.restarts, status.running) == (2, 1, 0, True)
     # The text of an error may quote a memory: it is in the log, not in the status.
     assert status.last_error == "capture: ValueError"
     assert "capture failed" in caplog.text
-    assert worker.stop(LONG)
+    assert worker.stop(PATIENCE_SECONDS)
     assert not worker.status().running
 
 
@@ -97,8 +95,8 @@ def test_a_job_that_finds_no_store_waits_until_there_is_one(caplog: pytest.LogCa
     worker = Worker(monotonic=still, pause_seconds=0.0)
     worker.start()
     worker.put(job(reaching, name="capture"))
-    assert worker.settle(LONG)
-    assert worker.stop(LONG)
+    assert worker.settle(PATIENCE_SECONDS)
+    assert worker.stop(PATIENCE_SECONDS)
     assert len(tries) == 4
     assert (worker.status().handled, worker.status().failed) == (1, 0)
     (record,) = caplog.records
@@ -118,8 +116,8 @@ def test_a_job_that_finds_no_store_is_given_up_at_last_and_one_that_may_be_done_
     worker = Worker(monotonic=still, pause_seconds=0.0)
     worker.start()
     worker.put(job(reaching, name="capture"))
-    assert worker.settle(LONG)
-    assert worker.stop(LONG)
+    assert worker.settle(PATIENCE_SECONDS)
+    assert worker.stop(PATIENCE_SECONDS)
     assert len(tries) == tried
     assert (worker.status().handled, worker.status().failed) == (1, 1)
     assert worker.status().last_error == "capture: StoreUnavailable"
@@ -149,8 +147,8 @@ def test_a_loop_that_breaks_down_is_begun_again() -> None:
     worker.start()
     worker.put(job(leaving))
     worker.put(job(done.set))
-    assert done.wait(LONG)
-    assert worker.stop(LONG)
+    assert done.wait(PATIENCE_SECONDS)
+    assert worker.stop(PATIENCE_SECONDS)
     assert (worker.status().restarts, worker.status().last_error) == (1, "SystemExit")
 
 
@@ -180,8 +178,8 @@ def test_stopping_ends_a_long_job_and_begins_no_other() -> None:
     worker.start()
     worker.put(ReactionJob(name="dream", run=long))
     worker.put(job(later.set))
-    assert begun.wait(LONG)
-    assert worker.stop(LONG)
+    assert begun.wait(PATIENCE_SECONDS)
+    assert worker.stop(PATIENCE_SECONDS)
     status = worker.status()
     assert (status.running, status.waiting, status.failed) == (False, 1, 0)
     assert not later.is_set()
@@ -192,24 +190,24 @@ def test_a_job_that_does_not_end_is_not_waited_for_longer_than_asked() -> None:
 
     def stubborn() -> None:
         begun.set()
-        assert release.wait(LONG)
+        assert release.wait(PATIENCE_SECONDS)
 
     worker = Worker(monotonic=still)
     worker.start()
     worker.put(job(stubborn))
-    assert begun.wait(LONG)
+    assert begun.wait(PATIENCE_SECONDS)
     assert not worker.settle(0.01)
     assert not worker.stop(0.01)
     release.set()
-    assert worker.stop(LONG)
+    assert worker.stop(PATIENCE_SECONDS)
 
 
 def test_chores_are_done_while_nothing_waits_and_not_more_often_than_asked() -> None:
     rested, seconds = threading.Event(), count()
     worker = Worker(monotonic=lambda: float(next(seconds)), chores=[job(rested.set)], idle_seconds=1.0)
     worker.start()
-    assert rested.wait(LONG)
-    assert worker.stop(LONG)
+    assert rested.wait(PATIENCE_SECONDS)
+    assert worker.stop(PATIENCE_SECONDS)
 
 
 def test_chores_are_done_late_where_jobs_never_end() -> None:
@@ -221,8 +219,8 @@ def test_chores_are_done_late_where_jobs_never_end() -> None:
 
     worker.put(job(again))
     worker.start()
-    assert rested.wait(LONG)
-    assert worker.stop(LONG)
+    assert rested.wait(PATIENCE_SECONDS)
+    assert worker.stop(PATIENCE_SECONDS)
 
 
 def test_a_chore_that_fails_keeps_no_other_from_being_done() -> None:
@@ -235,7 +233,7 @@ def test_a_chore_that_fails_keeps_no_other_from_being_done() -> None:
 
 def test_a_worker_that_was_stopped_does_not_start_again() -> None:
     worker = Worker(monotonic=still)
-    assert worker.stop(LONG)
+    assert worker.stop(PATIENCE_SECONDS)
     worker.start()
     assert not worker.status().running
 
@@ -274,15 +272,15 @@ def test_only_a_leader_does_chores_and_who_becomes_one_does_them_at_once() -> No
     clock.seconds = 3600.0
     worker.start()
     for _ in range(3):
-        assert asked.acquire(timeout=LONG)
+        assert asked.acquire(timeout=PATIENCE_SECONDS)
     clock.seconds += 3600.0
     for _ in range(3):
-        assert asked.acquire(timeout=LONG)
+        assert asked.acquire(timeout=PATIENCE_SECONDS)
     assert (rested.is_set(), worker.status().leader) == (False, False)
     leading.set()
-    assert rested.wait(LONG)
+    assert rested.wait(PATIENCE_SECONDS)
     assert worker.status().leader
-    assert worker.stop(LONG)
+    assert worker.stop(PATIENCE_SECONDS)
     assert not worker.status().leader
 
 
@@ -302,10 +300,10 @@ def test_who_leads_is_seen_also_while_there_is_always_something_to_do() -> None:
     worker.put(job(again))
     worker.start()
     for _ in range(3):
-        assert seen.wait(LONG)
+        assert seen.wait(PATIENCE_SECONDS)
         seen.clear()
     stop.set()
-    assert worker.stop(LONG)
+    assert worker.stop(PATIENCE_SECONDS)
 
 
 def test_a_store_that_cannot_say_has_no_leader_here() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.store.conftest import open_inmemory, open_sqlite
 from tests.store.support.generators import a_memory, add, forget
 from tests.store.support.sqlite_files import open_at
@@ -41,8 +42,6 @@ CREATED = MemoryCreated(
 SEARCH = SearchPerformed(
     timestamp=NOON, scopes=(SCOPE, HOME), query="tea", result_count=1, result_ids=("a",), duration_ms=1.0
 )
-LONG = 30.0
-"""A limit no passing test reaches."""
 
 
 class Process:
@@ -124,7 +123,7 @@ def test_nothing_is_written_while_nobody_else_is_at_work(store: MemoryStore, one
 def test_a_process_that_ends_tells_what_it_has_not_told_yet(store: MemoryStore, two: Process) -> None:
     command = Process(store, "command")
     command.bus.emit(CREATED)
-    command.relay.close(LONG)
+    command.relay.close(PATIENCE_SECONDS)
     command.bus.emit(DELETED)
     two.relay.receive()
     assert two.everywhere == [CREATED]
@@ -259,7 +258,7 @@ def test_a_store_that_fails_is_complained_about_once_and_fails_nobody(
         for _ in range(3):
             one.bus.emit(CREATED)
             exchange(one)
-        one.relay.close(LONG)
+        one.relay.close(PATIENCE_SECONDS)
     assert [record.message for record in caplog.records] == [
         "Events are not exchanged with other processes: This store is closed."
     ]
@@ -286,9 +285,9 @@ def test_in_the_background_news_is_exchanged_until_it_is_closed(store: MemorySto
         for process in (one, two):
             process.relay.start()
         one.bus.emit(CREATED)
-        assert arrived.wait(LONG)
+        assert arrived.wait(PATIENCE_SECONDS)
         for process in (one, two):
-            process.relay.close(LONG)
+            process.relay.close(PATIENCE_SECONDS)
         one.bus.emit(DELETED)
         exchange(one, two)
     assert two.everywhere == [CREATED]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import World, open_world
 from vestige.core.models import EVERYTHING
 from vestige.engine.reactions.autopilot import MOST_LATER
@@ -20,7 +21,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def wait_for(gate: threading.Event) -> None:
-    assert gate.wait(60)
+    assert gate.wait(PATIENCE_SECONDS)
 
 
 def times_shown(world: World, memory_id: str) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from testbed.effort import effort
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import HandClock, World, open_world
 from vestige.core.caller import Caller, Invocation
 from vestige.core.events import SearchPerformed
@@ -247,7 +248,7 @@ def server(data: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     finally:
         assert process.stdin is not None
         process.stdin.close()
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE_SECONDS)
         if process.stdout is not None:
             process.stdout.close()
 

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ import pytest
 import yaml
 
 from testbed.failures import each
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
 from vestige import __version__
 from vestige.settings.settings import unknown_variables
@@ -90,7 +92,7 @@ def enter(environ: Mapping[str, str], *words: str) -> subprocess.CompletedProces
         env={"PATH": "/usr/bin:/bin", **environ},
         capture_output=True,
         encoding="utf-8",
-        timeout=30,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
 
@@ -157,7 +159,7 @@ def answering() -> Iterator[tuple[int, list[int]]]:
 def healthy(port: int) -> int:
     environ = {"http_proxy": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
     return subprocess.run(
-        [sys.executable, HEALTHY, str(port)], env=environ, timeout=30, check=False
+        [sys.executable, HEALTHY, str(port)], env=environ, timeout=PATIENCE_SECONDS, check=False
     ).returncode
 
 
@@ -169,9 +171,9 @@ def test_a_container_is_healthy_while_its_server_says_so(answering: tuple[int, l
 
 
 def test_a_container_in_which_nobody_listens_is_not_healthy() -> None:
-    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
-        port = server.server_port
-    assert healthy(port) == 1
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # it has the port, so that nobody else listens there
+        assert healthy(silent.getsockname()[1]) == 1
 
 
 # -- compose -------------------------------------------------------------------------------------------
@@ -304,7 +306,9 @@ def compose_command() -> list[str] | None:
             continue
         command = [program, *words[1:]]
         if (
-            subprocess.run([*command, "version"], capture_output=True, timeout=60, check=False).returncode
+            subprocess.run(
+                [*command, "version"], capture_output=True, timeout=PATIENCE_SECONDS, check=False
+            ).returncode
             == 0
         ):
             return command
@@ -318,5 +322,5 @@ def test_compose_itself_accepts_the_file(file: str) -> None:
     if command is None:
         pytest.skip("THE COMPOSE FILES ARE NOT READ BY COMPOSE ITSELF: it is not on this machine")
     words = [*command, "--file", str(DEPLOY / file), "--profile", "*", "config", "--quiet"]
-    done = subprocess.run(words, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, encoding="utf-8", timeout=PATIENCE_SECONDS, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from testbed.failures import each
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
 from vestige import __version__
 from vestige.settings.settings import unknown_variables
@@ -39,7 +40,12 @@ def helm(*words: str | Path) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory() as home:
         environ = {f"HELM_{name}_HOME": home for name in ("CACHE", "CONFIG", "DATA")} | {"HOME": home}
         return subprocess.run(
-            [found, *words], env=environ, capture_output=True, encoding="utf-8", timeout=60, check=False
+            [found, *words],
+            env=environ,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=PATIENCE_SECONDS,
+            check=False,
         )
 
 

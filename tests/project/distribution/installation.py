@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.patience import PATIENCE_SECONDS
+
 KEPT = ("LANG", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "TMPDIR", "SYSTEMROOT")
 PROGRAMS = "Scripts" if sys.platform == "win32" else "bin"
 INITIALIZE = {
@@ -56,7 +58,7 @@ class Installation:
             assert server.stdout is not None
             try:
                 url = json.loads(server.stdout.readline())["url"]
-                with urllib.request.urlopen(f"{url}/health", timeout=30) as answer:
+                with urllib.request.urlopen(f"{url}/health", timeout=PATIENCE_SECONDS) as answer:
                     return int(answer.status)
             finally:
                 server.terminate()

@@ -8,8 +8,9 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from testbed.patience import PATIENCE_SECONDS, until
 from tests.store.support.generators import a_memory, add, held
-from tests.store.support.postgres_stores import LONG, open_at, outside, query, until
+from tests.store.support.postgres_stores import open_at, outside, query
 from vestige.core.errors import InvalidInput, StoreBusy, StoreError, StoreUnavailable
 from vestige.core.models import EVERYTHING
 from vestige.store.postgres.connection import PostgresConnections, PostgresSession
@@ -102,14 +103,14 @@ def test_writers_come_one_after_the_other_and_the_one_in_the_way_is_named(
 def test_who_waits_for_other_writers_may_wait_longer_than_a_statement_may_take(
     connections: PostgresConnections, postgres_url: str
 ) -> None:
-    with closing(open_at(postgres_url, statement_seconds=0.2, busy_seconds=0.6)) as waiting:
-        with connections.writing(), pytest.raises(StoreBusy, match=r"stayed busy for 0\.6 s"):
+    with closing(open_at(postgres_url, statement_seconds=0.8, busy_seconds=2.0)) as waiting:
+        with connections.writing(), pytest.raises(StoreBusy, match=r"stayed busy for 2\.0 s"):
             add(waiting, a_memory("m1"))
         with waiting._connections.writing() as db:
             limits = db.execute(
                 "SELECT current_setting('lock_timeout'), current_setting('statement_timeout')"
             ).fetchone()
-        assert limits == ("0", "200ms"), "which hold for the waiting only"
+        assert limits == ("0", "800ms"), "which hold for the waiting only"
 
 
 def test_a_snapshot_sees_one_moment(connections: PostgresConnections) -> None:
@@ -121,13 +122,13 @@ def test_a_snapshot_sees_one_moment(connections: PostgresConnections) -> None:
 
 
 def test_a_statement_that_takes_too_long_is_cancelled_unless_it_may_take_its_time(postgres_url: str) -> None:
-    with closing(open_at(postgres_url, statement_seconds=0.05, max_connections=1)) as store:
+    with closing(open_at(postgres_url, statement_seconds=0.5, max_connections=1)) as store:
         for _ in range(2):  # the limit is back after the long one
             with pytest.raises(StoreBusy, match="cancelled") as caught, store._connections.reading() as db:
                 db.execute("SELECT pg_sleep(60)")
             assert "statement_seconds" in (caught.value.hint or "")
             with store._connections.unhurried() as db:
-                db.execute("SELECT pg_sleep(0.1)")
+                db.execute("SELECT pg_sleep(0.6)")
 
 
 def test_what_the_server_undoes_for_anothers_sake_is_done_again(
@@ -282,13 +283,13 @@ def pool_of(url: str, clock: Clock, most: int = 2) -> ConnectionPool:
 
 def test_a_connection_is_used_again_until_it_was_idle_for_long(postgres_url: str, clock: Clock) -> None:
     with closing(pool_of(postgres_url, clock)) as pool:
-        first = pool.borrow(LONG)
+        first = pool.borrow(PATIENCE_SECONDS)
         pool.give_back(first)
         clock.seconds += IDLE_SECONDS
-        assert pool.borrow(LONG) is first
+        assert pool.borrow(PATIENCE_SECONDS) is first
         pool.give_back(first)
         clock.seconds += IDLE_SECONDS + 1
-        second = pool.borrow(LONG)
+        second = pool.borrow(PATIENCE_SECONDS)
         assert second is not first
         assert first.closed
         pool.give_back(second)
@@ -298,11 +299,11 @@ def test_when_one_session_has_died_those_that_are_idle_are_not_tried_one_by_one(
     postgres_url: str, clock: Clock
 ) -> None:
     with closing(pool_of(postgres_url, clock)) as pool:
-        both = [pool.borrow(LONG), pool.borrow(LONG)]
+        both = [pool.borrow(PATIENCE_SECONDS), pool.borrow(PATIENCE_SECONDS)]
         for one in both:
             pool.give_back(one)
             query(postgres_url, "SELECT pg_terminate_backend(%s, 60000)", one.info.backend_pid)
-        session = PostgresSession(pool, LONG)
+        session = PostgresSession(pool, PATIENCE_SECONDS)
         assert session.execute("SELECT 1").fetchone() == (1,)
         session.end()
         assert clock.seconds == RETRY_SECONDS, "after one that failed"
@@ -310,11 +311,11 @@ def test_when_one_session_has_died_those_that_are_idle_are_not_tried_one_by_one(
 
 def test_a_connection_that_comes_back_within_a_transaction_is_closed(postgres_url: str, clock: Clock) -> None:
     with closing(pool_of(postgres_url, clock, most=1)) as pool:
-        left = pool.borrow(LONG)
+        left = pool.borrow(PATIENCE_SECONDS)
         left.execute("BEGIN")
         pool.give_back(left)
         assert left.closed
-        pool.give_back(pool.borrow(LONG))
+        pool.give_back(pool.borrow(PATIENCE_SECONDS))
 
 
 def test_a_server_that_cannot_be_reached_is_tried_until_patience_ends(clock: Clock) -> None:

@@ -12,9 +12,10 @@ from urllib.parse import quote, urlsplit
 import psycopg
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.postgres_server import Server
 from tests.store.support.generators import SIGNATURE, a_memory, add, add_with, axis, held
-from tests.store.support.postgres_stores import LONG, open_at, outside, query
+from tests.store.support.postgres_stores import open_at, outside, query
 from vestige.core.errors import ConfigError, StoreError, StoreReadOnly, StoreTooNew, StoreUnavailable
 from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.store.postgres import opening
@@ -385,7 +386,7 @@ def test_a_place_is_told_without_its_password() -> None:
 
 def test_a_host_that_is_not_known_is_not_waited_for() -> None:
     with pytest.raises(StoreUnavailable, match=r"no\.such\.host"):
-        open_at("postgresql://no.such.host.invalid/vestige", busy_seconds=10 * LONG)
+        open_at("postgresql://no.such.host.invalid/vestige", busy_seconds=10 * PATIENCE_SECONDS)
 
 
 def test_a_database_that_does_not_exist_is_named(postgres_server: Server) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.store.conftest import OTHERS, opener
 from tests.store.support.generators import T0, a_memory, add, found
 from vestige.core.errors import Conflict, IdempotencyConflict, NotFound, StoreBusy, StoreError
@@ -18,8 +19,6 @@ from vestige.store.sql.group import MOST_CHANGES, MOST_TOGETHER, Commit, CommitQ
 from vestige.store.sqlite.store import SqliteStore
 
 Store = SqliteStore | PostgresStore
-LONG = 60.0
-"""A limit no passing test reaches."""
 
 
 class WatchedQueue(CommitQueue):
@@ -58,7 +57,9 @@ def together(
         for number, changes in enumerate(several):
             claim = claims[number] if claims else None
             begun.append(
-                threads.submit(store.commit, changes, access=EVERYTHING, claim=claim, patience_seconds=LONG)
+                threads.submit(
+                    store.commit, changes, access=EVERYTHING, claim=claim, patience_seconds=PATIENCE_SECONDS
+                )
             )
             while len(store._commits._waiting) <= number:
                 moment.wait(0.001)
@@ -180,7 +181,9 @@ def test_a_transaction_has_a_limit_of_commits_and_of_changes(store: Store) -> No
 def test_one_whose_turn_does_not_come_is_refused_and_holds_up_nobody(store: Store) -> None:
     moment = threading.Event()
     with ThreadPoolExecutor(1) as threads, store._tables.writing():
-        first = threads.submit(store.commit, [addition(1)], access=EVERYTHING, patience_seconds=LONG)
+        first = threads.submit(
+            store.commit, [addition(1)], access=EVERYTHING, patience_seconds=PATIENCE_SECONDS
+        )
         while not store._commits._waiting:
             moment.wait(0.001)
         with pytest.raises(StoreBusy):
@@ -213,7 +216,10 @@ def test_a_leader_that_is_interrupted_lets_no_other_thread_wait() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        queue.run(an_empty_commit(), GroupWriter(write=write, conclude=lambda _: None, patience_seconds=LONG))
+        queue.run(
+            an_empty_commit(),
+            GroupWriter(write=write, conclude=lambda _: None, patience_seconds=PATIENCE_SECONDS),
+        )
 
     assert follower.woken.is_set()
     assert isinstance(follower.error, StoreError)
@@ -226,7 +232,9 @@ def test_a_thread_that_is_interrupted_while_it_waits_leaves_the_queue() -> None:
     with pytest.raises(KeyboardInterrupt):
         queue.run(
             an_empty_commit(InterruptedWait()),
-            GroupWriter(write=lambda take: take(), conclude=lambda _: None, patience_seconds=LONG),
+            GroupWriter(
+                write=lambda take: take(), conclude=lambda _: None, patience_seconds=PATIENCE_SECONDS
+            ),
         )
 
     assert not queue._waiting

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
 from testbed.world import START, HandClock, open_world
 from tests.store.support.canonical import assert_whole, canonical
@@ -217,7 +218,7 @@ def test_an_old_store_works_like_one_made_today(tmp_path: Path, name: str) -> No
     for _ in range(99):  # the story of the old store was told by a clock like this
         clock.new_id()
     with open_world(folder, clock=clock) as world:
-        assert world.app.embed_missing_when_ready().wait(10)
+        assert world.app.embed_missing_when_ready().wait(PATIENCE_SECONDS)
         for memory_id, content in known.items():
             assert world.get(memory_id)["content"] == content
         if name != "schema1":
@@ -310,7 +311,7 @@ def test_processes_that_open_a_new_store_at_once_all_succeed(tmp_path: Path) -> 
         )
         for number in range(3)
     ]
-    said = [racer.communicate(timeout=60) for racer in racers]
+    said = [racer.communicate(timeout=PATIENCE_SECONDS) for racer in racers]
     assert [racer.returncode for racer in racers] == [0, 0, 0], said
     assert len({out for out, _ in said}) == 1, "one installation is one node"
     rows = query(tmp_path / "data" / "vestige.db", "SELECT id FROM memories ORDER BY id")

@@ -1,9 +1,8 @@
 """How the PostgreSQL tests open stores, and look into their databases."""
 
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -13,6 +12,7 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.store.support.generators import T0, a_memory, embedded, memory_id
 from vestige.core.models import EVERYTHING
 from vestige.store.contract.changes import Add
@@ -22,8 +22,6 @@ from vestige.store.postgres.store import PostgresStore
 ME = Who(pid=os.getpid(), command="vestige test", since=T0)
 SCHEMA = "public"
 """Where stores are in the databases of tests: `FreshDatabases` empties the tables of this one."""
-LONG = 60.0
-"""A limit no passing test reaches."""
 
 
 def open_at(
@@ -32,8 +30,8 @@ def open_at(
     schema: str = SCHEMA,
     node: str = "node",
     who: Who = ME,
-    busy_seconds: float = LONG,
-    statement_seconds: float = LONG,
+    busy_seconds: float = PATIENCE_SECONDS,
+    statement_seconds: float = PATIENCE_SECONDS,
     max_connections: int = 10,
 ) -> PostgresStore:
     ids = count(1)
@@ -73,13 +71,3 @@ def query(url: str, statement: str, *params: object) -> list[tuple[Any, ...]]:
     with outside(url) as db:
         answer = db.execute(statement.encode(), params)
         return answer.fetchall() if answer.description else []
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for what somebody else does soon."""
-    soon = threading.Event()
-    for _ in range(round(LONG / 0.01)):
-        if true():
-            return
-        soon.wait(0.01)
-    raise AssertionError("it did not happen")

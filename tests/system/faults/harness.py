@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from testbed.effort import effort
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
 
 NEVER = -1
@@ -72,6 +73,6 @@ class Killer:
     ) -> None:
         if self._server.stdin is not None:
             self._server.stdin.close()
-        self._server.wait(timeout=30)
+        self._server.wait(timeout=PATIENCE_SECONDS)
         if self._server.stdout is not None:
             self._server.stdout.close()

@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.http.support.socket import served
 from vestige.app.app import system_clock
 from vestige.settings.settings import load_settings
@@ -23,7 +24,6 @@ from vestige.transports.bridge.supervisor import Supervisor
 TOKEN = "correct horse battery staple"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 FAKE = [sys.executable, str(Path(__file__).parent / "fake_child.py")]
-PATIENCE_SECONDS = 120.0
 POLL_SECONDS = 0.01
 
 

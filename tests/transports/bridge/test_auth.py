@@ -11,10 +11,10 @@ import httpx
 import pytest
 
 from testbed.failures import each
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.bridge.harness import BEARER, FAKE, TOKEN, Bridged, bridged
 from vestige.transports.bridge.requests import READERS
 
-PATIENCE_SECONDS = 60
 _machines = count(1)
 
 
@@ -22,7 +22,9 @@ def guesser(bridge: Bridged) -> httpx.Client:
     """A client at an address of its own, so that its failures are counted for nobody else."""
     number = next(_machines)
     address = f"127.1.{number // 250}.{1 + number % 250}"
-    return httpx.Client(base_url=bridge.url, transport=httpx.HTTPTransport(local_address=address))
+    return httpx.Client(
+        base_url=bridge.url, transport=httpx.HTTPTransport(local_address=address), timeout=PATIENCE_SECONDS
+    )
 
 
 @pytest.mark.slow

@@ -11,13 +11,25 @@ from typing import Any
 
 import pytest
 
-from tests.transports.bridge.harness import FAKE, PATIENCE_SECONDS, Bridged, bridged, gone, wait_for
+from testbed.patience import PATIENCE_SECONDS
+from tests.transports.bridge.harness import FAKE, Bridged, bridged, gone, wait_for
 
 pytestmark = pytest.mark.slow
 
 
 def echo(bridge: Bridged, query: str) -> dict[str, Any]:
-    return bridge.data("/search", {"query": query})
+    """The answer of a process that works. It may come late, on a busy machine, and the bridge not wait: then
+    the process is asked again."""
+    told: list[dict[str, Any]] = []
+
+    def answered() -> bool:
+        told.append(bridge.post("/search", {"query": query}).json())
+        return told[-1].get("code") != "timeout"
+
+    wait_for(answered)
+    assert told[-1]["success"], told[-1]
+    structured: dict[str, Any] = told[-1]["data"]["structured"]
+    return structured
 
 
 def messages(log: Path, method: str) -> list[dict[str, Any]]:
@@ -110,7 +122,7 @@ def test_a_slow_process_is_told_that_nobody_waits_and_stays(tmp_path: Path) -> N
         response = bridge.post("/search", {"query": "silence"})
         assert (response.status_code, response.json()["code"]) == (502, "timeout")
         assert echo(bridge, "x")["pid"] == before
-    [cancelled] = messages(log, "notifications/cancelled")
+    cancelled = messages(log, "notifications/cancelled")[0]
     assert cancelled["params"]["requestId"] == messages(log, "tools/call")[0]["id"]
     assert messages(log, "ping")
 
@@ -188,7 +200,7 @@ def test_one_that_answers_others_stays_though_it_does_not_answer_the_bridge(tmp_
         before = echo(bridge, "x")["pid"]
         timed_out(bridge, "/search", "silence")
         assert echo(bridge, "x")["pid"] == before
-        wait_for(lambda: len(messages(log, "notifications/cancelled")) == 2)  # the bridge waits no longer
+        wait_for(lambda: len(messages(log, "notifications/cancelled")) >= 2)  # the bridge waits no longer
         assert echo(bridge, "x")["pid"] == before
 
 
@@ -236,7 +248,7 @@ def test_one_that_hangs_is_found_out_by_a_probe_alone(tmp_path: Path) -> None:
             False,
         )
         bridge.pid(other_than=before)
-        assert bridge.http.get("/health").status_code == 200
+        wait_for(lambda: bridge.http.get("/health").status_code == 200)
 
 
 def test_one_that_dies_with_nothing_to_do_is_replaced(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 from testbed.effort import effort
-from tests.transports.bridge.harness import BEARER, PATIENCE_SECONDS, Bridged, bridged, gone, wait_for
+from testbed.patience import PATIENCE_SECONDS
+from tests.transports.bridge.harness import BEARER, Bridged, bridged, gone, wait_for
 
 pytestmark = pytest.mark.slow
 

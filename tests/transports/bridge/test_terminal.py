@@ -11,7 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.transports.bridge.harness import PATIENCE_SECONDS, TOKEN
+from testbed.patience import PATIENCE_SECONDS
+from tests.transports.bridge.harness import TOKEN
 from tests.transports.cli.test_serve import read
 from tests.transports.http.support.harness import environment
 

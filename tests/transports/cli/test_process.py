@@ -13,14 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.cli.harness import ENVIRONMENT
 from vestige import __version__
 
 pytestmark = pytest.mark.slow
 
 VESTIGE = [sys.executable, "-m", "vestige"]
-PATIENCE_SECONDS = 60
-ANSWER_SECONDS = 2
+ANSWER_SECONDS = 10
+"""How long a program at a terminal is silent before it is asked again: a second signal may end it rudely."""
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
@@ -56,7 +57,7 @@ def at_a_terminal(
     os.close(follower)
     screen, silences = b"", 0
     try:
-        while silences < PATIENCE_SECONDS // ANSWER_SECONDS:
+        while silences < PATIENCE_SECONDS / ANSWER_SECONDS:
             if select.select([leader], [], [], ANSWER_SECONDS)[0]:
                 chunk = _read(leader)
                 if not chunk:

@@ -12,15 +12,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.cli.harness import invoke
-from tests.transports.http.support.harness import PATIENCE_SECONDS, environment, key_in, serving
+from tests.transports.http.support.harness import environment, key_in, serving
 from vestige.settings.settings import load_settings
 from vestige.transports.cli.commands.log_lines import ACCESS, ShortLines
 from vestige.transports.cli.commands.serve import Greeting, fetches_model, occupied
@@ -224,9 +225,12 @@ def test_the_address_is_left_out_only_where_another_shell_finds_it(tmp_path: Pat
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
+    """A port below those that the system hands out, so that nobody gets it before the server does."""
+    first = 10_000 + os.getpid() % 10_000
+    for port in range(first, first + 100):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("no port is free")
 
 
 def at_a_terminal(folder: Path, bind: str | None = "127.0.0.1:0", **more: str) -> str:

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.conformance import elicitation, fixtures
 from tests.transports.conformance.fixtures import text
 from vestige.transports.http.mcp.driver import McpWork, run_job
@@ -17,7 +18,6 @@ from vestige.transports.mcp.protocol.jsonrpc import Message, ProtocolError, Requ
 from vestige.transports.mcp.protocol.messages import Action, Done, Job, Outcome, Send
 from vestige.transports.mcp.service import ServerApplication
 
-TIMEOUT_SECONDS = 20.0
 OPTIONS = ["option1", "option2", "option3"]
 TITLED = [{"const": f"value{number}", "title": f"Option {number}"} for number in (1, 2, 3)]
 INFO = ("Tool execution started", "Tool processing data", "Tool execution completed")
@@ -192,7 +192,7 @@ def _ask(work: McpWork, question: Message) -> Message:
         return connection.ask(work.job, question, future.set_result)
 
     work.post(report)
-    return as_object(future.result(TIMEOUT_SECONDS).get("result")) or {}
+    return as_object(future.result(PATIENCE_SECONDS).get("result")) or {}
 
 
 FORMS: dict[str, dict[str, Message]] = {

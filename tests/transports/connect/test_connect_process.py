@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.transports.cli.test_process import PATIENCE_SECONDS, at_a_terminal, environment, vestige
+from testbed.patience import PATIENCE_SECONDS
+from tests.transports.cli.test_process import at_a_terminal, environment, vestige
 
 pytestmark = pytest.mark.slow
 

@@ -16,6 +16,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import HandClock, World, open_world
 from tests.transports.hooks.payloads import EVENTS, SPEAKING, payload_of, schema_of
 from vestige.transports.hooks import command
@@ -184,7 +185,7 @@ def test_a_server_that_does_not_answer_is_given_up_and_the_session_goes_on(
         thread.start()
         payload = payload_of("claude-code", "SessionStart", str(tmp_path))
         ran = hook("claude-code", payload, data, data, VESTIGE_AGENT_HOOK_SECONDS="0.2")
-        thread.join(10)
+        thread.join(PATIENCE_SECONDS)
     os.close(handle)
     for one in taken:
         one.close()
@@ -294,7 +295,11 @@ def test_a_program_that_asks_a_server_imports_nothing_heavy(data: Path, tmp_path
     payload = json.dumps(payload_of("claude-code", "SessionStart", str(tmp_path))).encode()
     with server(data):
         done = subprocess.run(
-            [sys.executable, "-c", code], input=payload, capture_output=True, env=environ, timeout=60
+            [sys.executable, "-c", code],
+            input=payload,
+            capture_output=True,
+            env=environ,
+            timeout=PATIENCE_SECONDS,
         )
     loaded = set(done.stderr.decode().split())
     assert b"Ada, a botanist." in done.stdout

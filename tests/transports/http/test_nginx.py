@@ -12,10 +12,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from websockets.sync.client import connect
 
-from testbed import nginx
-from tests.transports.http.support.harness import PATIENCE_SECONDS, Running, serving
+from testbed import nginx, patient_http
+from testbed.patience import PATIENCE_SECONDS
+from tests.transports.http.support.harness import Running, listening, serving
 
 pytestmark = pytest.mark.slow  # starts processes
 
@@ -25,12 +25,13 @@ TLS = """    listen 443 ssl;
     ssl_certificate_key /etc/ssl/vestige.key;       # yours
     ssl_protocols TLSv1.2 TLSv1.3;
 """
-SHORT_TIMES = {
+SHORT_TIMES = {"send_timeout 60s": "send_timeout 1s", "keepalive_timeout 30s;": "keepalive_timeout 1s;"}
+SHORT_TIMES_TO_ASK = {
+    **SHORT_TIMES,
     "client_header_timeout 20s": "client_header_timeout 1s",
     "client_body_timeout 30s": "client_body_timeout 1s",
-    "send_timeout 60s": "send_timeout 1s",
-    "keepalive_timeout 30s;": "keepalive_timeout 1s;",
 }
+"""For clients that never ask: one that does may stand still meanwhile, on a busy machine."""
 HANDSHAKE = (
     b"Host: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
@@ -69,15 +70,17 @@ class Edge:
 
 @contextmanager
 def in_front_of(server: Running, folder: Path, changes: Mapping[str, str]) -> Iterator[Edge]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     folder.mkdir()
-    local = {
-        TLS: f"    listen 127.0.0.1:{port} sndbuf=4k;\n",
-        "server 127.0.0.1:3927;": f"server {httpx.URL(server.local).netloc.decode()};",
-    }
-    with nginx.running(nginx.site({**local, **changes}), folder, ("127.0.0.1", port)):
-        yield Edge(server=server, port=port)
+    with socket.socket() as reserved:  # nobody else can take its port before nginx does
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+        local = {
+            TLS: f"    listen 127.0.0.1:{port} reuseport sndbuf=4k;\n",
+            "server 127.0.0.1:3927;": f"server {httpx.URL(server.local).netloc.decode()};",
+        }
+        with nginx.running(nginx.site({**local, **changes}), folder, ("127.0.0.1", port)):
+            yield Edge(server=server, port=port)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -99,6 +102,12 @@ def edge(server: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield edge
 
 
+@pytest.fixture(scope="module")
+def hasty_edge(server: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edge]:
+    with in_front_of(server, tmp_path_factory.mktemp("hasty") / "nginx", SHORT_TIMES_TO_ASK) as edge:
+        yield edge
+
+
 def test_the_file_is_good_as_it_is_but_for_a_certificate(tmp_path: Path) -> None:
     openssl = shutil.which("openssl")
     if openssl is None:
@@ -112,7 +121,7 @@ def test_the_file_is_good_as_it_is_but_for_a_certificate(tmp_path: Path) -> None
 
 def test_requests_pass_and_a_client_cannot_state_another_address(edge: Edge) -> None:
     forged = {"X-Forwarded-For": "203.0.113.9", "X-Request-Id": "forged-1"}
-    answer = httpx.post(f"{edge.url}/api/v1/search", json={"query": "tea"}, headers=forged)
+    answer = patient_http.post(f"{edge.url}/api/v1/search", json={"query": "tea"}, headers=forged)
     assert answer.status_code == 200
     lines = [json.loads(line) for line in edge.server.logged("forged-1")]
     assert [line["client"] for line in lines] == ["127.0.0.1"]
@@ -122,18 +131,18 @@ def test_requests_pass_and_a_client_cannot_state_another_address(edge: Edge) -> 
 
 
 @pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"])
-def test_connections_without_a_whole_request_are_closed(edge: Edge, sent: bytes) -> None:
-    assert edge.answer(sent) == b""
+def test_connections_without_a_whole_request_are_closed(hasty_edge: Edge, sent: bytes) -> None:
+    assert hasty_edge.answer(sent) == b""
 
 
 def test_an_idle_connection_is_closed_after_a_request(edge: Edge) -> None:
     assert edge.answer(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").startswith(b"HTTP/1.1 200")
 
 
-def test_a_body_that_stops_never_reaches_the_server(edge: Edge) -> None:
+def test_a_body_that_stops_never_reaches_the_server(hasty_edge: Edge) -> None:
     head = SEARCH + b"X-Request-Id: stopped-1\r\nContent-Length: 16\r\n\r\n"
-    edge.answer(head + b'{"que')
-    assert "stopped-1" not in edge.server.log()
+    hasty_edge.answer(head + b'{"que')
+    assert "stopped-1" not in hasty_edge.server.log()
 
 
 def test_tiny_chunks_are_joined(edge: Edge) -> None:
@@ -147,7 +156,7 @@ def test_a_client_that_does_not_read_holds_nothing_in_the_server(edge: Edge) -> 
     with edge.connect(b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") as unread:
         assert unread.recv(12) == b"HTTP/1.1 200"
         # The request that asks is under way itself.
-        while "vestige_http_in_flight 1.0\n" not in httpx.get(f"{edge.server.local}/metrics").text:
+        while "vestige_http_in_flight 1.0\n" not in patient_http.get(f"{edge.server.local}/metrics").text:
             pass
         poll = select.poll()
         poll.register(unread, select.POLLHUP | select.POLLERR)
@@ -170,7 +179,7 @@ def test_events_pass_at_once_and_for_longer_than_a_connection_may_be_idle(edge: 
 
 
 def test_a_websocket_passes(edge: Edge) -> None:
-    with connect(f"ws://127.0.0.1:{edge.port}/ws") as websocket:
+    with listening(edge.url) as websocket:
         assert json.loads(websocket.recv(PATIENCE_SECONDS))["type"] == "Connected"
 
 
@@ -203,7 +212,7 @@ def test_one_address_has_a_limit_of_connections_and_others_are_served(
 def test_one_address_has_a_limit_of_requests_and_others_are_served(server: Running, tmp_path: Path) -> None:
     slow = {"rate=100r/s": "rate=1r/m", "burst=1000": "burst=2"}
     with in_front_of(server, tmp_path / "nginx", slow) as edge:
-        statuses = [httpx.get(f"{edge.url}/health").status_code for _ in range(4)]
+        statuses = [patient_http.get(f"{edge.url}/health").status_code for _ in range(4)]
         assert statuses == [200, 200, 200, 429]
         with edge.connect(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", source="127.0.0.2") as other:
             assert other.recv(12) == b"HTTP/1.1 200"

@@ -15,14 +15,9 @@ from typing import Self
 import httpx
 import pytest
 
-from tests.transports.http.support.harness import (
-    PATIENCE_SECONDS,
-    Running,
-    bearer,
-    environment,
-    key_in,
-    serving,
-)
+from testbed import patient_http
+from testbed.patience import PATIENCE_SECONDS
+from tests.transports.http.support.harness import Running, bearer, environment, key_in, serving
 
 pytestmark = pytest.mark.slow
 
@@ -105,11 +100,11 @@ def test_a_weak_session_secret_is_refused_and_not_repeated(tmp_path: Path) -> No
 
 
 def test_it_serves_who_has_a_key_and_nobody_else(running: Running) -> None:
-    assert httpx.get(f"{running.url}/health").json()["status"] == "ok"
-    assert httpx.get(f"{running.url}/readyz").status_code == 200
-    assert httpx.get(f"{running.url}/metrics").status_code == 401
+    assert patient_http.get(f"{running.url}/health").json()["status"] == "ok"
+    assert patient_http.get(f"{running.url}/readyz").status_code == 200
+    assert patient_http.get(f"{running.url}/metrics").status_code == 401
     key = key_in(running.stderr.parent)  # made by another process while the server runs
-    assert "vestige_store_up 1" in httpx.get(f"{running.url}/metrics", headers=bearer(key)).text
+    assert "vestige_store_up 1" in patient_http.get(f"{running.url}/metrics", headers=bearer(key)).text
 
 
 def test_who_looks_at_no_terminal_is_told_how_to_make_a_key_and_gets_none(running: Running) -> None:
@@ -120,16 +115,16 @@ def test_who_looks_at_no_terminal_is_told_how_to_make_a_key_and_gets_none(runnin
 def test_another_machine_gets_in_with_a_key_only(tmp_path: Path) -> None:
     with serving(tmp_path, bind="0.0.0.0:0") as server:
         other = server.local.replace("127.0.0.1", "127.0.0.2")  # no address it was bound to by name
-        assert httpx.get(f"{other}/metrics").status_code == 401
-        assert httpx.get(f"{other}/metrics", headers=bearer(key_in(tmp_path))).status_code == 200
+        assert patient_http.get(f"{other}/metrics").status_code == 401
+        assert patient_http.get(f"{other}/metrics", headers=bearer(key_in(tmp_path))).status_code == 200
         stranger = {"Host": "evil.example"}
-        assert httpx.get(f"{other}/health", headers=stranger).status_code == 421
+        assert patient_http.get(f"{other}/health", headers=stranger).status_code == 421
 
 
 def test_it_listens_on_ipv6(tmp_path: Path) -> None:
     with serving(tmp_path, "--no-auth", bind="[::1]:0") as server:
         assert server.url.startswith("http://[::1]:")
-        assert httpx.get(f"{server.url}/metrics").status_code == 200
+        assert patient_http.get(f"{server.url}/metrics").status_code == 200
 
 
 @pytest.mark.parametrize(("proxies", "believed"), [("127.0.0.1", True), ("", False)])
@@ -139,7 +134,7 @@ def test_only_a_proxy_that_is_trusted_tells_how_the_client_came(
     key = key_in(tmp_path)
     with serving(tmp_path, VESTIGE_SERVER_TRUSTED_PROXIES=proxies) as server:
         told = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.9"}
-        response = httpx.post(f"{server.url}/login", json={"api_key": key}, headers=told)
+        response = patient_http.post(f"{server.url}/login", json={"api_key": key}, headers=told)
         assert ("Secure" in response.headers["set-cookie"]) is believed
 
 
@@ -161,7 +156,7 @@ def test_it_has_so_many_connections_and_refuses_others_unless_some_are_idle(tmp_
 
 def test_the_deprecated_token_works_and_warns(tmp_path: Path) -> None:
     with serving(tmp_path, VESTIGE_AUTH_TOKEN=TOKEN) as server:
-        assert httpx.get(f"{server.url}/metrics", headers=bearer(TOKEN)).status_code == 200
+        assert patient_http.get(f"{server.url}/metrics", headers=bearer(TOKEN)).status_code == 200
         assert "deprecated" in server.log()
         assert TOKEN not in server.log()
 
@@ -172,16 +167,16 @@ def test_at_a_terminal_the_first_start_shows_a_key_once(tmp_path: Path) -> None:
     assert "claude mcp add --scope user --transport http vestige http://127.0.0.1:" in first
     assert key not in at_a_terminal(tmp_path)
     with serving(tmp_path) as server:
-        assert httpx.get(f"{server.url}/metrics", headers=bearer(key)).status_code == 200
+        assert patient_http.get(f"{server.url}/metrics", headers=bearer(key)).status_code == 200
 
 
 def test_no_secret_is_logged_at_any_level(tmp_path: Path) -> None:
     key, canary = key_in(tmp_path), "canary-77a1"
     with serving(tmp_path, VESTIGE_LOG_LEVEL="debug", VESTIGE_AUTH_TOKEN=TOKEN) as server:
-        httpx.get(f"{server.url}/metrics?q={canary}", headers=bearer(key))
-        httpx.get(f"{server.url}/metrics", headers={"X-API-Key": TOKEN, "X-Other": canary})
-        httpx.post(f"{server.url}/login", json={"api_key": key})
-        httpx.post(f"{server.url}/login", json={"api_key": canary})
+        patient_http.get(f"{server.url}/metrics?q={canary}", headers=bearer(key))
+        patient_http.get(f"{server.url}/metrics", headers={"X-API-Key": TOKEN, "X-Other": canary})
+        patient_http.post(f"{server.url}/login", json={"api_key": key})
+        patient_http.post(f"{server.url}/login", json={"api_key": canary})
         websocket_handshake(server.url, f"/ws?q={canary}", key)
         assert server.stop() == 0
         log = server.log()
@@ -201,13 +196,16 @@ def test_a_signal_lets_what_runs_finish(tmp_path: Path, sig: int) -> None:
 
 
 def test_what_does_not_finish_in_time_is_cut_off(tmp_path: Path) -> None:
-    with (
-        serving(tmp_path, "--no-auth", VESTIGE_SERVER_SHUTDOWN_SECONDS="0.2") as server,
-        SlowRequest(server.url),
-    ):
-        began = time.monotonic()
-        assert server.stop() == 0
-        assert time.monotonic() - began < 10
+    def seconds_to_the_end() -> float:
+        with (
+            serving(tmp_path, "--no-auth", VESTIGE_SERVER_SHUTDOWN_SECONDS="0.2") as server,
+            SlowRequest(server.url),
+        ):
+            began = time.monotonic()
+            assert server.stop() == 0
+            return time.monotonic() - began
+
+    assert any(seconds_to_the_end() < 10 for _ in range(3))  # once at least, if the machine is busy
 
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
@@ -246,7 +244,7 @@ class SlowRequest:
 
 def in_flight(url: str) -> float:
     """The requests under way on all workers; a question of one worker to another does not count."""
-    lines = httpx.get(f"{url}/metrics").text.splitlines()
+    lines = patient_http.get(f"{url}/metrics").text.splitlines()
     found = [line for line in lines if line.startswith("vestige_http_in_flight")]
     return sum(float(line.split()[-1]) for line in found) - (len(found) - 1)
 

@@ -8,14 +8,13 @@ from contextlib import contextmanager
 from io import BufferedReader, FileIO
 from typing import Any
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.mcp.lines import CATALOG
 from vestige.core.caller import CancelSignal, Invocation
 from vestige.core.errors import NotFound, TooLarge
 from vestige.transports.mcp.protocol.jsonrpc import Message
 from vestige.transports.mcp.service import OpenApp
 from vestige.transports.mcp.stdio import GRACE_SECONDS, ROOTS_SECONDS, StdioServer
-
-TIMEOUT_SECONDS = 30.0
 
 
 class SmallApp:
@@ -46,7 +45,7 @@ class SmallApp:
             raise SystemExit(3)
         if "wait" in arguments:
             self.running.set()
-            assert self.release.wait(TIMEOUT_SECONDS)
+            assert self.release.wait(PATIENCE_SECONDS)
         for step in range(int(str(arguments.get("steps", 0)))):
             invocation.progress(step + 1, 3, f"step {step + 1}")
         size = int(str(arguments.get("size", 0)))
@@ -66,7 +65,7 @@ class SmallApp:
         assert isinstance(cancelled, threading.Event)
         if self.release.is_set():
             return {"dreamt": True}
-        assert cancelled.wait(TIMEOUT_SECONDS)
+        assert cancelled.wait(PATIENCE_SECONDS)
         self.cancelled.set()
         return {"dreamt": False}
 
@@ -115,7 +114,7 @@ class Peer:
 
     def wait(self) -> None:
         """Wait for the server to end by itself."""
-        self._thread.join(TIMEOUT_SECONDS)
+        self._thread.join(PATIENCE_SECONDS)
         assert not self._thread.is_alive()
 
 
@@ -149,4 +148,4 @@ def serving(
             yield peer
         finally:
             writer.close()
-            thread.join(TIMEOUT_SECONDS)
+            thread.join(PATIENCE_SECONDS)

@@ -29,6 +29,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.message import SessionMessage
 from pydantic import FileUrl
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.http.support.mcp_endpoint import Borrowed, endpoint
 from tests.transports.http.support.socket import served
 from vestige.transports.http.mcp.endpoint import PATH
@@ -36,7 +37,6 @@ from vestige.transports.mcp.catalog import Catalog
 from vestige.transports.mcp.service import Service
 from vestige.transports.mcp.stdio import StdioServer
 
-READ_SECONDS = 60
 STDIO_MODES = ("auto", "legacy", "2026-07-28")
 HTTP = "http "
 MODES = (*STDIO_MODES, *(HTTP + mode for mode in STDIO_MODES))
@@ -135,7 +135,7 @@ def sdk_remote(url: str, *, mode: str = "auto", headers: Mapping[str, str]) -> I
     @asynccontextmanager
     async def transport() -> AsyncIterator[TransportStreams]:
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=READ_SECONDS) as http,
+            httpx2.AsyncClient(headers=headers, timeout=PATIENCE_SECONDS) as http,
             streamable_http_client(url, http_client=http) as streams,
         ):
             yield streams
@@ -156,7 +156,7 @@ def _connected(
     client = Client(
         server,
         mode=mode,
-        read_timeout_seconds=READ_SECONDS,
+        read_timeout_seconds=PATIENCE_SECONDS,
         list_roots_callback=None if roots is None else list_roots,
     )
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client) as connected:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from testbed.failures import each
+from testbed.patience import PATIENCE_SECONDS
 from tests.embed.minilm.silent_index import SilentIndex
-from tests.transports.mcp.apps import TIMEOUT_SECONDS
 from tests.transports.mcp.harness import STDIO_MODES, sdk_process
 from vestige import __version__
 from vestige.transports.mcp.catalog import packaged
@@ -50,7 +50,7 @@ class Child:
 
 
 @contextmanager
-def child(grace_seconds: float = TIMEOUT_SECONDS) -> Iterator[Child]:
+def child(grace_seconds: float = PATIENCE_SECONDS) -> Iterator[Child]:
     held, gate = os.pipe()
     with subprocess.Popen(
         [sys.executable, str(CHILD), str(held), str(grace_seconds)],
@@ -76,7 +76,7 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_SECONDS,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
 
@@ -86,7 +86,7 @@ def test_stray_output_reaches_stderr_and_stray_reads_find_nothing() -> None:
         server.call(1)
         assert server.read()["method"] == "notifications/progress"
         assert server.read()["result"]["structuredContent"] == {"stdin": ""}
-        out, err = server.process.communicate(timeout=TIMEOUT_SECONDS)
+        out, err = server.process.communicate(timeout=PATIENCE_SECONDS)
 
     assert out == b""
     assert err.decode().splitlines() == ["a stray print", "a stray write", "closed"]
@@ -102,7 +102,7 @@ def test_a_signal_lets_the_running_job_finish_and_ends_with_its_code(number: int
         os.write(server.gate, b"x")
         assert server.read()["id"] == "job"
 
-        assert server.process.wait(TIMEOUT_SECONDS) == code
+        assert server.process.wait(PATIENCE_SECONDS) == code
         assert server.process.stderr
         assert server.process.stderr.read().endswith(b"closed\n")
 
@@ -113,7 +113,7 @@ def test_a_job_that_a_signal_cut_short_shows_in_the_exit_code() -> None:
         assert server.read()["method"] == "notifications/progress"
         server.process.terminate()
 
-        assert server.process.wait(TIMEOUT_SECONDS) == 1
+        assert server.process.wait(PATIENCE_SECONDS) == 1
         assert server.process.stderr
         assert b"stopped without finishing 1 jobs: search" in server.process.stderr.read()
 
@@ -139,7 +139,7 @@ def test_a_server_fetches_an_absent_model_and_leaves_no_download_behind(
             assert running.read()["id"] == "hello"
             pip = index.asked()
             process.send_signal(number)
-            assert process.wait(TIMEOUT_SECONDS) == (0 if number == signal.SIGTERM else -number)
+            assert process.wait(PATIENCE_SECONDS) == (0 if number == signal.SIGTERM else -number)
             index.hung_up(pip)
         finally:
             process.kill()
@@ -152,7 +152,7 @@ def test_a_short_command_fetches_nothing_and_says_how_to_get_the_model(tmp_path:
             env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **index.pip_settings},
             capture_output=True,
             text=True,
-            timeout=TIMEOUT_SECONDS,
+            timeout=PATIENCE_SECONDS,
             check=True,
         )
         assert "vestige model install" in json.loads(answer.stdout)["note"]
@@ -177,7 +177,7 @@ def test_a_client_that_closes_its_reading_end_ends_the_process_quietly() -> None
         server.stdout.close()
         server.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})
 
-        assert server.process.wait(TIMEOUT_SECONDS) == 0
+        assert server.process.wait(PATIENCE_SECONDS) == 0
         assert server.process.stderr
         assert server.process.stderr.read() == b""
 
@@ -199,7 +199,7 @@ def test_nothing_heavy_is_imported_before_the_first_answers() -> None:
         input=f"{json.dumps(HELLO)}\n{json.dumps(listing)}\n",
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_SECONDS,
+        timeout=PATIENCE_SECONDS,
         check=True,
     )
     modules = set(answer.stderr.split())

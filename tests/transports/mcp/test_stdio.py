@@ -10,7 +10,8 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from tests.transports.mcp.apps import TIMEOUT_SECONDS, Peer, SmallApp, serving
+from testbed.patience import PATIENCE_SECONDS
+from tests.transports.mcp.apps import Peer, SmallApp, serving
 from tests.transports.mcp.harness import MODES, sdk_client
 from tests.transports.mcp.lines import CATALOG, HAS_ROOTS, HERE, INITIALIZED, listed
 from vestige.core.errors import StoreBusy
@@ -73,7 +74,7 @@ def test_lists_are_answered_while_a_job_runs() -> None:
     app = SmallApp()
     with serving(lambda: app) as peer:
         peer.call("slow", wait=True)
-        assert app.running.wait(TIMEOUT_SECONDS)
+        assert app.running.wait(PATIENCE_SECONDS)
         peer.send("tools/list", request_id="list")
         assert peer.read()["id"] == "list"
         app.release.set()
@@ -84,11 +85,11 @@ def test_a_long_tool_does_not_hold_up_the_others() -> None:
     app = SmallApp()
     with serving(lambda: app) as peer:
         peer.call("long", tool="dream")
-        assert app.running.wait(TIMEOUT_SECONDS)
+        assert app.running.wait(PATIENCE_SECONDS)
         peer.call("short")
         assert peer.read()["id"] == "short"
         peer.cancel("long")
-        assert app.cancelled.wait(TIMEOUT_SECONDS)
+        assert app.cancelled.wait(PATIENCE_SECONDS)
         assert peer.finish() == []
 
 
@@ -96,9 +97,9 @@ def test_a_running_job_learns_that_it_was_cancelled_and_nothing_is_sent_for_it()
     app = SmallApp()
     with serving(lambda: app) as peer:
         peer.call("gone", tool="dream", token="p")
-        assert app.running.wait(TIMEOUT_SECONDS)
+        assert app.running.wait(PATIENCE_SECONDS)
         peer.cancel("gone")
-        assert app.cancelled.wait(TIMEOUT_SECONDS)
+        assert app.cancelled.wait(PATIENCE_SECONDS)
         peer.call("next")
 
         assert [reply["id"] for reply in peer.finish()] == ["next"]
@@ -108,7 +109,7 @@ def test_a_queued_job_that_is_cancelled_never_runs() -> None:
     app = SmallApp()
     with serving(lambda: app) as peer:
         peer.call("first", wait=True)
-        assert app.running.wait(TIMEOUT_SECONDS)
+        assert app.running.wait(PATIENCE_SECONDS)
         peer.call("second", never=True)
         peer.call("third", number=3)
         peer.cancel("second")
@@ -143,7 +144,7 @@ def introduce(peer: Peer) -> dict[str, Any]:
 
 def test_the_driver_holds_calls_until_the_client_has_told() -> None:
     app = SmallApp()
-    with serving(lambda: app, roots_seconds=TIMEOUT_SECONDS, greet=False) as peer:
+    with serving(lambda: app, roots_seconds=PATIENCE_SECONDS, greet=False) as peer:
         question = introduce(peer)
         peer.call(1, number=1)
         peer.call(2, number=2)
@@ -173,7 +174,7 @@ def test_the_driver_goes_on_when_the_client_never_tells() -> None:
 
 def test_held_calls_are_finished_when_the_client_goes_away() -> None:
     app = SmallApp()
-    with serving(lambda: app, roots_seconds=TIMEOUT_SECONDS, greet=False) as peer:
+    with serving(lambda: app, roots_seconds=PATIENCE_SECONDS, greet=False) as peer:
         introduce(peer)
         peer.call(1, number=1)
         peer.call(2, number=2)
@@ -284,7 +285,7 @@ def test_the_application_opens_by_itself_once_the_first_answers_are_out(method: 
 
     with serving(open_app) as peer:
         peer.send(method, request_id=1)
-        assert opened.wait(TIMEOUT_SECONDS)
+        assert opened.wait(PATIENCE_SECONDS)
 
     assert answered_first == [True]
 
@@ -310,7 +311,7 @@ def test_at_the_end_of_stdin_queued_jobs_are_finished_and_the_application_closed
         peer.call("running", wait=True)
         for number in range(20):
             peer.call(number)
-        assert app.running.wait(TIMEOUT_SECONDS)
+        assert app.running.wait(PATIENCE_SECONDS)
         threading.Timer(0.0, app.release.set).start()
         replies = peer.finish()
 
@@ -324,7 +325,7 @@ def test_at_the_end_of_stdin_a_job_may_take_longer_than_the_grace_period() -> No
     with serving(lambda: app, grace_seconds=0.01) as peer:
         peer.call("large", wait=True)
         peer.call("behind it")
-        assert app.running.wait(TIMEOUT_SECONDS)
+        assert app.running.wait(PATIENCE_SECONDS)
         threading.Timer(0.3, app.release.set).start()
         replies = peer.finish()
 
@@ -338,7 +339,7 @@ def test_a_client_that_stops_reading_does_not_lose_what_it_had_stored() -> None:
     with serving(lambda: app, grace_seconds=0.01) as peer:
         peer.call("large", wait=True)
         peer.call("behind it", number=2)
-        assert app.running.wait(TIMEOUT_SECONDS)
+        assert app.running.wait(PATIENCE_SECONDS)
         peer.reader.close()
         peer.send("ping", request_id="nobody hears")
         threading.Timer(0.3, app.release.set).start()
@@ -355,7 +356,7 @@ def test_after_a_signal_a_job_that_never_ends_is_abandoned_and_the_exit_code_say
     app = SmallApp()
     with serving(lambda: app, grace_seconds=0.05) as peer:
         peer.call("stuck", tool="dream")
-        assert app.running.wait(TIMEOUT_SECONDS)
+        assert app.running.wait(PATIENCE_SECONDS)
         if closed:
             peer.writer.close()
         peer.server.stop(signal.SIGTERM)
@@ -363,7 +364,7 @@ def test_after_a_signal_a_job_that_never_ends_is_abandoned_and_the_exit_code_say
 
     assert peer.ended == [(1, False)]
     assert "dream" in capfd.readouterr().err
-    assert app.cancelled.wait(TIMEOUT_SECONDS)
+    assert app.cancelled.wait(PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
@@ -371,7 +372,7 @@ def test_after_a_signal_a_job_that_ends_in_time_is_answered(number: int, code: i
     app = SmallApp()
     with serving(lambda: app) as peer:
         peer.call("running", wait=True)
-        assert app.running.wait(TIMEOUT_SECONDS)
+        assert app.running.wait(PATIENCE_SECONDS)
         peer.server.stop(number)
         app.release.set()
         assert peer.read()["id"] == "running"

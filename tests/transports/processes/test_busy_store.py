@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import HandClock, open_world
 from tests.transports.cli.harness import ENVIRONMENT, Outcome, invoke
 from tests.transports.mcp.lines import ENVELOPE
 from vestige.app.app import App, open_app
 
-PATIENCE_SECONDS = 60
 LITTLE_SECONDS = 1.5
 """Half a second for the trace of an answer, and less than one for the end."""
 

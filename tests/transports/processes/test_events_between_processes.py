@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import open_world
 from tests.conftest import store_of
 from tests.transports.cli.harness import ENVIRONMENT
@@ -24,8 +25,6 @@ pytestmark = pytest.mark.slow
 
 SERVER = str(Path(sys.executable).with_name("vestige-mcp"))
 VESTIGE = [sys.executable, "-m", "vestige"]
-LONG = 60.0
-"""A limit no passing test reaches."""
 
 TEXTS = [
     "Ada plays the violin in the city orchestra.",
@@ -57,7 +56,7 @@ class Follower:
         """What it tells up to the first event of a type."""
         told: list[dict[str, Any]] = []
         while not told or told[-1]["type"] != kind:
-            told.append(json.loads(self._lines.get(timeout=LONG)))
+            told.append(json.loads(self._lines.get(timeout=PATIENCE_SECONDS)))
         return told
 
     def _read(self, lines: IO[str]) -> None:
@@ -89,7 +88,7 @@ def vestige(folder: Path, *words: str) -> dict[str, Any]:
         capture_output=True,
         encoding="utf-8",
         env=environment(folder),
-        timeout=LONG,
+        timeout=PATIENCE_SECONDS,
         check=True,
     )
     answer: dict[str, Any] = json.loads(done.stdout)
@@ -140,14 +139,14 @@ def test_a_command_tells_what_it_did_and_a_follower_ends_after_as_many_as_it_was
         (deleted,) = follower.until("MemoryDeleted")
 
         assert created["data"]["id"] == deleted["data"]["id"] == memory
-        assert follower.process.wait(LONG) == 0
+        assert follower.process.wait(PATIENCE_SECONDS) == 0
         assert follower.stderr.read() == ""
 
 
 def test_people_get_a_line_for_each_event(tmp_path: Path) -> None:
     with following(tmp_path, "--table", "--type", "MemoryCreated", "--limit", "1") as follower:
         vestige(tmp_path, "ingest", "Tea\x1b[2J is hot.")
-        told, _ = follower.process.communicate(timeout=LONG)
+        told, _ = follower.process.communicate(timeout=PATIENCE_SECONDS)
     (line,) = told.splitlines()
     assert "  MemoryCreated           scope=" in line
     assert "content_preview=Tea\\x1b[2J is hot." in line
@@ -156,14 +155,14 @@ def test_people_get_a_line_for_each_event(tmp_path: Path) -> None:
 def test_ctrl_c_ends_a_follower_without_a_word(tmp_path: Path) -> None:
     with following(tmp_path) as follower:
         follower.process.send_signal(signal.SIGINT)
-        told, complaints = follower.process.communicate(timeout=LONG)
+        told, complaints = follower.process.communicate(timeout=PATIENCE_SECONDS)
     assert (told, complaints.strip(), follower.process.returncode) == ("", "", 130)
 
 
 def test_a_reader_that_goes_away_ends_a_follower_though_nothing_happens(tmp_path: Path) -> None:
     with following(tmp_path) as follower:
         follower.stdout.close()
-        assert follower.process.wait(LONG) == 0
+        assert follower.process.wait(PATIENCE_SECONDS) == 0
         assert follower.stderr.read() == ""
 
 
@@ -177,7 +176,7 @@ def test_an_event_of_another_process_reaches_who_listens_everywhere_and_nothing_
         app.exchange_events()
         with app.engine.events.listening(everywhere.put, everywhere=True):
             memory = vestige(tmp_path, "ingest", TEXTS[0])["nodeId"]
-            while (told := everywhere.get(timeout=LONG).message())["type"] != "MemoryCreated":
+            while (told := everywhere.get(timeout=PATIENCE_SECONDS).message())["type"] != "MemoryCreated":
                 pass
         assert told["data"]["id"] == memory
         app.settle()

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.cli.harness import invoke
 from vestige.store.sqlite.processes.presence import FOLDER, present
 
@@ -76,7 +77,7 @@ def refused(folder: Path, *flags: str, command: str = "vestige-mcp", **extra: st
         input=b"",
         capture_output=True,
         env=environment(extra),
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     assert done.stdout == b""
@@ -123,7 +124,7 @@ def test_an_exclusive_server_that_nobody_asks_leaves_nothing_behind(tmp_path: Pa
     with server(tmp_path, "--exclusive") as only:
         assert only.process.stdin
         only.process.stdin.close()
-        assert only.process.wait(60) == 0
+        assert only.process.wait(PATIENCE_SECONDS) == 0
     assert not list((tmp_path / FOLDER).glob("*.json"))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import World
 from tests.engine.recall.sessions.transcripts import (
     LOGIN,
@@ -25,8 +26,6 @@ from vestige.engine.recall.sessions.recall import find_sessions
 from vestige.engine.recall.sessions.refresh import refresh
 from vestige.store.contract.sessions import SessionFilter
 from vestige.store.sqlite.sessions.index import SqliteSessionIndex
-
-PATIENCE_SECONDS = 60.0
 
 
 @pytest.fixture

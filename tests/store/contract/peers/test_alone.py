@@ -3,6 +3,7 @@ from threading import Barrier, Lock
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.store.support.generators import NewStore, a_memory, add, held
 from vestige.core.errors import StoreBusy
 from vestige.store.contract.store import MemoryStore
@@ -53,7 +54,7 @@ def test_any_number_of_threads_delete_one_after_another_and_none_is_refused(stor
     together, inside = Barrier(16), Lock()
 
     def purge(number: int) -> bool:
-        together.wait(10)
+        together.wait(PATIENCE_SECONDS)
         with store.alone("purge"):
             alone = inside.acquire(blocking=False)
             add(store, a_memory(f"m{number}"))

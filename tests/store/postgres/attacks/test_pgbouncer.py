@@ -5,10 +5,11 @@ from contextlib import closing
 import pytest
 
 from testbed import pgbouncer
+from testbed.patience import PATIENCE_SECONDS
 from testbed.postgres_server import Server
 from tests.store.support.generators import a_memory, add, held
 from tests.store.support.meetings import words
-from tests.store.support.postgres_stores import LONG, ME, open_at, query
+from tests.store.support.postgres_stores import ME, open_at, query
 from vestige.core.errors import StoreError, StoreUnavailable
 
 pytestmark = pytest.mark.slow  # starts a server
@@ -29,9 +30,9 @@ def test_in_session_mode_everything_works(postgres_url: str) -> None:
         assert len(words(store, "zinc")) == 9
         assert store.processes() == [ME]
         with store.listening() as wait:
-            wait(LONG)
+            wait(PATIENCE_SECONDS)
             store.notify("other", ["{}"])
-            assert wait(LONG)
+            assert wait(PATIENCE_SECONDS)
 
 
 @pytest.mark.usefixtures("installed")

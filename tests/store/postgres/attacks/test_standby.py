@@ -10,9 +10,10 @@ from urllib.parse import quote
 
 import pytest
 
+from testbed.patience import until
 from testbed.postgres_server import Cluster, Server, own_server
 from tests.store.support.generators import T0, a_memory, add, forget, held
-from tests.store.support.postgres_stores import open_at, query, until
+from tests.store.support.postgres_stores import open_at, query
 from vestige.core.errors import StoreReadOnly
 from vestige.core.models import EVERYTHING
 from vestige.store.postgres.connection import PostgresSession

@@ -5,9 +5,10 @@ from contextlib import closing
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS, until
 from testbed.postgres_server import Server
 from tests.store.support.generators import a_memory, add, held
-from tests.store.support.postgres_stores import LONG, ME, open_at, query, until
+from tests.store.support.postgres_stores import ME, open_at, query
 from vestige.core.errors import StoreError, StoreUnavailable
 from vestige.store.postgres import connection
 from vestige.store.postgres.connection import PostgresSession
@@ -16,17 +17,14 @@ from vestige.store.postgres.store import PostgresStore
 pytestmark = pytest.mark.slow  # starts a server
 
 STRICT = {
-    "statement_timeout": "100",
-    "lock_timeout": "50",
-    "idle_in_transaction_session_timeout": "100",
-    "idle_session_timeout": "100",
-    "transaction_timeout": "200",
+    "statement_timeout": "500",
+    "lock_timeout": "250",
+    "idle_in_transaction_session_timeout": "500",
+    "idle_session_timeout": "500",
+    "transaction_timeout": "1000",
 }
 """Limits in milliseconds that no store could live with."""
-OURS = (
-    "SELECT count(*) FROM pg_stat_activity"
-    " WHERE application_name LIKE 'vestige%%' AND datname = current_database()"
-)
+OURS = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'vestige%%' AND datname = %s"
 
 
 @pytest.fixture
@@ -45,25 +43,26 @@ def test_limits_of_an_administrator_do_not_end_what_may_take_longer(strict: str)
         add(store, a_memory("m1"))
 
         def slow(db: PostgresSession) -> None:
-            db.execute("SELECT pg_sleep(0.15)")
-            db.execute("SELECT pg_sleep(0.15)")
+            db.execute("SELECT pg_sleep(0.75)")
+            db.execute("SELECT pg_sleep(0.75)")
 
         store._connections.written(slow)
         store._connections.read(slow)
         assert held(store, "m1").memory.id == "m1"
 
 
-def test_sessions_that_wait_for_hours_are_not_ended_for_being_idle(strict: str) -> None:
+def test_sessions_that_wait_for_hours_are_not_ended_for_being_idle(strict: str, postgres_url: str) -> None:
+    name = query(strict, "SELECT current_database()")[0][0]
     with closing(open_at(strict)) as store, store.listening() as wait:
-        wait(LONG)
+        wait(PATIENCE_SECONDS)
         registered = store._here.id if store._here else None
         # Idle sessions of the pool are ended by now; those that register and listen are not.
-        until(lambda: query(strict, OURS) == [(2,)])
+        until(lambda: query(postgres_url, OURS, name) == [(2,)])
         assert store.processes() == [ME]
         assert store._here is not None
         assert store._here.id == registered
         store.notify("other", ["{}"])
-        assert wait(LONG)
+        assert wait(PATIENCE_SECONDS)
 
 
 def test_a_writer_that_stalls_is_ended_so_that_others_can_write(

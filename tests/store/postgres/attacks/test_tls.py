@@ -13,9 +13,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.store.support.generators import a_memory, add, held
 from tests.store.support.postgres_proxy import Proxy, proxy
-from tests.store.support.postgres_stores import LONG, open_at
+from tests.store.support.postgres_stores import open_at
 from vestige.core.errors import StoreUnavailable
 
 pytestmark = pytest.mark.slow  # starts a server
@@ -130,17 +131,17 @@ def test_a_store_is_used_through_tls_with_a_verified_server(postgres_url: str, o
         with closing(open_at(url)) as store, store.listening() as wait:
             with store._connections.reading() as db:
                 assert db.connection.pgconn.ssl_in_use
-            wait(LONG)
+            wait(PATIENCE_SECONDS)
             add(store, *(a_memory(f"m{number}", "zinc " * 5_000) for number in range(20)))
             assert held(store, "m7").memory.content.startswith("zinc")
             store.notify("other", ["{}"])
-            assert wait(LONG)
+            assert wait(PATIENCE_SECONDS)
 
 
 def test_a_server_that_cannot_be_trusted_is_refused_at_once_with_the_reason(refused: list[Attempt]) -> None:
     for attempt in refused:
         url = attempt.proxy.url(host=attempt.host, options=attempt.options)
         with pytest.raises(StoreUnavailable, match=attempt.words) as caught:
-            open_at(url, busy_seconds=LONG)
+            open_at(url, busy_seconds=PATIENCE_SECONDS)
         assert "sslmode" in (caught.value.hint or ""), attempt.words
         assert "sslrootcert" in (caught.value.hint or "")

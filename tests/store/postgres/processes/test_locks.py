@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.store.support.postgres_stores import LONG, ME, open_at, outside, query
+from testbed.patience import PATIENCE_SECONDS
+from tests.store.support.postgres_stores import ME, open_at, outside, query
 from vestige.core.errors import StoreBusy
 from vestige.store.postgres.processes.locks import Lock, signed
 
@@ -29,7 +30,9 @@ def test_a_server_starts_whatever_else_is_being_done(lock: Lock, postgres_url: s
 
 
 @pytest.mark.parametrize(
-    ("busy_seconds", "statement_seconds"), [(0.1, LONG), (0.6, 0.2)], ids=["", "a statement may take less"]
+    ("busy_seconds", "statement_seconds"),
+    [(0.1, PATIENCE_SECONDS), (2.0, 0.8)],
+    ids=["", "a statement may take less"],
 )
 def test_a_server_does_not_start_while_another_is_starting(
     postgres_url: str, busy_seconds: float, statement_seconds: float

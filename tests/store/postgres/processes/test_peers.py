@@ -11,9 +11,10 @@ from datetime import timedelta
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
 from tests.store.support.generators import T0, a_memory, add, forget
-from tests.store.support.postgres_stores import LONG, ME, open_at, outside, query
+from tests.store.support.postgres_stores import ME, open_at, outside, query
 from vestige.core.errors import StoreBusy, StoreError, StoreReadOnly, StoreUnavailable
 from vestige.core.models import EVERYTHING
 from vestige.store.contract.processes import Who
@@ -69,7 +70,7 @@ def test_what_is_over_in_a_moment_waits_for_its_like(postgres_url: str) -> None:
             thread.start()
             holds.wait(0.1)
             assert done == []
-        thread.join(LONG)
+        thread.join(PATIENCE_SECONDS)
         assert done == ["purged"]
 
 
@@ -88,7 +89,7 @@ def test_who_waits_for_what_takes_a_moment_may_wait_longer_than_a_statement_may_
 ) -> None:
     with (
         closing(open_at(postgres_url)) as one,
-        closing(open_at(postgres_url, statement_seconds=0.2, busy_seconds=0.6)) as other,
+        closing(open_at(postgres_url, statement_seconds=0.8, busy_seconds=2.0)) as other,
     ):
         with one.alone("purge"), pytest.raises(StoreBusy) as caught, other.alone("purge"):
             pass
@@ -132,7 +133,7 @@ def test_a_killed_process_is_alone_no_more(postgres_url: str) -> None:
         with pytest.raises(StoreBusy, match=f"pid {process.pid}"), store.alone("migrate"):
             pass
         process.send_signal(signal.SIGKILL)
-        process.wait(LONG)
+        process.wait(PATIENCE_SECONDS)
         _until_only(store, ME)
         with store.alone("migrate"):
             pass
@@ -177,7 +178,7 @@ def test_of_exclusive_servers_that_start_at_once_one_starts(postgres_url: str) -
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(LONG)
+            thread.join(PATIENCE_SECONDS)
         assert sorted(answers) == ["refused", "refused", "started"]
 
 
@@ -202,10 +203,10 @@ def _end_all_sessions(url: str) -> None:
 def test_a_notice_of_another_process_ends_waiting_at_once(postgres_url: str) -> None:
     one, other = open_at(postgres_url), open_at(postgres_url)
     with closing(one), closing(other), one.listening() as wait:
-        assert wait(LONG)
+        assert wait(PATIENCE_SECONDS)
         assert not wait(MOMENT)
         other.notify("other", [ANOTHER])
-        assert wait(LONG)
+        assert wait(PATIENCE_SECONDS)
         assert [notice.message for notice in one.notices(0)] == [ANOTHER]
         assert not wait(MOMENT)
 
@@ -226,8 +227,8 @@ def test_who_waits_for_news_hears_of_it_after_its_session_was_ended(postgres_url
         _end_all_sessions(postgres_url)
         other.notify("other", [ANOTHER])
         with pytest.raises(StoreUnavailable):
-            wait(LONG)
-        assert wait(LONG)
+            wait(PATIENCE_SECONDS)
+        assert wait(PATIENCE_SECONDS)
         assert [notice.message for notice in one.notices(0)] == [ANOTHER]
 
 
@@ -236,7 +237,7 @@ def test_what_is_told_does_not_travel_in_the_notification(postgres_url: str) -> 
         (oid,) = query(postgres_url, "SELECT 'public'::regnamespace::oid::bigint")[0]
         listener.execute(f"LISTEN vestige_{oid}".encode())
         store.notify("one", [json.dumps({"type": "MemoryCreated", "data": {"content_preview": "xylophone"}})])
-        assert [told.payload for told in listener.notifies(timeout=LONG, stop_after=1)] == [""]
+        assert [told.payload for told in listener.notifies(timeout=PATIENCE_SECONDS, stop_after=1)] == [""]
 
 
 def test_notices_do_not_wait_long_for_a_writer(postgres_url: str) -> None:

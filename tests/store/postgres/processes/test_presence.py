@@ -8,8 +8,9 @@ import orjson
 import psycopg
 import pytest
 
+from testbed.patience import until
 from tests.store.support.generators import T0, a_memory, add
-from tests.store.support.postgres_stores import ME, open_at, outside, query, until
+from tests.store.support.postgres_stores import ME, open_at, outside, query
 from vestige.core.errors import StoreBusy
 from vestige.store.contract.processes import Who
 from vestige.store.postgres.server.pool import ConnectionPool, ServerWait

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from psycopg.conninfo import make_conninfo
 
+from testbed.patience import PATIENCE_SECONDS, until
 from tests.store.support.generators import (
     SIGNATURE,
     Dice,
@@ -22,7 +23,7 @@ from tests.store.support.generators import (
     memory_id,
     rows,
 )
-from tests.store.support.postgres_stores import LONG, open_at, outside, put, query, until
+from tests.store.support.postgres_stores import open_at, outside, put, query
 from vestige.core.models import ANYTHING, EVERYTHING, Filter
 from vestige.store.contract.search import Probe
 from vestige.store.postgres.processes.locks import Lock, signed
@@ -213,7 +214,7 @@ def test_a_store_is_closed_at_once_when_its_index_is_about_to_be_built(
 
     def slowly(db: Database) -> store_facts.Profile | None:
         about_to.set()
-        go_on.wait(LONG)
+        go_on.wait(PATIENCE_SECONDS)
         return profile(db)
 
     store = open_at(postgres_url)
@@ -222,12 +223,12 @@ def test_a_store_is_closed_at_once_when_its_index_is_about_to_be_built(
         other.execute(KEEPS_IT_WAITING)
         monkeypatch.setattr(store_facts, "profile", slowly)
         near(store, axis(0))
-        assert about_to.wait(LONG)
+        assert about_to.wait(PATIENCE_SECONDS)
         closing_it = threading.Thread(target=store.close, daemon=True)
         closing_it.start()
         until(lambda: store._hnsw._closed)
         go_on.set()
-        closing_it.join(LONG / 4)
+        closing_it.join(PATIENCE_SECONDS / 4)
         assert not closing_it.is_alive()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS, until
 from tests.store.support.generators import (
     DAY,
     SIGNATURE,
@@ -21,7 +22,7 @@ from tests.store.support.generators import (
     held,
     rows,
 )
-from tests.store.support.postgres_stores import LONG, open_at, outside, query, until
+from tests.store.support.postgres_stores import open_at, outside, query
 from vestige.core.errors import StoreUnavailable
 from vestige.core.models import ANYTHING, EVERYTHING, Filter
 from vestige.store.contract.search import Probe
@@ -105,7 +106,7 @@ def test_what_is_safe_to_repeat_is_done_again_when_its_session_ends(
     doing: str,
     work: Callable[[PostgresStore], None],
 ) -> None:
-    monkeypatch.setattr(peers, "PATIENCE_SECONDS", LONG)
+    monkeypatch.setattr(peers, "PATIENCE_SECONDS", PATIENCE_SECONDS)
     add(store, FIRST)
     store.put_vectors({"m1": embedded(FIRST, axis(0))})
     query(postgres_url, ENDS_ONCE.format(doing=doing))
@@ -185,7 +186,7 @@ def test_what_the_server_interrupts_again_and_again_is_given_up(postgres_url: st
 
 WAITS_LONG = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    " AND clock_timestamp() - query_start > '0.4 s'"
+    " AND clock_timestamp() - query_start > '1.0 s'"
 )
 
 
@@ -202,7 +203,7 @@ def test_a_look_at_everything_and_a_repair_take_as_long_as_they_take(
     postgres_url: str, table: str, work: Callable[[PostgresStore], object]
 ) -> None:
     with (
-        closing(open_at(postgres_url, statement_seconds=0.2)) as store,
+        closing(open_at(postgres_url, statement_seconds=0.8)) as store,
         ThreadPoolExecutor(1) as threads,
         outside(postgres_url) as other,
     ):

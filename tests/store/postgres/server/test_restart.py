@@ -8,9 +8,10 @@ from functools import partial
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS, until
 from testbed.postgres_server import NOT_RESTARTED, Mode, Server, server
 from tests.store.support.generators import T0, a_memory, add, held
-from tests.store.support.postgres_stores import LONG, ME, open_at, query, until
+from tests.store.support.postgres_stores import ME, open_at, query
 from vestige.core.errors import StoreBusy, StoreUnavailable
 from vestige.core.events import Event, EventBus, MemoryDeleted
 from vestige.core.models import ANYTHING, EVERYTHING
@@ -63,7 +64,7 @@ def test_a_call_waits_for_a_server_that_comes_back(own: Server, store: PostgresS
     starting = threading.Thread(target=own.start)
     starting.start()
     add(store, a_memory("after"))
-    starting.join(LONG)
+    starting.join(PATIENCE_SECONDS)
     assert held(store, "before").memory.id == "before"
 
 
@@ -75,22 +76,22 @@ def test_opening_waits_for_a_server_that_comes_back(own: Server) -> None:
     with closing(open_at(url)) as opened:
         add(opened, a_memory("after"))
         assert opened.count(ANYTHING, access=EVERYTHING) == 1
-    starting.join(LONG)
+    starting.join(PATIENCE_SECONDS)
     own.drop(url)
 
 
 def test_who_listens_hears_what_is_told_after_a_restart(own: Server, store: PostgresStore) -> None:
     with store.listening() as wait:
-        wait(LONG)
+        wait(PATIENCE_SECONDS)
         own.stop("fast")
         with pytest.raises(StoreUnavailable):
-            wait(LONG)
+            wait(PATIENCE_SECONDS)
         with pytest.raises(StoreUnavailable):
-            wait(LONG)
+            wait(PATIENCE_SECONDS)
         own.start()
-        assert wait(LONG)
+        assert wait(PATIENCE_SECONDS)
         store.notify("other", [ANOTHER])
-        assert wait(LONG)
+        assert wait(PATIENCE_SECONDS)
 
 
 def test_what_could_not_be_told_while_the_server_was_away_is_told_when_it_is_back(own: Server) -> None:
@@ -106,7 +107,7 @@ def test_what_could_not_be_told_while_the_server_was_away_is_told_when_it_is_bac
         assert [notice.process for notice in away.notices(0)] == ["other"]
         relay.send()
         assert [notice.process for notice in away.notices(0)] == ["other", "one"]
-        relay.close(LONG)
+        relay.close(PATIENCE_SECONDS)
     own.drop(url)
 
 
@@ -126,8 +127,8 @@ def test_who_only_follows_hears_what_is_told_right_after_a_restart(own: Server, 
                 writing.send()
                 until(partial(heard.__contains__, told))
             until(lambda: len(other.processes()) == 2)
-        following.close(LONG)
-        writing.close(LONG)
+        following.close(PATIENCE_SECONDS)
+        writing.close(PATIENCE_SECONDS)
 
 
 def test_no_server_starts_beside_an_exclusive_one_after_a_restart(own: Server) -> None:

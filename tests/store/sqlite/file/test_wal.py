@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
 from tests.store.support import sqlite_files
 from tests.store.support.generators import T0, a_memory, add, held
@@ -71,7 +72,7 @@ def harm(path: Path, how: str) -> tuple[list[str], list[str]]:
         cwd=PROJECT,
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=True,
     )
     refused, findings = json.loads(done.stdout)

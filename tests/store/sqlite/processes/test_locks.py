@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
 from tests.store.support import sqlite_files
 from tests.store.support.generators import a_memory, add, held
@@ -305,7 +306,7 @@ def test_of_exclusive_servers_that_start_at_once_exactly_one_does(path: Path) ->
     gate = threading.Barrier(6)
 
     def start() -> None:
-        gate.wait(10)
+        gate.wait(PATIENCE_SECONDS)
         try:
             started.append(presence.join(path, who(server=True, exclusive=True), lambda: True))
         except StoreBusy as error:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import open_world
 from tests.store.support import sqlite_files
 from tests.store.support.generators import a_memory, add, held
@@ -256,7 +257,7 @@ def test_readers_that_overlap_without_end_do_not_let_the_log_grow(path: Path, sh
                 reader.execute("SELECT count(*) FROM memories").fetchone()
                 if me or turn:
                     ends[1 - me].set()  # only now: one of the two is reading at any moment
-                ends[me].wait(10)
+                ends[me].wait(PATIENCE_SECONDS)
                 ends[me].clear()
                 reader.execute("COMMIT")
                 if stop.is_set():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
 from tests.store.support import sqlite_files
 from tests.store.support.generators import a_memory, embedded, forget
@@ -31,7 +32,6 @@ from vestige.store.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.slow
 
-PATIENCE_SECONDS = 60
 BEGINNING = f"""
 import os, signal, sys, time
 from pathlib import Path

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
 from tests.store.support import sqlite_files
 from tests.store.support.generators import (
@@ -153,7 +154,7 @@ def test_another_process_is_seen_at_the_next_search(path: Path, store: SqliteSto
         cwd=PROJECT,
         env={"PYTHONPATH": f"{PROJECT / 'src'}:{PROJECT}"},
         check=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
     assert words(store, "basalt") == []
     assert set(words(store, "cobalt")) == {"after", "m2"}

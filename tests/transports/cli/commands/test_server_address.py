@@ -4,9 +4,9 @@ import socket
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
+from testbed import patient_http
 from testbed.failures import each
 from tests.transports.bridge.harness import TOKEN, running
 from tests.transports.http.support.harness import serving
@@ -94,7 +94,7 @@ def test_a_server_for_other_machines_tells_an_address_that_works_and_one_for_thi
         assert UNENCRYPTED in server.log()
         assert server.url == f"http://{own_address(socket.AF_INET) or '127.0.0.1'}:{port}"
         for url in (server.url, server.local):
-            assert httpx.get(f"{url}/health", trust_env=False).status_code == 200
+            assert patient_http.get(f"{url}/health", trust_env=False).status_code == 200
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_a_server_with_a_name_tells_it_and_answers_to_it(tmp_path: Path) -> None
     with serving(tmp_path, bind="0.0.0.0:0", VESTIGE_SERVER_ALLOWED_HOSTS="memory.example") as server:
         told = urlsplit(server.url)
         assert told.hostname == "memory.example"
-        named = httpx.get(f"{server.local}/health", headers={"Host": told.netloc}, trust_env=False)
+        named = patient_http.get(f"{server.local}/health", headers={"Host": told.netloc}, trust_env=False)
         assert named.status_code == 200
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from vestige.transports.arguments import Wording
 
 pytestmark = pytest.mark.slow
@@ -56,7 +57,7 @@ def imported(words: list[str], **environ: str) -> set[str]:
         capture_output=True,
         text=True,
         env={"PATH": os.environ["PATH"], **environ},
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=True,
     )
     return set(done.stderr.split())
@@ -114,7 +115,7 @@ def test_a_small_command_makes_no_tables_and_validators_that_it_does_not_use(tmp
         capture_output=True,
         text=True,
         env={"PATH": os.environ["PATH"], "VESTIGE_DATA_DIR": str(tmp_path), "VESTIGE_OFFLINE": ""},
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=True,
     )
     assert done.stderr.splitlines() == ["stemmed lists 0", "validators 0"]

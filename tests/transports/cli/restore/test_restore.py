@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.cli.harness import ENVIRONMENT, Outcome, invoke
 from vestige.app.console import restore_main
 from vestige.core.errors import StoreError
@@ -288,7 +289,11 @@ except VestigeError as exc:
 
 def run_child(script: str, *words: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", script, *words], capture_output=True, encoding="utf-8", timeout=30, check=False
+        [sys.executable, "-c", script, *words],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=PATIENCE_SECONDS,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.strip()
@@ -311,7 +316,7 @@ def test_a_store_that_another_process_uses_is_left_alone(home: Path, tmp_path: P
         assert f"pid {holder.pid}" in error["message"]
         assert error["details"]["pids"] == [holder.pid]
         holder.stdin.close()
-        assert holder.wait(30) == 0
+        assert holder.wait(PATIENCE_SECONDS) == 0
     assert attempt(home, tmp_path / "one.db").exit_code == 0
 
 

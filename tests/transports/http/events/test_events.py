@@ -11,6 +11,7 @@ import pytest
 from starlette.testclient import WebSocketDenialResponse, WebSocketTestSession
 from starlette.websockets import WebSocketDisconnect
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.http.support.harness import URL, WS, Site, bearer, new_site
 from tests.transports.http.support.holders import cookie
 from vestige import __version__
@@ -19,8 +20,6 @@ from vestige.transports.http.events.endpoints import MAX_FRAME_BYTES
 from vestige.transports.http.events.listeners import LOCKED_OUT
 
 PARTS = (endpoints.routes,)
-LONG = 30.0
-"""A limit no passing test reaches."""
 
 
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +81,7 @@ class Streamed(threading.Thread):
 
     def messages(self) -> list[dict[str, Any]]:
         """What was told until the stream ended."""
-        self.join(LONG)
+        self.join(PATIENCE_SECONDS)
         events = self.text.removesuffix("\n\n").split("\n\n")
         assert all(one.startswith("data: ") for one in events)
         return [json.loads(one.removeprefix("data: ")) for one in events]
@@ -91,7 +90,7 @@ class Streamed(threading.Thread):
 def until_they_listen(site: Site, count: int) -> None:
     """Wait until so many listen."""
     listening, waiting = site.context.gauges["listeners"].read, threading.Event()
-    for _ in range(round(LONG / 0.01)):
+    for _ in range(round(PATIENCE_SECONDS / 0.01)):
         if listening() == count:
             return
         waiting.wait(0.01)

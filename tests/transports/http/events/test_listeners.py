@@ -14,6 +14,7 @@ import anyio
 import pytest
 from anyio.to_thread import run_sync
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import World, open_world
 from vestige.core.events import EventScope, MemoryDeleted
 from vestige.core.models import EVERYTHING, Access, StoreStats
@@ -37,8 +38,6 @@ from vestige.transports.http.events.listeners import (
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TEA, DIARY = Access(scopes=("/tea",)), Access(scopes=("/diary",))
 SOMEBODY = Identity(caller=ANYONE, via="open")
-LONG = 30.0
-"""A limit no passing test reaches."""
 
 
 def event(name: object, scope: str = "/tea") -> MemoryDeleted:
@@ -60,7 +59,7 @@ def listening(
 
     async def run() -> None:
         listeners = Listeners(context or desk_of(world))
-        with anyio.fail_after(LONG):
+        with anyio.fail_after(PATIENCE_SECONDS):
             async with listeners.running():
                 await act(listeners)
 
@@ -310,7 +309,7 @@ def test_who_still_waits_to_listen_has_a_place_already(world: World) -> None:
     bus, ready = world.app.engine.events, threading.Event()
 
     def slowly() -> None:  # the store takes its time
-        ready.wait(LONG)
+        ready.wait(PATIENCE_SECONDS)
 
     bus.on_followed(slowly)
 
@@ -430,7 +429,7 @@ class Stuck(InMemoryStore):
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
         self.asked.set()
-        self.go_on.wait(LONG)
+        self.go_on.wait(PATIENCE_SECONDS)
         return super().stats(access=access, now=now)
 
 
@@ -446,7 +445,7 @@ def test_while_the_numbers_are_counted_nobody_is_locked_out_later_and_heartbeats
         nonlocal allowed
         try:
             async with listeners.joined(TEA, holder("revoked"), lambda: allowed) as one:
-                assert await run_sync(store.asked.wait, LONG)
+                assert await run_sync(store.asked.wait, PATIENCE_SECONDS)
                 allowed = False
                 assert await one.ended() == LOCKED_OUT
                 assert await told(one, 1) == [{"type": "Heartbeat", "data": {"uptime_secs": 0.0}}]

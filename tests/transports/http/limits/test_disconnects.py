@@ -8,11 +8,9 @@ import anyio
 import pytest
 from starlette.types import Message
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.http.support.harness import Site, bearer, new_site
 from tests.transports.http.support.mcp_requests import ACCEPT, open_session
-
-LONG = 30.0
-"""A limit no passing test reaches."""
 
 
 async def listen(site: Site, path: str, headers: dict[str, str]) -> list[MutableMapping[str, Any]]:
@@ -48,7 +46,7 @@ def test_a_client_that_sends_without_end_gets_no_stream_and_no_bug_is_logged(
         session = open_session(site.http, headers=bearer(site.key("read")))
         headers = {"Host": "127.0.0.1:3927", "Transfer-Encoding": "chunked", **ACCEPT, **session}
         assert site.http.portal
-        told = site.http.portal.start_task_soon(listen, site, path, headers).result(LONG)
+        told = site.http.portal.start_task_soon(listen, site, path, headers).result(PATIENCE_SECONDS)
 
     assert [event["status"] for event in told if "status" in event] == [413]
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from vestige.transports.http.limits.malloc import ARENAS, share_arenas
 
 COUNT = """
@@ -89,8 +90,6 @@ with small_heap(0.01):
         Event().wait(0.01)
 print(foreign.cache_info().currsize)
 """
-LONG = 60.0
-"""A limit no passing test reaches."""
 glibc = pytest.mark.skipif(
     sys.platform != "linux" or not share_arenas(), reason="this C library has heaps of another kind"
 )
@@ -99,7 +98,7 @@ glibc = pytest.mark.skipif(
 def said(script: str, *arguments: str) -> list[int]:
     """The numbers that a process prints."""
     command = [sys.executable, "-c", script, *arguments]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LONG)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     return [int(line) for line in done.stdout.splitlines()]
 
 

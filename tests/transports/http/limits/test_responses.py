@@ -9,11 +9,12 @@ import pytest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.http.limits.test_bodies_and_rates import nothing
 from tests.transports.http.limits.test_fair_queue import from_key
 from tests.transports.http.support.harness import CLIENT, Site, new_site
 from tests.transports.http.support.mcp_requests import ask, call, message, open_session, post
-from tests.transports.http.support.pauses import PATIENCE_SECONDS, holding
+from tests.transports.http.support.pauses import holding
 from vestige.transports.http import context
 from vestige.transports.http.limits.fair_queue import SharedBudget
 from vestige.transports.http.limits.responses import SMALL_BYTES, UnreadLimit

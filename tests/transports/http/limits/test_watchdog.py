@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from vestige.core.caller import Invocation
 from vestige.transports.http.limits.watchdog import FROZEN_SECONDS, Watchdog
-
-PATIENCE_SECONDS = 60
 
 
 @dataclass
@@ -72,9 +71,9 @@ FREEZE = textwrap.dedent(
 
     def hostile_pattern():
         with watchdog.watching(Invocation(name="ingest", arguments={"content": "a" * 40})):
-            started = time.monotonic()
+            started = time.thread_time()
             length = 20
-            while time.monotonic() - started < 1.2:  # each attempt takes twice as long, the lock held
+            while time.thread_time() - started < 1.2:  # each attempt takes twice as long, the lock held
                 length += 1
                 re.match("(?:a+)+b", "a" * length)
 
@@ -98,8 +97,9 @@ def test_the_stacks_are_written_while_the_interpreter_lock_is_held() -> None:
         [sys.executable, "-c", FREEZE], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
     )
 
-    assert "hostile_pattern" in done.stderr.partition("The server stood still")[0]
-    assert "running: ingest with 40 characters" in done.stderr
+    before, reported, _ = done.stderr.partition("running: ingest with 40 characters")
+    assert "hostile_pattern" in before
+    assert reported
 
 
 BUSY = textwrap.dedent(

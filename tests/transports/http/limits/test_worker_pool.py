@@ -14,10 +14,11 @@ import anyio
 import httpx2
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import HandClock, open_world
 from tests.transports.http.support.harness import Site, bearer, new_site, open_site
 from tests.transports.http.support.mcp_requests import ask, call, message, modern, open_session, post, watched
-from tests.transports.http.support.pauses import PATIENCE_SECONDS, holding
+from tests.transports.http.support.pauses import holding
 from vestige.app.app import Clock
 from vestige.transports.http import rest
 from vestige.transports.http.limits import worker_pool

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 from anyio.to_thread import run_sync
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import World, open_world
 from tests.transports.http.events.test_listeners import desk_of
 from tests.transports.http.support.mcp_requests import modern
@@ -19,9 +20,6 @@ from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.messages import Done, Outcome
 from vestige.transports.mcp.service import ServerApplication
 
-LONG = 30.0
-"""A limit no passing test reaches."""
-
 
 class Waiting:
     """A job that goes on until it is told that nobody wants it any more."""
@@ -32,7 +30,7 @@ class Waiting:
 
     def do(self, app: ServerApplication, work: McpWork) -> Outcome:
         self.begun.set()
-        self.told = work.cancelled.wait(LONG)
+        self.told = work.cancelled.wait(PATIENCE_SECONDS)
         self.over.set()
         return Done({})
 
@@ -46,11 +44,11 @@ def test_a_job_is_told_when_the_server_ends_without_waiting_for_it(tmp_path: Pat
         conversation = Conversation(desk_of(world), ClientConversation(CATALOG, "1", stateless=True), job.do)
         others = asyncio.all_tasks()
         serving = asyncio.create_task(served(conversation, body))
-        assert await run_sync(job.begun.wait, LONG)
+        assert await run_sync(job.begun.wait, PATIENCE_SECONDS)
         for task in asyncio.all_tasks() - others:  # as the end of the event loop does it
             task.cancel()
         await asyncio.wait([serving])
-        assert await run_sync(job.over.wait, LONG)
+        assert await run_sync(job.over.wait, PATIENCE_SECONDS)
 
     with open_world(tmp_path, **settings) as world:
         anyio.run(run, world)

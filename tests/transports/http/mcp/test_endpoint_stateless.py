@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from testbed.failures import each
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.http.support.harness import Site, bearer, new_site
 from tests.transports.http.support.mcp_requests import (
     ACCEPT,
@@ -24,7 +25,7 @@ from tests.transports.http.support.mcp_requests import (
     sent,
     talking_to,
 )
-from tests.transports.mcp.apps import TIMEOUT_SECONDS, SmallApp
+from tests.transports.mcp.apps import SmallApp
 from tests.transports.mcp.lines import ENVELOPE, HAS_ROOTS, META, MODERN_VERSION, STAMP
 from vestige.operations.registry.groups import registry
 
@@ -82,9 +83,9 @@ def test_a_client_that_closes_the_response_takes_its_request_back() -> None:
     app = SmallApp()
     with talking_to(app) as http:
         with sent(http, *modern("tools/call", {"name": "dream"})):
-            assert app.running.wait(TIMEOUT_SECONDS)
+            assert app.running.wait(PATIENCE_SECONDS)
 
-        assert app.cancelled.wait(TIMEOUT_SECONDS)
+        assert app.cancelled.wait(PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("proxied", ["", "Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"])

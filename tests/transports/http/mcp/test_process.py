@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.http.support.harness import bearer, key_in, serving
 from tests.transports.http.support.mcp_requests import ACCEPT, PATH, modern, open_session, post
 from tests.transports.mcp.harness import STDIO_MODES, sdk_remote
@@ -23,7 +24,7 @@ def test_the_official_client_works_with_a_key_and_not_without(tmp_path: Path, mo
             found = client.tool("search", {"query": "heron"}).structured_content
             refused = client.tool("backup")
         headers, body = modern("tools/list")
-        without = httpx2.post(url, json=body, headers=headers)
+        without = httpx2.post(url, json=body, headers=headers, timeout=PATIENCE_SECONDS)
 
     assert isinstance(found, dict)
     assert [hit["id"] for hit in found["results"]] == [stored.structured_content["nodeId"]]
@@ -33,7 +34,7 @@ def test_the_official_client_works_with_a_key_and_not_without(tmp_path: Path, mo
 
 
 def test_a_server_that_stops_ends_the_streams_of_its_clients(tmp_path: Path) -> None:
-    with serving(tmp_path) as server, httpx2.Client(base_url=server.url, timeout=60) as http:
+    with serving(tmp_path) as server, httpx2.Client(base_url=server.url, timeout=PATIENCE_SECONDS) as http:
         session = open_session(http, headers=bearer(key_in(tmp_path)))
         with http.stream("GET", PATH, headers={**ACCEPT, **session}) as listening:
             lines = listening.iter_lines()
@@ -41,7 +42,7 @@ def test_a_server_that_stops_ends_the_streams_of_its_clients(tmp_path: Path) -> 
             assert post(http, session, {"jsonrpc": "2.0", "id": 1, "method": "ping"}).status_code == 200
             server.process.send_signal(signal.SIGTERM)
             rest = list(lines)  # complete, not cut off: that would raise
-        code = server.process.wait(60)
+        code = server.process.wait(PATIENCE_SECONDS)
 
     assert [line for line in rest if line] == []
     assert code == 0

@@ -9,6 +9,7 @@ import anyio
 import httpx2
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.http.support.harness import Site, bearer, new_site
 from tests.transports.http.support.mcp_requests import (
     ACCEPT,
@@ -26,7 +27,7 @@ from tests.transports.http.support.mcp_requests import (
     watched,
 )
 from tests.transports.http.support.pauses import holding
-from tests.transports.mcp.apps import TIMEOUT_SECONDS, SmallApp
+from tests.transports.mcp.apps import SmallApp
 from tests.transports.mcp.lines import HAS_ROOTS, HERE, LEGACY_VERSIONS, listed
 from vestige.transports.http.mcp import driver, streams
 
@@ -174,7 +175,7 @@ def test_a_session_that_is_in_use_is_not_given_up(tmp_path: Path) -> None:
         held.let_go()
 
         assert refusal(full) == (503, -32600)
-        assert asked.result(TIMEOUT_SECONDS).status_code == 200
+        assert asked.result(PATIENCE_SECONDS).status_code == 200
         assert post(site.http, session, message("ping")).status_code == 200
 
 
@@ -198,23 +199,23 @@ def test_short_calls_of_a_session_run_one_after_another_and_others_beside_them()
     with talking_to(app) as http, ThreadPoolExecutor() as threads:
         session, other = open_session(http), open_session(http)
         slow = threads.submit(post, http, session, call("search", 1, wait=True))
-        assert app.running.wait(TIMEOUT_SECONDS)
+        assert app.running.wait(PATIENCE_SECONDS)
         app.running.clear()
         behind = threads.submit(post, http, session, call("search", 2, number=2))
         long = threads.submit(post, http, session, call("dream", 3))
-        assert app.running.wait(TIMEOUT_SECONDS)  # the long one did not wait
+        assert app.running.wait(PATIENCE_SECONDS)  # the long one did not wait
         beside = post(http, other, call("search", 4, number=4))
         started = [arguments.get("number") for arguments in app.seen]
         assert (
             post(http, session, message("notifications/cancelled", {"requestId": 3}, None)).status_code == 202
         )
         app.release.set()
-        answers = [one.result(TIMEOUT_SECONDS) for one in (slow, behind)]
+        answers = [one.result(PATIENCE_SECONDS) for one in (slow, behind)]
 
     assert beside.json()["result"]["structuredContent"] == {"echo": {"number": 4}}
     assert 2 not in started
     assert [answer.json()["id"] for answer in answers] == [1, 2]
-    assert long.result(TIMEOUT_SECONDS).content == b""  # what was taken back is not answered
+    assert long.result(PATIENCE_SECONDS).content == b""  # what was taken back is not answered
 
 
 def test_a_lost_response_does_not_take_a_request_back() -> None:
@@ -222,7 +223,7 @@ def test_a_lost_response_does_not_take_a_request_back() -> None:
     with talking_to(app) as http:
         session = open_session(http)
         with sent(http, session, call("search", wait=True, number=1)):
-            assert app.running.wait(TIMEOUT_SECONDS)
+            assert app.running.wait(PATIENCE_SECONDS)
         assert post(http, session, message("ping", request_id=2)).status_code == 200
         app.release.set()
         post(http, session, call("search", 3, number=3))
@@ -239,7 +240,7 @@ def test_a_call_that_waits_for_roots_is_not_lost_with_its_response(monkeypatch: 
         session = open_session(http, capabilities=HAS_ROOTS)
         with sent(http, session, call("search", 1, wait=True, number=1)):
             post(http, session, message("ping"))  # what was sent before has been read
-        assert app.running.wait(TIMEOUT_SECONDS)
+        assert app.running.wait(PATIENCE_SECONDS)
         after = post(http, session, call("search", 2, number=2))
 
     assert after.status_code == 200
@@ -253,7 +254,7 @@ def test_a_session_has_so_many_unfinished_calls_at_most(monkeypatch: pytest.Monk
         session = open_session(http, "2025-03-26")
         batch = [call("search", number, wait=True) for number in (1, 2)]
         asked = threads.submit(post, http, session, batch)
-        assert app.running.wait(TIMEOUT_SECONDS)
+        assert app.running.wait(PATIENCE_SECONDS)
         more = post(http, session, [call("search", 3), message("ping", request_id=4), call("search", 5)])
         fits = threads.submit(post, http, session, [call("search", 6), message("ping", request_id=7)])
         while conversations[0].has_room_for(1):
@@ -262,7 +263,7 @@ def test_a_session_has_so_many_unfinished_calls_at_most(monkeypatch: pytest.Monk
         full = post(http, session, call("search", 9))
         others = [post(http, session, one).status_code for one in (message("ping"), cancel)]
         app.release.set()
-        answers = [one.result(TIMEOUT_SECONDS).json() for one in (asked, fits)]
+        answers = [one.result(PATIENCE_SECONDS).json() for one in (asked, fits)]
         after = post(http, session, call("search", 10))
 
     assert refusal(more) == refusal(full) == (429, -32600)
@@ -275,7 +276,7 @@ def test_a_session_has_so_many_unfinished_calls_at_most(monkeypatch: pytest.Monk
 
 def test_calls_that_wait_for_roots_are_unfinished_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "MAX_UNFINISHED", 1)
-    monkeypatch.setattr(driver, "ROOTS_SECONDS", TIMEOUT_SECONDS)
+    monkeypatch.setattr(driver, "ROOTS_SECONDS", PATIENCE_SECONDS)
     with talking_to(SmallApp()) as http:
         session = open_session(http, capabilities=HAS_ROOTS)
         body = call("search", 1)
@@ -327,11 +328,11 @@ def test_ending_a_session_stops_what_runs_in_it() -> None:
     with talking_to(app) as http, ThreadPoolExecutor() as threads:
         session = open_session(http)
         running = threads.submit(post, http, session, call("dream"))
-        assert app.running.wait(TIMEOUT_SECONDS)
+        assert app.running.wait(PATIENCE_SECONDS)
         http.delete(PATH, headers=session)
 
-        assert app.cancelled.wait(TIMEOUT_SECONDS)
-        assert running.result(TIMEOUT_SECONDS).content == b""
+        assert app.cancelled.wait(PATIENCE_SECONDS)
+        assert running.result(PATIENCE_SECONDS).content == b""
 
 
 # -- the server's own stream ------------------------------------------------------------------------
@@ -347,7 +348,7 @@ def test_the_question_for_roots_goes_out_on_the_listening_stream() -> None:
             question = next(told)
             waiting = threads.submit(post, http, session, call("search"))
             answer_roots(http, session, question)
-            found = waiting.result(TIMEOUT_SECONDS)
+            found = waiting.result(PATIENCE_SECONDS)
             second = http.get(PATH, headers={**ACCEPT, **session})
 
     assert question["method"] == "roots/list"
@@ -436,7 +437,7 @@ def test_a_call_in_a_stream_ends_when_its_key_is_revoked(
         held.wait(1)
         site.revoke(minted)
         held.wait(0)  # it was cancelled, not let go
-        answer = asked.result(TIMEOUT_SECONDS)
+        answer = asked.result(PATIENCE_SECONDS)
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert list(events(iter(answer.text.splitlines()))) == []
 

@@ -10,14 +10,13 @@ from typing import Any
 import anyio
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.http.support.harness import Site, bearer, new_site
 from tests.transports.http.support.holders import Headers, cookie
 from tests.transports.http.support.mcp_requests import ACCEPT, PATH, open_session
 from vestige.transports.http.mcp import streams
 
 MANY = 100
-LONG = 30.0
-"""A limit no passing test reaches."""
 
 
 def test_it_is_asked_by_the_time_whether_a_reader_is_welcome_also_when_there_is_always_something_to_say(
@@ -41,7 +40,7 @@ def test_it_is_asked_by_the_time_whether_a_reader_is_welcome_also_when_there_is_
 
 
 def test_what_is_said_in_time_does_not_have_it_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "KEEP_ALIVE_SECONDS", LONG)
+    monkeypatch.setattr(streams, "KEEP_ALIVE_SECONDS", PATIENCE_SECONDS)
     outbox, told = streams.Outbox(), []
     for number in range(MANY):
         outbox.put({"jsonrpc": "2.0", "id": number, "result": {}})
@@ -98,12 +97,12 @@ def test_a_stream_ends_with_the_login_that_opened_it(
         session = {"Host": "127.0.0.1:3927", **ACCEPT, **open_session(site.http, headers=mine), **mine}
         assert site.http.portal
         reading = site.http.portal.start_task_soon(read, site, session, begun)
-        assert begun.wait(LONG)
+        assert begun.wait(PATIENCE_SECONDS)
         if way == "logs out":
             assert site.http.post("/logout", headers=mine).status_code == 204
         else:
             site.world.clock.advance(hours=site.context.settings.auth.session_hours)
-        written = reading.result(LONG)
+        written = reading.result(PATIENCE_SECONDS)
     assert b": still here" in written[1]
     assert written[-1] == b""
 
@@ -117,11 +116,11 @@ def test_nobody_is_sent_away_because_the_store_is(
     headers, begun = {"Host": "127.0.0.1:3927", **ACCEPT, **session}, threading.Event()
     assert site.http.portal
     reading = site.http.portal.start_task_soon(read, site, headers, begun)
-    assert begun.wait(LONG)
+    assert begun.wait(PATIENCE_SECONDS)
     site.world.app.engine.store.close()
-    latest = time.monotonic() + LONG
+    latest = time.monotonic() + PATIENCE_SECONDS
     while caplog.text.count("could not be checked") < 3:  # so it went on after it could not be asked
         assert not reading.done()
         assert time.monotonic() < latest
     site.http.portal.call(site.context.stopping.set)
-    assert reading.result(LONG)[-1] == b""
+    assert reading.result(PATIENCE_SECONDS)[-1] == b""

@@ -13,9 +13,10 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from testbed.failures import Failures, each
+from testbed.patience import PATIENCE_SECONDS
 from testbed.planting import Planting
 from testbed.world import HandClock
-from tests.transports.http.support.harness import PATIENCE_SECONDS, URL, Site, bearer, new_site
+from tests.transports.http.support.harness import URL, Site, bearer, new_site
 from tests.transports.parity.example_store import example_of, planted
 from tests.transports.parity.transports import direct
 from vestige.core.errors import InvalidInput, VestigeError

@@ -4,7 +4,7 @@ with open_site(world) as site:
     site.http.get("/metrics", headers=bearer(site.key("read")))
 
 with serving(folder) as server:
-    httpx.get(f"{server.url}/health")
+    patient_http.get(f"{server.url}/health")
 """
 
 import json
@@ -26,7 +26,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket
+from websockets.sync.client import ClientConnection, connect
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import World, open_world
 from tests.transports.cli.harness import ENVIRONMENT
 from vestige.app.app import open_app
@@ -42,7 +44,6 @@ URL = "http://127.0.0.1:3927"
 WS = "ws://127.0.0.1:3927"
 CLIENT = "203.0.113.7"
 SECRET = b"s" * 64
-PATIENCE_SECONDS = 60
 MANY = ("read", "write", "admin")
 
 
@@ -198,6 +199,17 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
         **ENVIRONMENT,
         **more,
     }
+
+
+def listening(url: str, headers: Mapping[str, str] | None = None) -> ClientConnection:
+    """A WebSocket for the events of the server at a URL, with headers such as the key's. It waits for one
+    that stands still for a while."""
+    return connect(
+        f"{url.replace('http', 'ws', 1)}/ws",
+        additional_headers=headers,
+        open_timeout=PATIENCE_SECONDS,
+        ping_interval=None,
+    )
 
 
 @contextmanager

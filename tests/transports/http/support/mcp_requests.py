@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.transports.http.support.mcp_endpoint import endpoint
 from tests.transports.http.support.socket import served
 from tests.transports.mcp.lines import CATALOG, ENVELOPE, MODERN_VERSION
@@ -20,8 +21,6 @@ from vestige.transports.mcp.service import Service
 
 PATH = "/mcp"
 LEGACY_VERSION = "2025-11-25"
-TIMEOUT_SECONDS = 30.0
-"""How long anything may take that must come."""
 
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -102,7 +101,7 @@ def sent(http: httpx2.Client, headers: Headers, body: Body) -> Iterator[None]:
 @contextmanager
 def talking_to(app: Service) -> Iterator[httpx2.Client]:
     """A client of MCP alone, with the small catalog, on a real socket."""
-    with served(endpoint(app, CATALOG)) as url, httpx2.Client(base_url=url, timeout=TIMEOUT_SECONDS) as http:
+    with served(endpoint(app, CATALOG)) as url, httpx2.Client(base_url=url, timeout=PATIENCE_SECONDS) as http:
         yield http
 
 

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Arguments, Wire
 from vestige.operations.registry.groups import registry
 from vestige.operations.registry.registry import Operation
 
-PATIENCE_SECONDS = 30.0
 LOOKS = 6_000
 """How often those who wait look whether they still should, until their patience ends."""
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import uvicorn
 from starlette.types import ASGIApp
 
-END_SECONDS = 30.0
+from testbed.patience import PATIENCE_SECONDS
 
 
 @contextmanager
@@ -29,5 +29,5 @@ def served(app: ASGIApp) -> Iterator[str]:
             yield f"http://127.0.0.1:{opened.getsockname()[1]}"
         finally:
             server.should_exit = True
-            thread.join(END_SECONDS)
+            thread.join(PATIENCE_SECONDS)
             assert not thread.is_alive()

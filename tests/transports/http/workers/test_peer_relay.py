@@ -12,6 +12,7 @@ import anyio
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from testbed.patience import PATIENCE_SECONDS
 from vestige.transports.http.workers.group import WorkerGroup, socket_of
 from vestige.transports.http.workers.peer_relay import Forwarding
 from vestige.transports.http.workers.table import WorkerState, shared_table
@@ -48,7 +49,7 @@ async def request(group: WorkerGroup, second_half: threading.Event | None = None
     async def receive() -> Message:
         part = next(parts, None)
         if part is BODY[1] and second_half is not None:
-            assert second_half.wait(30)
+            assert second_half.wait(PATIENCE_SECONDS)
         if part is None:
             await anyio.sleep_forever()
         return {"type": "http.request", "body": part, "more_body": part is not BODY[-1]}
@@ -62,7 +63,7 @@ async def request(group: WorkerGroup, second_half: threading.Event | None = None
         (b"transfer-encoding", b"chunked"),
     ]
     scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": headers}
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE_SECONDS):
         await Forwarding(here, group, "/mcp")(scope, receive, send)
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent)
 
@@ -121,7 +122,7 @@ def test_a_worker_that_answers_before_it_has_read_the_body_is_heard(group: Worke
     def refuse(listener: socket.socket) -> None:
         connection, _ = listener.accept()
         with connection:
-            connection.settimeout(30)
+            connection.settimeout(PATIENCE_SECONDS)
             received = b""
             while BODY[0] not in received:
                 received += connection.recv(1 << 16)

@@ -17,6 +17,7 @@ import anyio
 import pytest
 
 from testbed.effort import effort
+from testbed.patience import PATIENCE_SECONDS
 from testbed.world import open_world
 from tests.transports.http.support.mcp_endpoint import Echo
 from tests.transports.http.support.socket import served
@@ -37,8 +38,6 @@ OVER_STDIO, OVER_HTTP = 50_000, effort(5_000, nightly=50_000)
 MOST_GROWTH_MB = 32
 """Keeping every message would take three times as much."""
 
-PATIENCE_SECONDS = 30
-"""How long an answer may take: whatever hangs is noticed."""
 
 LAST = "the last one"
 

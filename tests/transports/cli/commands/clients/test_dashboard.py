@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from testbed import patient_http
 from tests.transports.cli.harness import invoke
 from tests.transports.http.support.harness import environment, key_in, serving
 from vestige.transports.cli.commands.clients.dashboard import LABEL
@@ -42,7 +43,7 @@ def started(folder: Path) -> Iterator[str]:
 def log_in(link: str) -> httpx.Response:
     parts = urlsplit(link)
     ticket = parts.fragment.removeprefix("ticket=")
-    return httpx.post(f"{parts.scheme}://{parts.netloc}/login", json={"ticket": ticket})
+    return patient_http.post(f"{parts.scheme}://{parts.netloc}/login", json={"ticket": ticket})
 
 
 def test_it_starts_a_server_and_its_link_logs_in_once(tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_it_uses_the_server_that_runs_and_one_key_for_all_its_logins(tmp_path: P
             link = json.loads(done.stdout)["dashboard"]
             assert log_in(link).status_code == 200
         headers = {"Authorization": f"Bearer {key_in(tmp_path)}"}
-        keys = httpx.get(f"{server.local}/api/v1/keys", headers=headers).json()["keys"]
+        keys = patient_http.get(f"{server.local}/api/v1/keys", headers=headers).json()["keys"]
         assert [key["label"] for key in keys].count(LABEL) == 1
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
+
 VESTIGE = (sys.executable, "-m", "vestige")
-PATIENCE_SECONDS = 120
 
 
 @pytest.fixture

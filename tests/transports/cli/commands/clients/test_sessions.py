@@ -14,13 +14,13 @@ from termios import TIOCSWINSZ
 
 import pytest
 
+from testbed.patience import PATIENCE_SECONDS
 from tests.engine.recall.sessions.transcripts import LOGIN, plant
 from tests.transports.cli.harness import ENVIRONMENT
 
 pytestmark = pytest.mark.slow
 
 VESTIGE = [sys.executable, "-m", "vestige"]
-PATIENCE_SECONDS = 60
 
 
 def environment(home: Path) -> dict[str, str]:
