@@ -1,1 +1,1 @@
-"""Hello-world servers on the official MCP SDK, which `benchmarks.startup` compares ours with."""
+"""Yardsticks of `benchmarks.startup`: hello-world servers on the official MCP SDK, and the bare model."""

@@ -119,6 +119,53 @@ def test_it_behaves_like_the_standard_one(both: tuple[Any, Any], use: Callable[[
     assert outcome(lambda: use(ours)) == outcome(lambda: use(theirs))
 
 
+def with_own_values(dataclass: Callable[..., Any]) -> Any:
+    """A class with fields that get no argument."""
+
+    class Counted:
+        x: int
+        seen: int = field(default=0, init=False)
+        notes: list[str] = field(default_factory=list, init=False, compare=False)
+        later: int = field(init=False)
+
+        def __post_init__(self) -> None:
+            if self.x:
+                self.later = self.x
+
+    return dataclass(slots=True)(Counted)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda kind: repr(kind(1)),
+        lambda kind: kind(0).later,
+        lambda kind: kind(1).notes is kind(1).notes,
+        lambda kind: kind(1, 2),
+        lambda kind: kind(1, seen=2),
+        lambda kind: repr(dataclasses.replace(kind(1), x=2)),
+        lambda kind: dataclasses.replace(kind(1), seen=2),
+    ],
+)
+def test_fields_without_an_argument_are_set_alike(use: Callable[[Any], Any]) -> None:
+    ours, theirs = with_own_values(lazy_dataclass.dataclass), with_own_values(dataclasses.dataclass)
+    assert outcome(lambda: use(ours)) == outcome(lambda: use(theirs))
+
+
+def test_the_first_hashes_are_those_of_the_compiled_method() -> None:
+    @lazy_dataclass.dataclass(frozen=True, slots=True, kw_only=True)
+    class Marked(Base):
+        kind: str
+        note: str = field(default="", compare=False)
+
+    made = Marked(one=1, kind="a", note="b")
+    first = hash(made)
+    assert not inspect.isfunction(vars(Marked)["__init__"])
+    assert first == hash(dataclasses.replace(made, note="c")) == hash((1, "a"))
+    assert {hash(made) for _ in range(2 * lazy_dataclass.FIRST_OBJECTS)} == {first}
+    assert inspect.isfunction(vars(Marked)["__init__"])
+
+
 @pytest.mark.parametrize(
     "use",
     [
@@ -162,6 +209,20 @@ def test_a_few_objects_are_made_without_compiling_their_class() -> None:
     assert not compiled()
     assert Rare(x=2).x == 2
     assert compiled()
+
+
+def test_a_changed_copy_is_made_without_compiling_its_class() -> None:
+    @lazy_dataclass.dataclass(frozen=True, slots=True, kw_only=True)
+    class Kept(Base):
+        x: int = 1
+        tags: tuple[str, ...] = field(default=(), compare=False)
+
+    copied = dataclasses.replace(Kept(one=1), x=2)
+    assert not inspect.isfunction(vars(Kept)["__init__"])
+    assert [one.name for one in dataclasses.fields(Kept)] == ["one", "x", "tags"]
+    assert (copied.one, copied.x, copied.tags) == (1, 2, ())
+    assert copied == Kept(one=1, x=2, tags=("a",))
+    assert inspect.isfunction(vars(Kept)["__init__"])
 
 
 @lazy_dataclass.dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,8 +271,8 @@ def test_most_classes_of_a_short_command_are_never_compiled() -> None:
         "ours = [(name, module) for name, module in sys.modules.items() if name.startswith('vestige.')]\n"
         "kinds = {kind for name, module in ours for kind in vars(module).values()\n"
         "         if isinstance(kind, type) and kind.__module__ == name}\n"
-        "found = [vars(kind).get('__dataclass_fields__') for kind in kinds]\n"
-        "found = [one for one in found if one is not None]\n"
+        "ours = [kind for kind in kinds if '__dataclass_fields__' in vars(kind)]\n"
+        "found = [vars(kind).get('__init__') for kind in ours]\n"
         "print(len(found), sum(isinstance(one, _Compiled) for one in found))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

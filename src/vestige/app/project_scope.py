@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from vestige.core.errors import InvalidInput
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import PROJECTS_SCOPE, ROOT_SCOPE, covers, normal_scope
+from vestige.core.patterns import lazy_pattern
 
 MARKS = (".git", ".hg", ".jj", ".svn")
 MAX_CHARS = 1_000_000
@@ -22,8 +23,10 @@ MAX_CHARS = 1_000_000
 # https://host/owner/name.git, ssh://git@host:22/owner/name, and git@host:owner/name.git; a path is not a
 # remote.
 _REMOTES = (
-    re.compile(r"^(?:https?|ssh|git)://(?:[^@/]*@)?(?P<host>[^:/@]+)(?::\d+)?/(?P<path>.+)$", re.IGNORECASE),
-    re.compile(r"^(?:[^@/:]+@)?(?P<host>[^:/@\\]{2,}):(?P<path>(?!//)[^:\\]+)$"),
+    lazy_pattern(
+        r"^(?:https?|ssh|git)://(?:[^@/]*@)?(?P<host>[^:/@]+)(?::\d+)?/(?P<path>.+)$", re.IGNORECASE
+    ),
+    lazy_pattern(r"^(?:[^@/:]+@)?(?P<host>[^:/@\\]{2,}):(?P<path>(?!//)[^:\\]+)$"),
 )
 UNREADABLE = (OSError, ValueError, RuntimeError)
 """Errors of paths that are too long, contain NUL or form a cycle of links."""

@@ -1,6 +1,5 @@
 """API keys: the stored form, the text form, and permissions."""
 
-import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 from datetime import datetime
@@ -9,6 +8,7 @@ from vestige.core.caller import PERMISSIONS
 from vestige.core.errors import InvalidInput, MissingExtra
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import check_label, check_moment, check_name, normal_scope
+from vestige.core.patterns import lazy_pattern
 
 PREFIX = "vst_"
 RANDOM_BYTES = 22
@@ -16,8 +16,8 @@ SHOWN_HASH_CHARS = 12
 """Characters of a hash that are shown; enough to identify a key."""
 MAX_FILTERS = 100
 
-_TEXT = re.compile(r"vst_[A-Za-z0-9_-]{30}")
-_HASH = re.compile(r"[0-9a-f]{64}")
+_TEXT = lazy_pattern(r"vst_[A-Za-z0-9_-]{30}")
+_HASH = lazy_pattern(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ Labels = NDArray[np.object_]
 Bits = NDArray[np.uint8]
 Vectors = NDArray[np.float32]
 
+
 NEARBY = 1_000  # Number of nearest memories in which words are counted.
 
 MOST_TOKENS = 300_000
@@ -29,6 +30,13 @@ total is exceeded. They bound the time of comparing long texts.
 
 OFFSETS = (0, -1, 1, -2, 2)
 """Positions of the neighbours that `Sketch.around` lists: the memory itself, the one before, …"""
+
+
+def distinct(values: Integers) -> Integers:
+    """The values in order, each once. `np.unique` would import numpy's masked arrays for it, which takes
+    longer than a short search."""
+    ordered = np.sort(values)
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(ordered)]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

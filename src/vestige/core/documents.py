@@ -15,6 +15,7 @@ from typing import Any
 from vestige.core import models
 from vestige.core.errors import InvalidInput
 from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 LOCAL = frozenset(
     {
@@ -43,8 +44,8 @@ Check = Callable[[Any], bool]
 """Whether a value that was read from JSON is valid."""
 MOST = 2**53
 """The highest count: above it JSON numbers are not exact."""
-_CLOCK_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d[+-]([01]\d|2[0-3]):[0-5]\d")
-_HOUR = re.compile(r"1?[0-9]|2[0-3]")
+_CLOCK_TIME = lazy_pattern(r"([01]\d|2[0-3]):[0-5]\d[+-]([01]\d|2[0-3]):[0-5]\d")
+_HOUR = lazy_pattern(r"1?[0-9]|2[0-3]")
 
 
 def number(low: float, high: float) -> Check:

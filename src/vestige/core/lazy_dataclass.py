@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
 
 _COMPILED = ("__init__", "__repr__", "__eq__")
-_FACTS = ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
+_FIELDS = "__dataclass_fields__"
+_FACTS = (_FIELDS, "__dataclass_params__", "__match_args__")
 _LAZY_OPTIONS = {"frozen", "slots", "kw_only", "eq"}
 _NOT_COPIED = ("__dict__", "__weakref__")
 FIRST_OBJECTS = 40
@@ -35,7 +36,7 @@ class _Compiled:
 
 
 class _FirstInit(_Compiled):
-    """`__init__` of the first objects of a class. Fields with options, and every mistake, are left to the
+    """`__init__` of the first objects of a class. `InitVar`, `KW_ONLY` and every mistake are left to the
     compiled one."""
 
     def __init__(
@@ -63,12 +64,48 @@ class _FirstInit(_Compiled):
             check()
 
 
+class _LazyFields:
+    """The fields of a class, which `replace` reads, without its compiled methods."""
+
+    holder: type
+    """The class, which may be a base of the one that is asked."""
+
+    def __init__(self, own: Callable[[], dict[str, Any]]) -> None:
+        self._own = own
+
+    def __get__(self, instance: object, owner: type) -> dict[str, Any]:
+        bases = [getattr(base, _FIELDS, {}) for base in reversed(self.holder.__mro__[1:])]
+        fields = {name: one for each in [*bases, self._own()] for name, one in each.items()}
+        setattr(self.holder, _FIELDS, fields)
+        return fields
+
+
+def _first_hash(compile_all: Callable[[], type]) -> Callable[[object], int]:
+    """`__hash__` of the first objects that are asked for it. It is a function, not a descriptor, because the
+    standard library looks at it to see whether objects of the class may be defaults."""
+    left = FIRST_OBJECTS
+
+    def first_hash(self: Any) -> int:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            made: int = vars(compile_all())["__hash__"](self)
+            return made
+        compared = (
+            one for one in dataclasses.fields(self) if (one.compare if one.hash is None else one.hash)
+        )
+        return hash(tuple(getattr(self, one.name) for one in compared))
+
+    return first_hash
+
+
 class _Parameter(NamedTuple):
-    """A field as a parameter of `__init__`."""
+    """A field as a parameter of `__init__`, or one that gets its value from the default alone."""
 
     default: object
     factory: Any
     kw_only: bool
+    init: bool
 
 
 class _Parameters:
@@ -76,12 +113,13 @@ class _Parameters:
 
     def __init__(self, parameters: Mapping[str, _Parameter]) -> None:
         self._all = parameters
-        self._positional = [name for name, one in parameters.items() if not one.kw_only]
+        self._given = {name for name, one in parameters.items() if one.init}
+        self._positional = [name for name, one in parameters.items() if one.init and not one.kw_only]
 
     def values(self, args: tuple[object, ...], named: Mapping[str, object]) -> dict[str, object] | None:
         """The values of all fields in their order; None for arguments that do not fit."""
         given = dict(zip(self._positional, args, strict=False))
-        if len(given) < len(args) or given.keys() & named.keys() or named.keys() - self._all.keys():
+        if len(given) < len(args) or given.keys() & named.keys() or named.keys() - self._given:
             return None
         given |= named
         values: dict[str, object] = {}
@@ -92,7 +130,7 @@ class _Parameters:
                 values[name] = one.default
             elif one.factory is not dataclasses.MISSING:
                 values[name] = one.factory()
-            else:
+            elif one.init:
                 return None
         return values
 
@@ -118,6 +156,7 @@ def _lazy(cls: type | None = None, /, **options: bool) -> Any:
         made["__hash__"] = None
     lazily = [*_FACTS, *_COMPILED[: 3 if eq else 2], *(["__hash__"] if eq and frozen else [])]
     lazily = [name for name in lazily if name not in body]
+    kw_only = options.get("kw_only", False)
 
     def compile_all() -> type:
         full: type = dataclasses.dataclass(**options)(type(cls)(cls.__name__, cls.__bases__, dict(body)))
@@ -126,10 +165,12 @@ def _lazy(cls: type | None = None, /, **options: bool) -> Any:
         return found
 
     made |= {name: _Compiled(name, compile_all) for name in lazily}
+    if "__hash__" in lazily:
+        made["__hash__"] = _first_hash(compile_all)
+    made[_FIELDS] = fields = _LazyFields(partial(_own_fields, cls, body, kw_only=kw_only))
     if "__init__" in lazily and "__setattr__" not in body:
-        own = partial(_parameters, cls, names, body, kw_only=options.get("kw_only", False))
-        made["__init__"] = _FirstInit(compile_all, own)
-    found = type(cls)(cls.__name__, cls.__bases__, made)
+        made["__init__"] = _FirstInit(compile_all, partial(_parameters, cls, names, body, kw_only=kw_only))
+    fields.holder = found = type(cls)(cls.__name__, cls.__bases__, made)
     return found
 
 
@@ -143,21 +184,29 @@ def _parameters(
     """The parameters of a class, those of its bases first; None if a field has more options than these."""
     found: dict[str, _Parameter] = {}
     kinds = inspect.get_annotations(cls)
-    inherited = [getattr(base, _FACTS[0]) for base in reversed(cls.__mro__[1:]) if _FACTS[0] in vars(base)]
+    inherited = [getattr(base, _FIELDS) for base in reversed(cls.__mro__[1:]) if _FIELDS in vars(base)]
     fields = [one for each in inherited for one in each.items()]
     fields += [(name, body.get(name, dataclasses.MISSING)) for name in names]
     for name, value in fields:
-        one = _Parameter(value, dataclasses.MISSING, kw_only)
+        one = _Parameter(value, dataclasses.MISSING, kw_only, init=True)
         if isinstance(value, dataclasses.Field):
             own = kw_only if value.kw_only is dataclasses.MISSING else bool(value.kw_only)
-            one = _Parameter(value.default, value.default_factory, own)
-            if not value.init:
-                return None
+            one = _Parameter(value.default, value.default_factory, own, value.init)
         kind = kinds.get(name, value.type if isinstance(value, dataclasses.Field) else None)
-        if _is_no_field(kind) or type(one.default).__hash__ is None:
+        if _is_no_field(kind) or _is_mutable(one.default):
             return None
         found[name] = one
     return _Parameters(found)
+
+
+def _own_fields(cls: type, body: Mapping[str, object], *, kw_only: bool) -> dict[str, Any]:
+    """The fields that a class adds to those of its bases."""
+    kinds = inspect.get_annotations(cls)
+    kept = {name: body[name] for name in kinds if name in body}
+    kept |= {"__annotations__": kinds, "__module__": cls.__module__, "__doc__": cls.__name__}
+    bare = dataclasses.dataclass(init=False, repr=False, eq=False, match_args=False, kw_only=kw_only)
+    found: dict[str, Any] = vars(bare(type(cls.__name__, (), kept)))[_FIELDS]
+    return found
 
 
 def _is_no_field(kind: object) -> bool:
@@ -165,6 +214,12 @@ def _is_no_field(kind: object) -> bool:
     if isinstance(kind, str):
         return "InitVar" in kind or "KW_ONLY" in kind
     return kind is dataclasses.KW_ONLY or isinstance(kind, dataclasses.InitVar) or kind is dataclasses.InitVar
+
+
+def _is_mutable(default: object) -> bool:
+    """Whether a default may not be shared, as the standard library decides it. Asking a class for its
+    `__hash__` would compile it."""
+    return next(vars(base)["__hash__"] for base in type(default).__mro__ if "__hash__" in vars(base)) is None
 
 
 def _is_of_the_class(kind: object) -> bool:

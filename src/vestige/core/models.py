@@ -5,7 +5,6 @@ remembered, folded from the event log. A `Record` is the two together.
 """
 
 import enum
-import re
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
@@ -16,6 +15,7 @@ import orjson
 
 from vestige.core.errors import InvalidInput, TooLarge
 from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 MOST_SURE = 0.99
 """The highest value of a judgement about meaning: of trust, confidence, the similarity of different texts."""
@@ -45,8 +45,8 @@ SCHEMA_NAMES = (
     "Use lower-case letters, digits and _, at most 63; start with a letter or _. It must not start with "
     "pg_ (reserved by the server) or be information_schema."
 )
-_SCHEMA_NAME = re.compile(r"(?!pg_|information_schema$)[a-z_][a-z0-9_]{0,62}")
-_NUL_IN_JSON = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+_SCHEMA_NAME = lazy_pattern(r"(?!pg_|information_schema$)[a-z_][a-z0-9_]{0,62}")
+_NUL_IN_JSON = lazy_pattern(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def check_content(content: str) -> None:

@@ -16,10 +16,11 @@ from struct import pack
 from zoneinfo import ZoneInfo, available_timezones
 
 from vestige.core.errors import InvalidInput, nearest_name
+from vestige.core.patterns import lazy_pattern
 
 MAX_ZONE_CHARS = 64
 MAX_RULE_CHARS = 256
-_OFFSET = re.compile(
+_OFFSET = lazy_pattern(
     r"(?:UTC|GMT)?(?P<sign>[+-])(?P<hours>[01]?\d)(?::?(?P<minutes>[0-5]\d))?", re.IGNORECASE
 )
 _UTC_NAMES = frozenset({"utc", "z", "gmt", "etc/utc"})

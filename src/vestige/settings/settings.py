@@ -21,6 +21,7 @@ from pydantic import AfterValidator, BaseModel, Field, PrivateAttr, ValidationEr
 from pydantic.fields import FieldInfo
 
 from vestige.core.errors import ConfigError, InvalidInput, nearest_name
+from vestige.core.patterns import lazy_pattern
 from vestige.core.timezone import known_zone, posix_zone, zone_name, zone_of
 from vestige.settings.directories import default_data_directory
 from vestige.settings.directories import environment_name as environment_name
@@ -79,8 +80,8 @@ CLIENT_FOLDERS = {
 OTHER_NAMES = {**OLD_NAMES, **CLIENT_FOLDERS, DATABASE_URL: "storage.postgres.url"}
 
 # Matches up to the last @: a password with an unescaped @ must not be shown in part.
-_CREDENTIALS = re.compile(r"(?<=://)([^:@/?]*):.*@|(?<=://)([^:@/?\[]*):(?!\d*(?:[,/?]|$)).*", re.DOTALL)
-_PARAMETER = re.compile(r"(?P<name>[?&][^?=&]*+=)[^&]*")
+_CREDENTIALS = lazy_pattern(r"(?<=://)([^:@/?]*):.*@|(?<=://)([^:@/?\[]*):(?!\d*(?:[,/?]|$)).*", re.DOTALL)
+_PARAMETER = lazy_pattern(r"(?P<name>[?&][^?=&]*+=)[^&]*")
 
 
 def machine_zone(tz: str) -> tzinfo:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from vestige.core.errors import StoreError, StoreTooNew
 from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
-FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+FILE_NAME = lazy_pattern(r"(\d{4})_([a-z0-9_]+)\.sql")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ import orjson
 
 from vestige.core.errors import InvalidInput
 from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 if TYPE_CHECKING:  # the command line reads its arguments from a file, and loads no operation for its help
     from vestige.operations.registry.arguments import Arguments
@@ -23,11 +24,11 @@ Kind = Literal["text", "integer", "number", "time", "boolean", "choice", "list",
 STDIN = "-"
 NULL = "null"
 """No time, as in `--valid-from null`; leaving the option out may mean something else."""
-_NAME = re.compile(r"`(\w+)`")
-_ACTION = re.compile(r"`(\w+)`\s+(?:with|and)\s+(?:the\s+)?action\s+`(\w+)`")
+_NAME = lazy_pattern(r"`(\w+)`")
+_ACTION = lazy_pattern(r"`(\w+)`\s+(?:with|and)\s+(?:the\s+)?action\s+`(\w+)`")
 _MARKS = frozenset('`_"')
 """A text that names an argument or a tool has one of them."""
-_FAMILY = re.compile(r"`(\w+)_…`")
+_FAMILY = lazy_pattern(r"`(\w+)_…`")
 """Arguments that begin alike, such as `context_…`."""
 _PLAIN_KINDS: dict[str, Kind] = {"integer": "integer", "number": "number", "boolean": "boolean"}
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from testbed.effort import effort
 from testbed.failures import each
+from vestige.cognition.text import analyser
 from vestige.cognition.text.analyser import (
     MAX_TERM_CHARS,
     STOP_WORDS,
@@ -24,6 +25,7 @@ from vestige.cognition.text.analyser import (
     text_hash,
 )
 from vestige.core.models import Memory
+from vestige.store.sql.search import pool
 
 LAW = settings(deadline=None, max_examples=effort(75, nightly=1500))
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -52,6 +54,23 @@ texts = st.one_of(
         max_size=8,
     ).map(" ".join),
 )
+
+
+@LAW
+@given(st.text(st.sampled_from("aBZ019_-./\\:@&',#+* \n"), max_size=30))
+def test_the_pattern_for_ascii_finds_what_the_one_for_all_texts_finds(text: str) -> None:
+    both = (analyser._CHUNK, analyser._ASCII_CHUNK)
+    found, in_ascii = ([one.span() for one in pattern.finditer(text)] for pattern in both)
+    assert found == in_ascii
+
+
+def test_the_sets_of_characters_are_those_of_an_index() -> None:
+    """Written as what they leave out, because a large range takes long to compile."""
+    term = re.compile(r"[a-z0-9_\x80-\ud7ff\ue000-\U0010ffff]")
+    word = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]")
+    for one in map(chr, range(0x110000)):
+        assert bool(term.match(one)) == bool(pool.TERM.match(one))
+        assert bool(word.match(one)) == bool(analyser._WORD.match(one))
 
 
 def memory(

@@ -8,6 +8,7 @@ import enum
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 from vestige.cognition.english.polarity import NEGATORS
 from vestige.cognition.text.word_lists import sections
@@ -39,12 +40,17 @@ class EmotionWord:
 
 _LISTS = sections("vestige.cognition.english", "emotion")
 
-LEXICON: dict[str, EmotionWord] = {
-    word: EmotionWord(valence=float(valence), arousal=float(arousal), feeling=feeling)
-    for feeling in Feeling
-    for valence, arousal, *words in map(str.split, _LISTS.get(feeling, ()))
-    for word in words
-}
+
+@cache
+def lexicon() -> dict[str, EmotionWord]:
+    """The words of feeling, read when a text is judged first."""
+    return {
+        word: EmotionWord(valence=float(valence), arousal=float(arousal), feeling=feeling)
+        for feeling in Feeling
+        for valence, arousal, *words in map(str.split, _LISTS.get(feeling, ()))
+        for word in words
+    }
+
 
 DEGREES: dict[str, float] = {
     word: float(factor) for factor, *words in map(str.split, _LISTS["degrees"]) for word in words
@@ -98,11 +104,12 @@ def affect(text: str) -> Affect:
     read = text[:READ_CHARS].replace("’", "'")
     words = _WORD.findall(read)
     plain = [word.lower() for word in words]
-    used = [(word, _used(plain, at, LEXICON[word])) for at, word in enumerate(plain) if word in LEXICON]
+    known = lexicon()
+    used = [(word, _used(plain, at, known[word])) for at, word in enumerate(plain) if word in known]
     used.sort(key=lambda one: -one[1].arousal)
     felt = [one for _, one in used]
     urgent = _URGENT.findall(read.lower())
-    shouted = [word for word in words if len(word) > 2 and word.isupper() and word.lower() in LEXICON]
+    shouted = [word for word in words if len(word) > 2 and word.isupper() and word.lower() in known]
     arousal = (
         sum(share * one.arousal for share, one in zip(BESIDE_SHARES, felt, strict=False))
         + min(URGENCY_STEP * len(urgent), MAX_URGENCY)

@@ -59,7 +59,8 @@ _MONTH = "|".join(
 # A longer list of groups is several numbers: each of its commas could begin one.
 _FIGURE = r"\d{1,3}(?:,\d{3}){1,6}(?:\.\d+)?|\d+(?:\.\d+)*"
 _WORDED = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
-_UNIT = "|".join(sorted((re.escape(unit) for unit in _UNITS if len(unit) > 1), key=len, reverse=True))
+_PLURALS = sorted((unit for unit in _UNITS if f"{unit}s" in _UNITS), key=len, reverse=True)
+_UNIT = "|".join(f"{re.escape(unit)}s?" for unit in _PLURALS)
 _SUFFIX = r"(?:st|nd|rd|th)"
 _YEAR = r"(?:19|20)\d\d"
 _COUNT = rf"{_FIGURE}|(?:{_WORDED})(?:-(?:{_WORDED}))?"

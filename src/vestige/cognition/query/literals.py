@@ -28,6 +28,7 @@ _QUOTED = lazy_pattern(
 _SPACED = lazy_pattern(r"\S+")
 # Ideographs and kana stand beside a name without a space.
 _TOKEN = lazy_pattern(r"[^\s,;|=(){}<>\[\]\"“”„«»「」`\u3000-\u9fff\uac00-\ud7a3]+")
+_ASCII_TOKEN = lazy_pattern(r"[^\s,;|=(){}<>\[\]\"`]+")
 _CLOSING = "'’*!?.,;:"
 _OPENING = "'‘*!?,;:"
 _POSSESSIVE = lazy_pattern(r"['’]s$")
@@ -72,6 +73,7 @@ def literals(text: str) -> Iterator[Literal]:
 
 
 def _unquoted(text: str, start: int, end: int) -> Iterator[Literal]:
+    tokens = _ASCII_TOKEN if text.isascii() else _TOKEN
     for spaced in _SPACED.finditer(text, start, end):
         found = _trimmed(text, spaced.start(), spaced.end())
         if "://" in spaced[0] or "www." in spaced[0]:
@@ -79,7 +81,7 @@ def _unquoted(text: str, start: int, end: int) -> Iterator[Literal]:
             if where and where.end() - where.start() <= MAX_LITERAL_CHARS:
                 yield Literal(text=where[0].rstrip(")]}>"), start=where.start(), end=where.end())
             continue
-        for token in _TOKEN.finditer(text, *found):
+        for token in tokens.finditer(text, *found):
             yield from _judged(text, *_trimmed(text, token.start(), token.end()))
 
 

@@ -7,7 +7,7 @@ May`, `May 2023`.
 import enum
 import re
 from calendar import isleap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 
@@ -241,7 +241,7 @@ def expressions(text: str) -> list[Expression]:
             loose=not form.firm(match),
             read=partial(form.read, match),
         )
-        for form in _FORMS
+        for form in _forms_in(text)
         for match in form.pattern.finditer(text)
     ]
     found.sort(key=lambda one: (one.start, -one.end))
@@ -351,52 +351,100 @@ def _is_no_version(match: re.Match[str]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
+    """A form of expressions. Each contains one of the `words`, in lower case; most texts have none of them,
+    and the patterns take long to compile."""
+
+    words: tuple[str, ...]
     pattern: re.Pattern[str]
     read: Reader
     firm: Callable[[re.Match[str]], bool]
 
 
-def _form(pattern: str, read: Reader, firm: Callable[[re.Match[str]], bool] = _always) -> _Form:
-    return _Form(pattern=lazy_pattern(rf"{_APART}{pattern}", re.IGNORECASE), read=read, firm=firm)
+def _form(
+    words: Iterable[str], pattern: str, read: Reader, firm: Callable[[re.Match[str]], bool] = _always
+) -> _Form:
+    compiled = lazy_pattern(rf"{_APART}{pattern}", re.IGNORECASE)
+    return _Form(words=tuple(words), pattern=compiled, read=read, firm=firm)
+
+
+def _forms_in(text: str) -> Iterator[_Form]:
+    """The forms that may occur in a text."""
+    lowered = text.lower()
+    # Outside ASCII some letters match others without regard to case, such as the long s.
+    return (one for one in _FORMS if not text.isascii() or any(word in lowered for word in one.words))
 
 
 # Not inside a word, a path or a number; `mid-January` is a time.
 _APART = r"(?:(?<![\w.@/-])|(?<=\bmid-)|(?<=\bearly-)|(?<=\blate-))"
-_WHICH = r"(?P<which>last|past|previous|this|current|next|coming)\s+"
+_WHICH_WORDS = tuple(_STEPS)
+_WHICH = rf"(?P<which>{'|'.join(_WHICH_WORDS)})\s+"
 _OF_YEAR = rf"(?:,?\s+(?:of\s+)?{_YEAR})?"
 _FIRST_DAY = r"(?:(?P<first>[0-9]{1,2})(?:st|[nr]d|th)?\s*(?:-|–|to|and)\s*)?"
 
+_DIGITS = "0123456789"
+
 _FORMS = (
     # today, tonight, this morning; not today's date
-    _form(r"(?:today|tonight|this\s+(?:morning|afternoon|evening))\b(?!['’]s\s+(?:date|day|world))", today),
+    _form(
+        ("today", "tonight", "this"),
+        r"(?:today|tonight|this\s+(?:morning|afternoon|evening))\b(?!['’]s\s+(?:date|day|world))",
+        today,
+    ),
     # yesterday, the day before yesterday, tomorrow
-    _form(r"(?P<far>(?:the\s+)?day\s+(?:before|after)\s+)?(?P<near>yesterday|tomorrow)\b", near_day),
-    _form(r"last\s+night\b", last_night),
+    _form(
+        ("yesterday", "tomorrow"),
+        r"(?P<far>(?:the\s+)?day\s+(?:before|after)\s+)?(?P<near>yesterday|tomorrow)\b",
+        near_day,
+    ),
+    _form(("last",), r"last\s+night\b", last_night),
     # 3 days ago, a couple of weeks ago
-    _form(rf"{COUNT}\s+{_UNIT}\s+ago\b", ago),
+    _form(("ago",), rf"{COUNT}\s+{_UNIT}\s+ago\b", ago),
     # the last 7 days, past two weeks, next three months
-    _form(rf"(?:the\s+)?(?P<which>last|past|previous|next)\s+{COUNT}\s+{_UNIT}{_NOT_OF}", rolling),
+    _form(
+        _WHICH_WORDS, rf"(?:the\s+)?(?P<which>last|past|previous|next)\s+{COUNT}\s+{_UNIT}{_NOT_OF}", rolling
+    ),
     # the past week, the last year: up to now
     _form(
+        ("past",),
         rf"(?:the\s+|this\s+)?(?P<count>)(?P<which>past)\s+(?P<unit>hour|day|week|month|quarter|year)\b{_NOT_OF}",
         rolling,
     ),
-    _form(rf"the\s+(?P<count>)(?P<which>last)\s+(?P<unit>hour|week|month|quarter|year)\b{_NOT_OF}", rolling),
+    _form(
+        ("last",),
+        rf"the\s+(?P<count>)(?P<which>last)\s+(?P<unit>hour|week|month|quarter|year)\b{_NOT_OF}",
+        rolling,
+    ),
     # last week, this month, next quarter, past weekend
-    _form(rf"{_WHICH}(?P<unit>week|weekend|month|quarter|year)\b{_NOT_OF}", calendar_period, _is_no_story),
+    _form(
+        _WHICH_WORDS,
+        rf"{_WHICH}(?P<unit>week|weekend|month|quarter|year)\b{_NOT_OF}",
+        calendar_period,
+        _is_no_story,
+    ),
     # last Monday, since Monday; not on Monday mornings
-    _form(rf"(?:{_WHICH})?{_WEEKDAY}(?!\s+(?:morning|afternoon|evening|night)s)", weekday, _weekday_is_meant),
+    _form(
+        WEEKDAY_NUMBERS,
+        rf"(?:{_WHICH})?{_WEEKDAY}(?!\s+(?:morning|afternoon|evening|night)s)",
+        weekday,
+        _weekday_is_meant,
+    ),
     # last summer, the summer of 2023; not Spring Boot
-    _form(rf"{_WHICH}(?P<year>){_SEASON}(?!\s+(?:boot|framework)\b){_NOT_OF}", named_season, _is_no_story),
-    _form(rf"(?P<which>){_SEASON}(?:\s+of)?,?\s+{_YEAR}", named_season),
+    _form(
+        SEASONS,
+        rf"{_WHICH}(?P<year>){_SEASON}(?!\s+(?:boot|framework)\b){_NOT_OF}",
+        named_season,
+        _is_no_story,
+    ),
+    _form(SEASONS, rf"(?P<which>){_SEASON}(?:\s+of)?,?\s+{_YEAR}", named_season),
     # in March, March 2023, last March
-    _form(rf"(?:{_WHICH})?{_MONTH}{_OF_YEAR}", month, _month_is_meant),
+    _form(MONTH_NUMBERS, rf"(?:{_WHICH})?{_MONTH}{_OF_YEAR}", month, _month_is_meant),
     # 8 May, 8th of May 2023, 8-12 May
-    _form(rf"{_FIRST_DAY}{_DAY}\s+(?:of\s+)?{_MONTH}{_OF_YEAR}", day, _day_is_meant),
+    _form(_DIGITS, rf"{_FIRST_DAY}{_DAY}\s+(?:of\s+)?{_MONTH}{_OF_YEAR}", day, _day_is_meant),
     # May 8; May 8th, 2023; May 8-12
-    _form(rf"{_MONTH}\s+{_FIRST_DAY}{_DAY}(?![\w%:]|[.,/–-][0-9]){_OF_YEAR}", day, _day_is_meant),
+    _form(_DIGITS, rf"{_MONTH}\s+{_FIRST_DAY}{_DAY}(?![\w%:]|[.,/–-][0-9]){_OF_YEAR}", day, _day_is_meant),
     # 2026-03-01
     _form(
+        _DIGITS,
         r"(?P<year>[0-9]{4})(?P<joint>[-/])(?P<number>[0-9]{2})(?P=joint)(?P<day>[0-9]{2})"
         r"(?:T[0-9]{2}:[0-9]{2}[0-9:.]{0,16}Z?)?(?![\w/-]|\.\w)",
         iso_day,
@@ -404,10 +452,11 @@ _FORMS = (
     ),
     # Q3 2025, 2025 Q3, in Q3
     _form(
+        _DIGITS,
         rf"(?:Q(?P<quarter>[1-4])\b{_OF_YEAR}|(?P<early>(?:19|20)[0-9]{{2}})[\s-]?Q(?P<other>[1-4])\b)",
         quarter,
         _quarter_is_meant,
     ),
     # in 2023
-    _form(_YEAR, year, _year_is_meant),
+    _form(_DIGITS, _YEAR, year, _year_is_meant),
 )

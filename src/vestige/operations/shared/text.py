@@ -4,7 +4,6 @@ A mark is a private-use character before and after a passage; it has no width, a
 into a colour or leaves it out. Pipes get JSON instead of any of this.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import Literal
 
 from vestige.core.events import preview
 from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 from vestige.core.timezone import time_text
 
 CELL_CHARS = 72
@@ -34,11 +34,11 @@ ROLES: dict[str, Role] = {
 }  # fmt: skip
 END = "\uf8df"
 MARKS: dict[Role, str] = {role: mark for mark, role in ROLES.items()}
-_RIGID = re.compile(rf"{MARKS['id']}|\d{{4}}-\d\d-\d\d")
+_RIGID = lazy_pattern(rf"{MARKS['id']}|\d{{4}}-\d\d-\d\d")
 """The beginning of a cell that is not cut: half an id or date says nothing."""
-_UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
-_BARE_UUID = re.compile(r"[0-9a-f]{32}")
-_ALL_MARKS = re.compile(f"[\uf8d0-{END}]")
+_UUID = lazy_pattern(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
+_BARE_UUID = lazy_pattern(r"[0-9a-f]{32}")
+_ALL_MARKS = lazy_pattern(f"[\uf8d0-{END}]")
 _SIZE_UNITS = ("bytes", "KB", "MB", "GB")
 _THOUSAND = 1000
 

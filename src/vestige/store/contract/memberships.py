@@ -4,14 +4,14 @@ The id separates found domains from others, so that every store decides this wit
 merge takes the hand-made part from the last change anywhere, and leaves the found one as it is here.
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
 from vestige.core.models import Memory
+from vestige.core.patterns import lazy_pattern
 
-FOUND = re.compile(r"topic-[0-9a-f]{8}(-[0-9]+)?")
+FOUND = lazy_pattern(r"topic-[0-9a-f]{8}(-[0-9]+)?")
 MEMBERSHIP = frozenset({"domains", "domain_scores"})
 FOUND_DOMAINS, SCORES = "found_domains", "scores"
 """What the event of a revision names instead of `MEMBERSHIP`, where no hand-made domain changed: found

@@ -1,6 +1,5 @@
 """The processes that use a store, and the errors for one that must wait for another."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePath
@@ -8,13 +7,14 @@ from typing import Any
 
 from vestige.core.errors import StoreBusy
 from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 BRIEF = frozenset({"purge"})
 """Exclusive work that takes only a moment. Such work waits for its turn as writes do, and for no other
 exclusive work."""
 
 _WITH_VALUE = frozenset({"--data-dir", "--config"})
-_WORD = re.compile(r"[a-z][a-z-]*")
+_WORD = lazy_pattern(r"[a-z][a-z-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,6 @@
 """Commands generated from the registry: one per operation."""
 
 import gc
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vestige.core.errors import Cancelled, InvalidInput, StoreError, VestigeError, nearest_name
+from vestige.core.patterns import lazy_pattern
 from vestige.transports.arguments import Argument, ArgumentReader, Wording, invalid_argument
 from vestige.transports.cli.catalog import CommandCatalog, CommandEntry
 from vestige.transports.cli.command_group import CommandGroup
@@ -34,7 +34,7 @@ NOTES = ("note", "message", "hint", "warning")
 SENTENCES = {"content", "query", "description", "prompt", "task", "text", "summary", "topic"}
 """The arguments that people write as a sentence. The last one of a command needs no quotes."""
 SHORT_FLAGS = {"limit": "-n"}
-_EXAMPLE_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_EXAMPLE_ID = lazy_pattern(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _METAVARS = {"integer": "N", "number": "X", "time": "TIME", "json": "JSON|@FILE|-"}
 
 

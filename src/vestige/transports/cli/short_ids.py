@@ -4,7 +4,6 @@ The last list is kept in the data directory, as ids only: a file of texts would 
 """
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -16,6 +15,7 @@ import orjson
 from click.shell_completion import CompletionItem
 
 from vestige.core.errors import InvalidInput
+from vestige.core.patterns import lazy_pattern
 from vestige.transports.arguments import Argument
 from vestige.transports.cli.session import CliSession
 
@@ -27,7 +27,7 @@ SHOWN_CHARS = 8
 MOST_KEPT = 1_000
 MOST_LISTS = 20
 """Terminals of a user whose last lists are kept."""
-LAST_LIST_NAME = re.compile(r"last-list-(\d+|user)(-\d+)?\.(json|\d+\.tmp)")
+LAST_LIST_NAME = lazy_pattern(r"last-list-(\d+|user)(-\d+)?\.(json|\d+\.tmp)")
 """The names of all files that this module writes to the data directory."""
 
 

@@ -1,4 +1,5 @@
-"""What a start imports: help and completion load neither operations nor the libraries behind them."""
+"""What a start imports and compiles: help and completion load neither operations nor the libraries behind
+them, and a command only what it uses."""
 
 import os
 import subprocess
@@ -40,18 +41,51 @@ UNUSED_MODULES = (
 )
 """What `ls` and `status` do without: other operations, the repair of a store, libraries for files that are
 not there."""
+UNSEARCHED_MODULES = (
+    "vestige.operations.registry.groups",
+    "vestige.operations.memory.ingest",
+    "vestige.engine.ingest.ingest",
+    "vestige.engine.domains.overview",
+    "vestige.engine.care.rebuild",
+    "vestige.store.sqlite.check.repair",
+    "vestige.embed.minilm.child",
+    "email",
+    "importlib.metadata",
+    "numpy.ma",
+    "rich",
+    "subprocess",
+    "zipfile",
+)
+"""What `search` and `add` do without: the installation of the model, domains, masked arrays, an archive."""
 REPORT = """
-import sys
+import re._compiler, sys
 from vestige.app.console import main
+
+compile_pattern, ours = re._compiler.compile, []
+
+def compile_and_count(*given):
+    frame = sys._getframe(1)
+    while "/re/" in frame.f_code.co_filename or frame.f_globals["__name__"] == "vestige.core.patterns":
+        frame = frame.f_back
+    if frame.f_globals["__name__"].startswith("vestige."):
+        ours.append(given[0])
+    return compile_pattern(*given)
+
+re._compiler.compile = compile_and_count
 try:
     main({words!r})
 finally:
-    print("\\n".join(sys.modules), file=sys.stderr)
+    print("\\n".join([*sys.modules, str(len(ours))]), file=sys.stderr)
 """
 
 
 def imported(words: list[str], **environ: str) -> set[str]:
     """The modules that a command has imported when it ends."""
+    return set(started(words, **environ)[:-1])
+
+
+def started(words: list[str], **environ: str) -> list[str]:
+    """The modules that a command has imported, then the number of our patterns that it has compiled."""
     done = subprocess.run(
         [sys.executable, "-c", REPORT.format(words=words)],
         capture_output=True,
@@ -60,7 +94,7 @@ def imported(words: list[str], **environ: str) -> set[str]:
         timeout=PATIENCE_SECONDS,
         check=True,
     )
-    return set(done.stderr.split())
+    return done.stderr.split()
 
 
 @pytest.mark.parametrize("words", [["--help"], ["search", "--help"], ["memory"], ["add", "-h"]])
@@ -87,6 +121,34 @@ def test_a_list_imports_nothing_that_only_writing_or_repairing_needs(tmp_path: P
     loaded = imported(["ls"], **here)
     assert "vestige.operations.memory.read" in loaded
     assert loaded & set(UNUSED_MODULES) == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        (["status"], 12),
+        (["ls"], 14),
+        (["add", "Deployments need two approvals."], 50),
+        (["search", "What did she say about her trip to the mountains?"], 65),
+    ],
+)
+def test_a_command_compiles_only_the_patterns_that_it_uses(
+    tmp_path: Path, words: list[str], most: int
+) -> None:
+    *_, patterns = started(words, VESTIGE_DATA_DIR=str(tmp_path), VESTIGE_EMBEDDINGS_PROVIDER="off")
+    assert 0 < int(patterns) <= most
+
+
+@pytest.mark.parametrize("provider", ["off", "local"])
+def test_a_search_imports_nothing_that_only_other_commands_need(tmp_path: Path, provider: str) -> None:
+    here = {"VESTIGE_DATA_DIR": str(tmp_path), "VESTIGE_OFFLINE": "1", "HOME": os.environ["HOME"]}
+    here["VESTIGE_EMBEDDINGS_PROVIDER"] = provider
+    for text in ("Deployments need two approvals.", "She hiked in the mountains."):
+        imported(["add", text], **here)
+    loaded = imported(["search", "How many approvals does a deployment need?"], **here)
+    assert "vestige.engine.recall.recall" in loaded
+    assert ("onnxruntime" in loaded) is (provider == "local")
+    assert loaded & set(UNSEARCHED_MODULES) == set()
 
 
 @pytest.mark.parametrize("words", [["status"], ["ls"]])

@@ -5,7 +5,6 @@ anywhere), with A the mean number of words of a class. Only words of several mem
 says what a group has in common and quotes no one memory.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import field
@@ -17,6 +16,7 @@ from vestige.cognition.graph.domains.assignment import Vectors, centroid
 from vestige.cognition.text.analyser import query_words, stem
 from vestige.cognition.text.word_lists import sections, words
 from vestige.core.lazy_dataclass import dataclass
+from vestige.core.patterns import lazy_pattern
 
 TOP_TERMS, LABEL_TERMS, EXEMPLARS = 10, 2, 3
 LEAST_MEMBERS = 3
@@ -37,7 +37,7 @@ VAGUE = frozenset(
     for word in words(lines)
 )
 """Numbers, times, units and verbs that occur on every topic: they name a group where nothing else does."""
-_SLUG = re.compile(r"[^a-z0-9]+")
+_SLUG = lazy_pattern(r"[^a-z0-9]+")
 _Key = tuple[str, ...]
 Said = Sequence[tuple[str, str] | None]
 """The words of a text, each as its term and as it is written; None stands for words that name nothing."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from vestige.cognition.ranking.bm25 import Collection
 from vestige.cognition.text.form import Form
-from vestige.core.candidates import Voices
+from vestige.core.candidates import Voices, distinct
 from vestige.core.lazy_dataclass import dataclass
 from vestige.store.sql.database import Database
 
@@ -230,7 +230,7 @@ class Directory:
         """Write new columns, and link the threads anew that they leave and join."""
         self._make_room(int(keys.max()) + 1)
         left = self._columns[THREAD, keys]
-        hashes = np.unique(np.concatenate((left, columns[THREAD])))
+        hashes = distinct(np.concatenate((left, columns[THREAD])))
         # A key that was in a thread is one of the members of what it leaves.
         touched = np.concatenate((self._members(hashes[hashes != 0]), keys[left == 0]))
         self._count(touched, -1)
@@ -298,7 +298,7 @@ class Directory:
         return np.array([*used, *range(self._groups - fresh, self._groups)], dtype=np.int64)
 
     def _release(self, groups: Integers) -> None:
-        gone = np.unique(groups[groups >= 0])
+        gone = distinct(groups[groups >= 0])
         self._group_lengths[gone] = 0
         self._free.extend(gone.tolist())
 

@@ -21,6 +21,7 @@ from vestige.core.candidates import (
     Sketch,
     Vectors,
     Voices,
+    distinct,
     tokens_kept,
 )
 from vestige.core.errors import InvalidInput, StoreError
@@ -154,7 +155,7 @@ def gather(
     ids_of = partial(memories.ids_of, db)
     near, nearby = pool.nearest(ids_of, *_top(directory, dense, probe, allowed), probe, directory)
     literal = words.find(db, directory, probe.literals, allowed, probe.per_arm)
-    also = np.union1d(near, literal)
+    also = distinct(np.concatenate((near, literal)))
     found = words.score(db, directory, probe.terms, probe.postings, also, cache=postings)
     arms = pool.ArmKeys(
         near=near,
@@ -210,7 +211,7 @@ def _sketch(
     profile, version = dense.profile, dense.version
     size = sql_vectors.width(profile.signature.dimension)
     beside = sql_vectors.around(directory, keys)
-    wanted = np.unique(beside[beside >= 0])
+    wanted = distinct(beside[beside >= 0])
     filed = dense.view.tokens_of(wanted, size)
     others = filed.lacking(wanted)
     held = cache.held(version, others, size)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.core.candidates import Floats, Integers
+from vestige.core.candidates import Floats, Integers, distinct
 from vestige.core.lazy_dataclass import dataclass
 from vestige.store.contract.answers import Scored
 from vestige.store.sql.filters import listed
@@ -72,7 +72,7 @@ def closest(view: View, keys: Integers, query: Queries) -> Closest:
     closest_pieces = Closest.none(len(keys), len(query))
     groups = view.groups_of(keys)
     known = np.flatnonzero(groups >= 0)
-    best = _exactly(view, query, np.unique(groups[known]))
+    best = _exactly(view, query, distinct(groups[known]))
     places = np.searchsorted(best.groups, groups[known])
     living = places < len(best.groups)
     living[living] = best.groups[places[living]] == groups[known[living]]

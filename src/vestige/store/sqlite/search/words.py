@@ -12,6 +12,7 @@ from vestige.cognition.query import literals as query_literals
 from vestige.cognition.query.literals import count_held, literal_terms
 from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
 from vestige.cognition.text.analyser import searchable
+from vestige.core.candidates import distinct
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
 from vestige.store.sql.database import Database, Rows
@@ -305,7 +306,7 @@ def find(
     """The keys of the memories that hold most of the literals, at least one; ties by id."""
     if not literals:
         return pool.NO_KEYS
-    keys = np.unique(np.concatenate([_candidates(db, directory, one, allowed) for one in literals]))
+    keys = distinct(np.concatenate([_candidates(db, directory, one, allowed) for one in literals]))
     held = count(db, literals, keys)
     keys, held = keys[held > 0], held[held > 0]
     return keys[pool.highest(partial(memories.ids_of, db), keys, (held.astype(np.float64),), limit)]
