@@ -2,7 +2,8 @@
 
 The standard one writes and compiles the source of six methods for each class when a module is imported, half
 a millisecond for each class. A command imports some 270 of our classes and uses a quarter of them (ADR 0048),
-most of these for a few objects, which are made without compiled methods (ADR 0080).
+most of these for a few objects, which are made, copied with changes and hashed without compiled methods (ADR
+0080).
 """
 
 import dataclasses
