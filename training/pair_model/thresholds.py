@@ -15,7 +15,7 @@ from pathlib import Path
 from training.pair_model.notebooks import LATER, LaterNote, Notebook, notebooks
 from vestige.cognition.english.words import words_of
 from vestige.cognition.gate.decide import (
-    CORRECTABLE,
+    COMPARED,
     Decision,
     GateInput,
     Reinforce,
@@ -52,7 +52,7 @@ def decisions(book: Notebook, embedder: Embedder) -> Iterator[tuple[LaterNote, D
                 likeness=partial(_word_likeness, later.text, ours, book.notes[at], known[at], likeness[at]),
             )
             for at in nearest
-            if likeness[at] >= CORRECTABLE
+            if likeness[at] >= COMPARED
         ]
         made = {
             one.memory_id: replace(one, relation=embedder.relate(one.content, later.text))

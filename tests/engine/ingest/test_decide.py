@@ -234,6 +234,7 @@ def test_turns_as_plain_notes_are_as_many_texts_found_again(real: World) -> None
         ("Deployments need two approvals.", "Deployments need three approvals."),
         ("Deployments need 2 approvals.", "Deployments need 3 approvals."),
         ("Deployments need two approvals.", "Deployments need 3 approvals."),
+        ("The parser has no tests.", "Forty cases guard the parser as of today."),
     ],
 )
 def test_the_corrections_that_the_documentation_shows_supersede(real: World, old: str, new: str) -> None:

@@ -35,6 +35,7 @@ NAMED = 0.2  # … and from which it can if it names the thing itself.
 
 _MODIFIERS = frozenset("new current latest final whole entire first same".split())
 """Modifiers that do not make a thing another one."""
+LEAD = 8  # The most words of the beginning of a text that say what it is about.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +136,35 @@ def same_subject(ours: Statement, theirs: Statement) -> bool:
 def is_indefinite(words: Sequence[Word]) -> bool:
     """Whether a statement has an indefinite subject: what "a man" does says nothing of another."""
     return bool(words) and (words[0].text in ("a", "an", "some", "there") or words[0].unit == "number")
+
+
+def own_subject_words(new: str, old: str) -> tuple[list[Word], list[Word]]:
+    """The words of each text's subject that the other text lacks; none if the subjects share no word: "Ada
+    leads the team", "Bob leads the team" are one post with another holder."""
+    ours, theirs = words_of(new), words_of(old)
+    left, right = _lead(ours), _lead(theirs)
+    if {word.key for word in left}.isdisjoint(word.key for word in right):
+        return [], []
+    said, known = ({word.key for word in words} for words in (ours, theirs))
+    return [word for word in left if word.key not in known], [word for word in right if word.key not in said]
+
+
+def is_sibling(new: str, old: str) -> bool:
+    """Whether two subjects differ in a name or number: "room 1", "room 2"."""
+    return all(any(map(_is_particular, words)) for words in own_subject_words(new, old))
+
+
+def _is_particular(word: Word) -> bool:
+    return word.kind != "word" or any(sign.isdigit() for sign in word.text)
+
+
+def _lead(words: Sequence[Word]) -> list[Word]:
+    """The content words of what a text is about: before its verb or colon. A time of day names nothing; a day
+    can name an occasion."""
+    end = verb_at(words)
+    colon = next((at for at, word in enumerate(words) if ":" in word.mark), len(words))
+    first = words[: min(len(words) if end is None else end, colon, LEAD)]
+    return [word for word in first if word.is_content and word.unit != "time"]
 
 
 # -- Conflicts

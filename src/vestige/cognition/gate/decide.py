@@ -8,15 +8,18 @@ replaces or joins another memory by itself. Thresholds are measured (docs/concep
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import assert_never
 
-from vestige.cognition.english.words import Word, verb_at, words_of
+from vestige.cognition.english.words import words_of
 from vestige.cognition.gate.change_words import reports_change, retracts, states_past
 from vestige.cognition.gate.conflict import (
     StatementConflict,
     find_conflict,
     in_common,
     is_indefinite,
+    is_sibling,
+    own_subject_words,
     statement,
 )
 from vestige.cognition.gate.paraphrase import Likeness, could_restate, restates, same_words
@@ -27,13 +30,17 @@ from vestige.core.patterns import lazy_pattern
 CLOSE = 0.75  # The similarity from which a text is about the same thing.
 SAME_THING = 0.6  # The similarity from which a reported change or correction is about this memory.
 RELATED = 0.5  # The similarity from which texts without a common word can be about one thing.
-CORRECTABLE = 0.4  # The similarity from which a text can correct another.
+CORRECTABLE = 0.4  # The similarity from which a text can correct another …
+DISTANT = 0.2  # … and from which it can correct the nearest one, if that stands out: …
+MARGIN = 0.08  # … the next one is less similar by this much.
+COMPARED = DISTANT - MARGIN  # The similarity from which the gate needs to know of a memory.
 WEIGHT = {"polarity": 2, "value": 2, "correction": 1, "state": 0, "slot": 0}
 """The precedence of conflicts by kind."""
 HEAVIEST = max(WEIGHT.values())
 CORRECTS = 0.7  # The probability from which the pair model alone supersedes, …
 AGREED = 0.5  # … if the rules see a conflict too, …
 SURE = 0.8  # … if they see none in texts with many words in common, …
+REMOTE = 0.9  # … if the texts are less similar than CORRECTABLE, …
 SLOT = 0.95  # … or if they say that both values can be true, or the texts have no word in common.
 ALIKE = 0.5  # The share of common content words from which the rules see what differs.
 SEEN = 0.8  # The probability from which the model marks a conflict, …
@@ -43,7 +50,6 @@ VETO = {"polarity": 0.85, "value": 0.9, "correction": 0.8, "state": 0.75, "slot"
 SAME, NOT_SAME, OPPOSED, DIFFERENT = 0.6, 0.03, 0.6, 0.8
 """The probability from which the model agrees that two texts say the same; that below which it denies it;
 and those from which it denies it because they conflict, or are about different things."""
-LEAD = 8  # the most words of the beginning of a text that say what it is about
 DEMOTED_RETRIEVAL = 0.3
 """Below this level a memory was judged wrong or useless, and a close newcomer replaces it."""
 
@@ -62,6 +68,7 @@ class Rival:
     tags, so that the new text may be about another thing. `other_scope`: it can be corrected, but what
     is said again is kept in its own scope. `likeness` compares the words of the new text with those of
     `content`, when it is asked for, and `relation` is what the pair model says of the two, if there is one.
+    `stands_out`: nothing else that is known is nearly as near; `decide` finds that out.
     """
 
     memory_id: str
@@ -78,6 +85,7 @@ class Rival:
     other_scope: bool = False
     likeness: "Callable[[], Likeness | None]" = _unknown
     relation: RelationScores | None = None
+    stands_out: bool = False
 
     @property
     def protected(self) -> bool:
@@ -164,8 +172,8 @@ def rival_of(decision: Decision) -> str | None:
 
 
 def decide(proposal: GateInput, rivals: Sequence[Rival], read: Read = lambda rival: rival) -> Decision:
-    """The decision on a new text. Rivals come most similar first; those below CORRECTABLE do not matter.
-    `read` is called for those alone on which the decision depends."""
+    """The decision on a new text. Rivals come most similar first; of those below CORRECTABLE only the first
+    can matter. `read` is called for those alone on which the decision depends."""
     if proposal.force_create:
         return Create(reason="Asked to create.")
     if proposal.identical_id:
@@ -178,6 +186,9 @@ def decide(proposal: GateInput, rivals: Sequence[Rival], read: Read = lambda riv
         return Update(memory_id=proposal.place_id, reason="Same source and position, new text.")
     if proposal.said:
         return Create(reason="Said in a talk: kept as it was said.")
+    rivals = _with_margin(rivals)
+    if rivals and DISTANT <= rivals[0].similarity < CORRECTABLE:
+        return _remote(proposal, rivals[0], read)
     near = [rival for rival in rivals if rival.similarity >= CORRECTABLE]
     same = next((decision for rival in near if (decision := _same(proposal, rival))), None)
     if same:
@@ -189,6 +200,24 @@ def decide(proposal: GateInput, rivals: Sequence[Rival], read: Read = lambda riv
         if decision:
             return decision
     return _beside(proposal, [rival if rival.protected else read(rival) for rival in near])
+
+
+def _with_margin(rivals: Sequence[Rival]) -> list[Rival]:
+    """The rivals; the first one stands out if the next one is not nearly as near."""
+    if not rivals:
+        return []
+    margin = rivals[0].similarity - max((rival.similarity for rival in rivals[1:]), default=0.0)
+    return [replace(rivals[0], stands_out=margin >= MARGIN), *rivals[1:]]
+
+
+def _remote(proposal: GateInput, rival: Rival, read: Read) -> Decision:
+    """The decision on a text with nothing near. Two notes about one thing can have little in common: "The
+    parser has no tests", "Forty cases guard the parser as of today"."""
+    if rival.stands_out and not rival.protected:
+        known = read(rival)
+        if known.relation is not None and known.relation.corrects >= REMOTE:
+            return _corrected(proposal, known) or _beside(proposal, [])
+    return _beside(proposal, [])
 
 
 def _first_extended(proposal: GateInput, rivals: Sequence[Rival], read: Read) -> Decision | None:
@@ -258,7 +287,7 @@ def _conflict(proposal: GateInput, rival: Rival) -> StatementConflict | None:
     indefinite = is_indefinite(words_of(rival.content))
     if _is_history(proposal.content, rival.content):
         return None if decisive else found
-    sibling = rival.other_context or _is_sibling(proposal.content, rival.content)
+    sibling = rival.other_context or is_sibling(proposal.content, rival.content)
     sure = not sibling and scores.corrects >= max(AGREED, SLOT if indefinite else 0.0)
     if sure and scores.corrects >= _enough(proposal, rival, found):
         return _learned("the new text makes the old one untrue", scores.corrects, corrects=True)
@@ -276,42 +305,16 @@ def _enough(proposal: GateInput, rival: Rival, found: StatementConflict | None) 
     if found is not None:
         return SLOT if found.kind == "slot" else AGREED
     if ours.content_keys.isdisjoint(theirs.content_keys) and rival.similarity < SAME_THING:
-        return SLOT if rival.similarity >= RELATED else 1.0  # about nothing that both name
-    if all(_own_subject_words(proposal.content, rival.content)):
+        # about nothing that both name
+        return SLOT if rival.similarity >= RELATED or rival.stands_out else 1.0
+    if all(own_subject_words(proposal.content, rival.content)):
         return SURE  # "Grandma's birthday", "Grandpa's birthday"
     return SURE if in_common(ours, theirs) >= ALIKE or _says_same(proposal, rival) else CORRECTS
-
-
-def _own_subject_words(new: str, old: str) -> tuple[list[Word], list[Word]]:
-    """The words of each text's subject that the other text lacks; none if the subjects share no word: "Ada
-    leads the team", "Bob leads the team" are one post with another holder."""
-    ours, theirs = words_of(new), words_of(old)
-    left, right = _lead(ours), _lead(theirs)
-    if {word.key for word in left}.isdisjoint(word.key for word in right):
-        return [], []
-    said, known = ({word.key for word in words} for words in (ours, theirs))
-    return [word for word in left if word.key not in known], [word for word in right if word.key not in said]
-
-
-def _is_sibling(new: str, old: str) -> bool:
-    """Whether two subjects differ in a name or number: "room 1", "room 2"."""
-    return all(any(map(_is_particular, words)) for words in _own_subject_words(new, old))
 
 
 def _is_history(new: str, old: str) -> bool:
     """Whether a text says only what was before, and not that what the old one says is over."""
     return states_past(new) and not statement(old).content_keys <= statement(new).content_keys
-
-
-def _is_particular(word: Word) -> bool:
-    return word.kind != "word" or any(sign.isdigit() for sign in word.text)
-
-
-def _lead(words: Sequence[Word]) -> list[Word]:
-    """The content words of what a text is about: before its verb or colon."""
-    end = verb_at(words)
-    colon = next((at for at, word in enumerate(words) if ":" in word.mark), len(words))
-    return [word for word in words[: min(len(words) if end is None else end, colon, LEAD)] if word.is_content]
 
 
 def _learned(meaning: str, sure: float, *, corrects: bool = False) -> StatementConflict:

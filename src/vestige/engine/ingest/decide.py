@@ -15,7 +15,7 @@ from vestige.cognition.english.words import words_of
 from vestige.cognition.fsrs.strength import retrieval_of
 from vestige.cognition.gate.change_words import announces
 from vestige.cognition.gate.decide import (
-    CORRECTABLE,
+    COMPARED,
     Decision,
     GateInput,
     Rival,
@@ -68,7 +68,7 @@ def find_rivals(batch: IngestBatch, drafts: Sequence[Draft]) -> None:
                 more = rivals_by_words(batch, drafts[index].memory, where, wholes[index], near, RIVALS)
                 batch.rivals[index] = [*near, *more]
     rivals = (one for found in batch.rivals.values() for one in found)
-    wanted = {one.memory_id for one in rivals if one.score >= CORRECTABLE} | set(batch.places.values())
+    wanted = {one.memory_id for one in rivals if one.score >= COMPARED} | set(batch.places.values())
     _load_records(batch, wanted)
 
 
@@ -293,7 +293,7 @@ def _gate_input(batch: IngestBatch, index: int, draft: Draft) -> tuple[GateInput
         for memory_id, at in batch.fresh:
             if _may_be_rival(batch, draft, batch.known[memory_id].memory):
                 nearest.append(row[at])
-                if row[at] >= CORRECTABLE:
+                if row[at] >= COMPARED:
                     near[memory_id] = Scored(memory_id=memory_id, score=row[at])
     place = source_position(memory)
     # A text that is not valid now does not replace one that is.
@@ -312,7 +312,7 @@ def _gate_input(batch: IngestBatch, index: int, draft: Draft) -> tuple[GateInput
     found = (
         _rival(batch, index, draft, one)
         for one in closest
-        if one.score >= CORRECTABLE
+        if one.score >= COMPARED
         and one.memory_id in batch.known
         and _may_be_rival(batch, draft, batch.known[one.memory_id].memory)
     )
