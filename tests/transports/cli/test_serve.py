@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -224,13 +225,15 @@ def test_the_address_is_left_out_only_where_another_shell_finds_it(tmp_path: Pat
     assert f"--data-dir {tmp_path} connect CLIENT --http http://{named}\r\n" in screen
 
 
+PORTS = count(10_000 + os.getpid() % 10_000)
+"""Below those that the system hands out, so that nobody gets one before the server does."""
+
+
 def free_port() -> int:
-    """A port below those that the system hands out, so that nobody gets it before the server does."""
-    first = 10_000 + os.getpid() % 10_000
-    for port in range(first, first + 100):
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+    """A port that nobody has, and another one each time."""
+    while True:
+        with suppress(OSError), socket.create_server(("127.0.0.1", port := next(PORTS))):
             return port
-    raise AssertionError("no port is free")
 
 
 def at_a_terminal(folder: Path, bind: str | None = "127.0.0.1:0", **more: str) -> str:

@@ -17,7 +17,7 @@ from vestige.store import migrations
 from vestige.store.migrations import AppliedMigration, Migration
 from vestige.store.postgres.connection import NodeId, PostgresConnections, connect, connector, prepare, value
 from vestige.store.postgres.processes.locks import Lock, signed
-from vestige.store.postgres.server.address import ServerAddress
+from vestige.store.postgres.server.address import ServerAddress, limits
 from vestige.store.postgres.server.errors import translated
 from vestige.store.postgres.server.pool import ConnectionPool, LoginRefused, ServerUnreachable, ServerWait
 from vestige.store.postgres.server.requirements import (
@@ -113,6 +113,8 @@ def open_connections(place: ServerAddress, around: PostgresDependencies) -> Post
         db = undo.enter_context(_connected(place, around))
         check_server(db, place)
         _refuse_shared_sessions(db, place, around)
+        # Before the extension and the schema are made, which may take longer than an administrator allows.
+        db.execute(limits(0, db.info.server_version).encode())
         read_only = bool(value(db, READS_ONLY))
         found = replace(place, extension_schema=extension_schema(db, place, read_only=read_only))
         oid = _schema_oid(db, found, read_only=read_only)

@@ -24,6 +24,12 @@ STRICT = {
     "transaction_timeout": "1000",
 }
 """Limits in milliseconds that no store could live with."""
+MAKING_TAKES_LONG = """
+CREATE SCHEMA administrator;
+CREATE FUNCTION administrator.take_long() RETURNS event_trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_sleep(0.75); END $$;
+CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('CREATE EXTENSION')
+    EXECUTE FUNCTION administrator.take_long()"""
 OURS = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'vestige%%' AND datname = %s"
 
 
@@ -32,6 +38,7 @@ def strict(postgres_server: Server) -> Iterator[str]:
     """A database whose administrator is impatient."""
     url = postgres_server.new_database()
     name = query(url, "SELECT current_database()")[0][0]
+    query(url, MAKING_TAKES_LONG)
     for setting, milliseconds in STRICT.items():
         query(url, f"ALTER DATABASE {name} SET {setting} = {milliseconds}")
     yield url
@@ -68,10 +75,10 @@ def test_sessions_that_wait_for_hours_are_not_ended_for_being_idle(strict: str, 
 def test_a_writer_that_stalls_is_ended_so_that_others_can_write(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "STALLED_SECONDS", 0.2)
-
     def stall(store: PostgresStore, other: PostgresStore) -> None:
+        monkeypatch.setattr(connection, "STALLED_SECONDS", 0.2)
         with store._connections.writing() as db:
+            monkeypatch.undo()  # the other one may take its time
             db.execute("INSERT INTO tombstones (id, scope, deleted_at) VALUES ('t', '/', '')")
             add(other, a_memory("m1"))  # the process is suspended here; another one waits for its turn
 

@@ -58,17 +58,13 @@ class ServerAddress:
         return frozenset(self._parts())
 
     def settings(self, statement_seconds: float, server_version: int) -> str:
-        """The settings of every session, in one trip. Limits that an administrator has set for the role or
-        the database are replaced by ours, which differ by the kind of work."""
+        """The settings of every session, in one trip."""
         names = dict.fromkeys((self.schema, self.extension_schema))
         path = ", ".join('"{}"'.format(name.replace('"', '""')) for name in names)
         return (
-            f"SET search_path TO {path}; SET timezone TO 'UTC';"
-            f" SET statement_timeout TO {round(1000 * statement_seconds)};"
-            " SET lock_timeout TO 0; SET idle_in_transaction_session_timeout TO 600000;"
-            + (" SET transaction_timeout TO 0;" if server_version >= LIMITS_TRANSACTIONS else "")
+            f"SET search_path TO {path}; SET timezone TO 'UTC';{limits(statement_seconds, server_version)}"
             # A machine that vanished (it sleeps, its network is gone) keeps its locks until this is noticed.
-            + " SET tcp_keepalives_idle TO 30; SET tcp_keepalives_interval TO 10;"
+            " SET tcp_keepalives_idle TO 30; SET tcp_keepalives_interval TO 10;"
             " SET tcp_keepalives_count TO 3; SET tcp_user_timeout TO 30000;"
             " SET jit TO off"  # compiling takes longer than any of our statements
         )
@@ -132,3 +128,13 @@ def _hidden(secret: str) -> re.Pattern[str]:
     if len(secret) >= SHORTEST_WORD:
         return re.compile(as_it_is)
     return re.compile(rf"(?<=:){as_it_is}(?=@)|(?<=password=){as_it_is}(?=[\s&]|$)")
+
+
+def limits(statement_seconds: float, server_version: int) -> str:
+    """Our time limits, which differ by the kind of work, in place of those that an administrator has set for
+    the role or the database."""
+    return (
+        f" SET statement_timeout TO {round(1000 * statement_seconds)};"
+        " SET lock_timeout TO 0; SET idle_in_transaction_session_timeout TO 600000;"
+        + (" SET transaction_timeout TO 0;" if server_version >= LIMITS_TRANSACTIONS else "")
+    )
