@@ -1,9 +1,21 @@
 """Which texts are worth comparing: those with the most words in common, without looking at all pairs."""
 
 import random
+from collections import Counter
 
+import pytest
+
+from vestige.cognition.text import likeness
 from vestige.cognition.text.analyser import is_alike, overlap, terms
-from vestige.cognition.text.likeness import NEIGHBOURS, alike_pairs, grouped
+from vestige.cognition.text.likeness import (
+    CHECKED,
+    MOST_OF_FIRST,
+    NEIGHBOURS,
+    POSTINGS,
+    Words,
+    alike_pairs,
+    grouped,
+)
 
 
 def words(text: str) -> frozenset[str]:
@@ -14,6 +26,41 @@ def pairs_of(texts: list[frozenset[str]]) -> set[tuple[int, int]]:
     found = [pair for some in alike_pairs(texts) for pair in some]
     assert len(found) == len(set(found))
     return set(found)
+
+
+def one_by_one(texts: list[Words]) -> list[list[tuple[int, int]]]:
+    """What `alike_pairs` does with arrays, text by text and word by word."""
+    uses = Counter(word for text in texts for word in text)
+    seen: set[tuple[int, int]] = set()
+    answers = []
+    for at, text in enumerate(texts):
+        met: Counter[int] = Counter()
+        left = POSTINGS
+        for word in sorted(text, key=lambda one: (uses[one], one)):
+            if met and uses[word] > left:
+                break
+            met.update([other for other, words in enumerate(texts) if word in words][-MOST_OF_FIRST:])
+            left -= uses[word]
+        most = sorted(met, key=met.__getitem__, reverse=True)[: CHECKED + 1]
+        alike = [other for other in most if other != at and is_alike(text, texts[other])]
+        nearest = sorted(alike, key=lambda other: (-overlap(text, texts[other]), other))[:NEIGHBOURS]
+        pairs = {(min(at, other), max(at, other)) for other in nearest}
+        answers.append(sorted(pairs - seen))
+        seen |= pairs
+    return answers
+
+
+@pytest.mark.parametrize("cells", [1, 900, likeness.CELLS])
+@pytest.mark.parametrize("seed", range(4))
+def test_arrays_find_what_comparing_one_by_one_finds(
+    seed: int, cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(seed)
+    vocabulary = [f"w{at}" for at in range((3, 12, 60, 400)[seed])]
+    texts = [frozenset(rng.choices(vocabulary, k=rng.randrange(9))) for _ in range(400)]
+    monkeypatch.setattr(likeness, "CELLS", cells)
+
+    assert list(alike_pairs(texts)) == one_by_one(texts)
 
 
 def test_texts_about_the_same_thing_are_paired_and_others_are_not() -> None:

@@ -15,13 +15,14 @@ from vestige.cognition.evidence.trust import origin, trust
 from vestige.cognition.gate.relation import (
     Clash,
     clash_between,
-    could_contradict,
+    differ_in_little,
     may_contradict,
     stated_at,
     statement_words,
     supports,
 )
 from vestige.cognition.graph.kinds import CONTRADICTS
+from vestige.cognition.text.analyser import STOP_WORDS
 from vestige.cognition.text.likeness import Words, alike_pairs, grouped
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Edge, Filter, Memory, Record
@@ -83,6 +84,7 @@ class _ContradictionSurvey:
     memories: Sequence[Memory]
     digests: Sequence[bytes]
     words: Sequence[Words]
+    content: Sequence[Words]
     pairs: int = 0
     alike: list[tuple[int, int]] = field(default_factory=list)
     clashes: dict[frozenset[int], Clash] = field(default_factory=dict)
@@ -126,7 +128,8 @@ def _compare(
     call: Call, memories: Sequence[Memory], digests: Sequence[bytes], found: int, places: Set[frozenset[int]]
 ) -> _Compared:
     words = [statement_words(memory) for memory in memories]
-    survey = _ContradictionSurvey(memories=memories, digests=digests, words=words)
+    content = [some - STOP_WORDS for some in words]
+    survey = _ContradictionSurvey(memories=memories, digests=digests, words=words, content=content)
     for pair in places:
         survey.pairs += 1
         clash = clash_between(memories, words, *sorted(pair), marked=True)
@@ -177,7 +180,7 @@ def _everything(call: Call, where: Filter) -> Sequence[Record]:
 def _judge(survey: _ContradictionSurvey, one: int, other: int) -> None:
     """Judge a pair by its texts. Most pairs need no look at them, and most of the others were judged
     before."""
-    if not could_contradict(survey.words[one], survey.words[other]):
+    if not differ_in_little(survey.content[one], survey.content[other]):
         return
     key = frozenset((survey.digests[one], survey.digests[other]))
     if key in HARMLESS:

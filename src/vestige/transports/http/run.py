@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import logging
 import math
 import os
@@ -227,6 +228,7 @@ def serve(
         end_seconds=math.ceil(server.shutdown_seconds) + CANCEL_SECONDS,
     )
     opened.connections = connections
+    gc.freeze()  # what was imported stays: the collector need not look through it
     if group is None:
         HttpServer(context, cancellable.cancel_all, connections, config, started).run(sockets=[opened])
         return
