@@ -21,10 +21,10 @@ class AsyncMemoryOperations(AsyncPart):
                    author: str | None = None, thread: str | None = None, origin: values.Origin | None = None,
                    created_from: values.Moment | None = None, created_to: values.Moment | None = None,
                    min_retention: float | None = None, as_of: values.Moment | None = None,
-                   pinned: bool | None = None, max_retention: float | None = None, due: bool | None = None,
-                   current: bool | None = None, include_suppressed: bool | None = None,
-                   suppressed: bool | None = None, limit: int | None = None, offset: int | None = None,
-                   order: values.Order | None = None,
+                   session_id: str | None = None, pinned: bool | None = None,
+                   max_retention: float | None = None, due: bool | None = None, current: bool | None = None,
+                   include_suppressed: bool | None = None, suppressed: bool | None = None,
+                   limit: int | None = None, offset: int | None = None, order: values.Order | None = None,
                    detail_level: Literal["brief", "summary", "full"] | None = None) -> values.Listed:
         """List memories without searching: newest, oldest, due or fading.
 
@@ -40,12 +40,12 @@ class AsyncMemoryOperations(AsyncPart):
         Only memories by this author. `thread`: Only memories from this thread. `origin`: Only memories of
         this kind of source. `created_from`: Only memories stored at or after this time. `created_to`: Only
         memories stored before this time; a bare date includes that day. `min_retention`: Minimum retention.
-        `as_of`: Only memories that were true at this time. `pinned`: true: only pinned memories; false: only
-        others. `max_retention`: Maximum retention. `due`: Only memories that are true now and due for review.
-        `current`: Only memories that are true now. `include_suppressed`: Also list suppressed memories.
-        `suppressed`: Only suppressed memories. `limit`: Maximum number of memories. `offset`: How many to
-        skip. `order`: newest, oldest, due (next review first) or retention (weakest first). `detail_level`:
-        How much of each memory to show."""
+        `as_of`: Only memories that were true at this time. `session_id`: Only memories from this session.
+        `pinned`: true: only pinned memories; false: only others. `max_retention`: Maximum retention. `due`:
+        Only memories that are true now and due for review. `current`: Only memories that are true now.
+        `include_suppressed`: Also list suppressed memories. `suppressed`: Only suppressed memories. `limit`:
+        Maximum number of memories. `offset`: How many to skip. `order`: newest, oldest, due (next review
+        first) or retention (weakest first). `detail_level`: How much of each memory to show."""
         return await self._channel.ask("memory.list", locals())
 
     async def get(self, id: str) -> values.Got:
@@ -161,12 +161,13 @@ class AsyncMemoryOperations(AsyncPart):
                    author: str | None = None, thread: str | None = None, origin: values.Origin | None = None,
                    created_from: values.Moment | None = None, created_to: values.Moment | None = None,
                    min_retention: float | None = None, as_of: values.Moment | None = None,
-                   pinned: bool | None = None, max_retention: float | None = None, due: bool | None = None,
-                   current: bool | None = None, include_suppressed: bool | None = None,
-                   suppressed: bool | None = None, ids: Sequence[str] | None = None,
-                   add: Sequence[str] | None = None, remove: Sequence[str] | None = None,
-                   dry_run: bool | None = None, expected: int | None = None,
-                   secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.BulkResult:
+                   session_id: str | None = None, pinned: bool | None = None,
+                   max_retention: float | None = None, due: bool | None = None, current: bool | None = None,
+                   include_suppressed: bool | None = None, suppressed: bool | None = None,
+                   ids: Sequence[str] | None = None, add: Sequence[str] | None = None,
+                   remove: Sequence[str] | None = None, dry_run: bool | None = None,
+                   expected: int | None = None, secrets: Literal["refuse", "redact", "allow"] | None = None,
+                   ) -> values.BulkResult:
         """Pin, unpin, tag, suppress, archive or delete all memories that `memory list` lists for the same
         filter.
 
@@ -182,14 +183,15 @@ class AsyncMemoryOperations(AsyncPart):
         Only memories by this author. `thread`: Only memories from this thread. `origin`: Only memories of
         this kind of source. `created_from`: Only memories stored at or after this time. `created_to`: Only
         memories stored before this time; a bare date includes that day. `min_retention`: Minimum retention.
-        `as_of`: Only memories that were true at this time. `pinned`: true: only pinned memories; false: only
-        others. `max_retention`: Maximum retention. `due`: Only memories that are true now and due for review.
-        `current`: Only memories that are true now. `include_suppressed`: Also list suppressed memories.
-        `suppressed`: Only suppressed memories. `change`: pin, unpin, tag, suppress, archive or delete. `ids`:
-        Ids of the memories, instead of a filter. `add`: Tags to add. `remove`: Tags to remove. `dry_run`:
-        Only show what would change (default true). `expected`: `matched` of the dry run; a run refuses if
-        another number matches now. `secrets`: If the text contains a key, token or password: refuse it,
-        redact (replace the secret), allow (store it unchanged). Default: setting memory.secrets."""
+        `as_of`: Only memories that were true at this time. `session_id`: Only memories from this session.
+        `pinned`: true: only pinned memories; false: only others. `max_retention`: Maximum retention. `due`:
+        Only memories that are true now and due for review. `current`: Only memories that are true now.
+        `include_suppressed`: Also list suppressed memories. `suppressed`: Only suppressed memories. `change`:
+        pin, unpin, tag, suppress, archive or delete. `ids`: Ids of the memories, instead of a filter. `add`:
+        Tags to add. `remove`: Tags to remove. `dry_run`: Only show what would change (default true).
+        `expected`: `matched` of the dry run; a run refuses if another number matches now. `secrets`: If the
+        text contains a key, token or password: refuse it, redact (replace the secret), allow (store it
+        unchanged). Default: setting memory.secrets."""
         return await self._channel.ask("memory.bulk", locals())
 
     async def bulk_runs(self, *, limit: int | None = None) -> values.BulkRuns:

@@ -44,6 +44,18 @@ def test_list_knows_what_is_due_and_what_is_fading(world: World) -> None:
     assert fresh not in {n["id"] for n in weakest}
 
 
+def test_list_and_bulk_are_limited_to_a_session(world: World) -> None:
+    mine = world.remember("The pier needs paint.", session_id="tuesday")
+    world.remember("The crane needs oil.", session_id="wednesday")
+
+    listed = world.call("memory", action="list", session_id="tuesday")
+    planned = world.call("memory", action="bulk", change="pin", session_id="tuesday")
+
+    assert [one["id"] for one in listed["results"]] == [mine]
+    assert (planned["matched"], planned["changed"]) == (1, 1)
+    assert world.call("memory", action="list", session_id="thursday")["total"] == 0
+
+
 def test_edit_makes_a_revision_and_moves_every_index(world: World) -> None:
     memory_id = world.remember("The mascot is a walrus.")
     world.clock.advance(days=1)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from vestige.cognition.fsrs import strength
-from vestige.core.models import Filter, MemoryState, Order, Strength
+from vestige.core.models import Filter, MemoryState, Order, Strength, check_label
 from vestige.engine.context import Call
 from vestige.engine.revise import load
 from vestige.operations.registry.arguments import DetailLevel, IdOf, MemoryId, Moment, Wire
@@ -248,6 +248,7 @@ class SelectionArguments(FilterArguments):
     """Which memories a list shows, or a change of many is for."""
 
     as_of: Moment | None = Field(None, description="Only memories that were true at this time.")
+    session_id: str | None = Field(None, description="Only memories from this session.")
     pinned: bool | None = Field(None, description="true: only pinned memories; false: only others.")
     max_retention: float | None = Field(None, ge=0, le=1, description="Maximum retention.")
     due: bool = Field(False, description="Only memories that are true now and due for review.")
@@ -258,9 +259,12 @@ class SelectionArguments(FilterArguments):
     def where(self, call: Call) -> Filter:
         """The filter of these arguments."""
         now = call.engine.now()
+        if self.session_id is not None:
+            check_label("session_id", self.session_id)
         return self.narrow(
             call,
             Filter(
+                session_id=self.session_id,
                 valid_at=self.as_of or (now if self.due or self.current else None),
                 pinned=self.pinned,
                 include_suppressed=self.include_suppressed or self.suppressed,
