@@ -51,7 +51,7 @@ def test_every_page_is_accessible_and_quiet(
     PICTURES.mkdir(parents=True, exist_ok=True)
     with window(browser, site, cookie, color_scheme=theme, reduced_motion="reduce") as watched:
         for path in (*PAGES, f"/memories/{garden.ids[0]}", "/search?q=nodes&why=1"):
-            watched.open(path)
+            watched.complete(path)
             wrong += [f"{path} {fault}" for fault in faults(watched, axe)]
             expect(watched.page.locator(".state.failed")).to_have_count(0)
             name = path.strip("/").split("?")[0].replace("/", "-") or "home"
@@ -60,7 +60,7 @@ def test_every_page_is_accessible_and_quiet(
     for (path, wanted), name in DOCUMENTED.items():
         if wanted == theme and os.environ.get("VESTIGE_TEST_SNAPSHOTS") == "write":
             with window(browser, site, cookie, color_scheme=theme, reduced_motion="reduce") as fresh:
-                fresh.open(path).screenshot(path=PROJECT / "docs" / "pictures" / f"dashboard-{name}.png")
+                fresh.complete(path).screenshot(path=PROJECT / "docs" / "pictures" / f"dashboard-{name}.png")
     assert wrong == []
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Route, expect
 
 from tests.transports.dashboard.browser.support.browser import PAGES, Site, Watched, serving, window
 from tests.transports.dashboard.browser.support.garden import add_many, open_garden
@@ -40,12 +40,6 @@ def server_seconds() -> Callable[[], float]:
     """A function that returns the CPU of the server since: of this process without the thread of the test."""
     before = time.process_time() - time.thread_time()
     return lambda: time.process_time() - time.thread_time() - before
-
-
-def complete(page: Page) -> None:
-    """Wait for what a page shows later than the rest: what compares all memories."""
-    expect(page.get_by_text("Still comparing memories…")).to_have_count(0)
-    expect(page.locator(".row-link strong").filter(has_text="…")).to_have_count(0)
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +80,7 @@ def test_every_page_takes_less_than_two_seconds_of_page_and_server(large: Watche
     slow, busy = [], large.busy()
     for path in PAGES:
         server = server_seconds()
-        page = large.open(path)
-        complete(page)
+        page = large.complete(path)
         expect(page.locator(".state.failed")).to_have_count(0)
         spent = server() + busy()
         if spent >= PAGE_SECONDS:

@@ -29,7 +29,7 @@ def test_a_key_that_may_only_read_sees_no_buttons_that_fail(
 ) -> None:
     watched = windows(site.login("read"))
     for path in (*PAGES, f"/memories/{garden.ids[0]}"):
-        page = watched.open(path)
+        page = watched.complete(path)
         for name in WRITES:
             assert page.get_by_role("button", name=name, exact=True).count() == 0, (path, name)
     # Doctors, keys and the map are not for it: a page says so instead of failing.
@@ -43,7 +43,7 @@ def test_a_key_of_a_scope_sees_that_scope_only(site: Site, garden: Garden, windo
     expect(page.get_by_role("row")).to_have_count(1)
     expect(page.locator(f"a[href='/memories/{mine}']")).to_be_visible()
     for path in PAGES:
-        watched.open(path)
+        watched.complete(path)
         for text in ("PostgreSQL", "Kubernetes"):
             assert page.locator("main").get_by_text(text).count() == 0, (path, text)
     page.goto(f"{site.url}/memories/{garden.ids[0]}")
@@ -177,6 +177,24 @@ def test_a_new_memory_appears_in_two_windows_at_once(
     for watched in both:
         expect(watched.page.locator(".feed")).to_contain_text("A wren nests")
         assert watched.wrong == []
+
+
+def test_what_was_missed_while_the_connection_was_lost_is_shown_when_it_is_back(
+    watched: Watched, garden: Garden
+) -> None:
+    page = watched.page
+    page.clock.install()
+    served = _connected(watched)
+    page.keyboard.press("h")
+    newest = page.locator("section.panel").filter(has=page.get_by_role("heading", name="Newest memories"))
+    expect(newest.get_by_role("listitem")).to_have_count(8)
+    served[0].close(code=1001)
+    expect(page.locator(".connection.lost")).to_be_visible()
+    garden.world.remember("A bittern booms in the reeds.", force_create=True)
+    page.clock.run_for(1100)
+    expect(page.locator(".connection.live")).to_be_visible()
+    page.clock.run_for(1000)
+    expect(newest).to_contain_text("A bittern booms")
 
 
 def test_a_lost_connection_is_opened_again(watched: Watched, garden: Garden) -> None:

@@ -112,6 +112,26 @@ def test_the_projects_with_memories_lead_to_those_memories(world: World, own: Si
     assert watched.wrong == []
 
 
+def test_a_new_memory_does_not_move_the_list_under_the_reader(world: World, own: Site, windows: Open) -> None:
+    watched = windows(own.login(), own)
+    page = watched.open("/memories")
+    expect(page.locator(".connection.live")).to_be_visible()
+    total = world.call("memory", action="list", limit=1)["total"]
+    box = page.get_by_role("table", name="Memories")
+    box.evaluate("box => { box.scrollTop = 4000 }")
+    last = world.call("memory", action="list", limit=1, offset=100)["results"][0]
+    row = box.get_by_role("row").filter(has=page.locator(f"a[href='/memories/{last['id']}']"))
+    before = row.bounding_box()
+    world.remember("The ferry leaves at seven.", force_create=True)
+    expect(page.get_by_text("changed meanwhile")).to_be_visible()
+    assert row.bounding_box() == before
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator(".lead")).to_have_text(f"{total + 1} memories")
+    expect(row).to_have_attribute("aria-rowindex", "102")
+    world.call("memory", action="delete", id=world.call("memory", action="list", limit=1)["results"][0]["id"])
+    assert watched.wrong == []
+
+
 def test_suppressed_memories_can_be_listed_alone(world: World, own: Site, windows: Open) -> None:
     watched = windows(own.login(), own)
     page = watched.open("/memories")

@@ -160,10 +160,9 @@ def test_preview_pulse_shows_four_examples(page: Page) -> None:
     expect(region).to_have_attribute("aria-live", "polite")
 
 
-def test_toasts_are_at_the_top_of_a_small_screen(watched: Watched) -> None:
-    watched.page.set_viewport_size({"width": 375, "height": 700})
-    page = watched.open("/settings")
-    page.evaluate(HEAR, {"type": "MemoryDeleted", "data": {"id": "small"}})
+def test_toasts_are_at_the_top_of_a_small_screen(page: Page) -> None:
+    page.set_viewport_size({"width": 375, "height": 700})
+    hear(page, "MemoryDeleted", {"id": "small"})
     box = page.locator(".toast").bounding_box()
     assert box is not None
     assert box["y"] < 100

@@ -135,6 +135,13 @@ class Watched:
         self.page.locator("main h1").first.wait_for()
         expect(self.page.locator(".skeleton")).to_have_count(0)
 
+    def complete(self, path: str) -> "Page":
+        """Open a page, and wait also for what it shows later than the rest: what compares all memories."""
+        page = self.open(path)
+        expect(page.get_by_text("Still comparing memories…")).to_have_count(0)
+        expect(page.locator(".row-link strong, .figure-value").filter(has_text="…")).to_have_count(0)
+        return page
+
 
 @contextmanager
 def window(browser: "Browser", site: Site, cookie: str, **options: Any) -> Iterator[Watched]:

@@ -53,9 +53,11 @@ export function hear(event) {
 }
 
 const SOON_MS = 400;
+const AWAY = ["lost", "ended"];
 
-// Calls `react` soon after events of these types; several at once call it once. What takes the server long is
-// asked for again after `rest` milliseconds at the earliest.
+// Calls `react` soon after events of these types, or after a connection that was lost is back, which may have
+// missed some; several at once call it once. What takes the server long is asked for again after `rest`
+// milliseconds at the earliest.
 export function useLive(types, react, rest = 0) {
   const last = useRef(eventId);
   const pending = useRef(null);
@@ -64,19 +66,27 @@ export function useLive(types, react, rest = 0) {
   latest.current = react;
   useEffect(() => {
     last.current = eventId;
-    const off = feed.on((all) => {
-      const fresh = all.filter((one) => one.id > last.current);
-      last.current = eventId;
-      if (!fresh.some((one) => types.includes(one.type))) return;
+    const soon = () => {
       clearTimeout(pending.current);
       pending.current = setTimeout(() => {
         ran.current = performance.now();
         latest.current();
       }, Math.max(SOON_MS, ran.current + rest - performance.now()));
+    };
+    const off = feed.on((all) => {
+      const fresh = all.filter((one) => one.id > last.current);
+      last.current = eventId;
+      if (fresh.some((one) => types.includes(one.type))) soon();
+    });
+    let away = AWAY.includes(link.value.state);
+    const offLink = link.on(({ state }) => {
+      if (away && state === "live") soon();
+      away = AWAY.includes(state);
     });
     return () => {
       clearTimeout(pending.current);
       off();
+      offLink();
     };
   }, []);
 }

@@ -33,9 +33,9 @@ export function Domains() {
       actions=${may("admin") || may("write") ? html`<button onClick=${discover}>Discover</button>` : null}>
     <${Loaded} from=${proposals}>${({ proposals: all, unconfirmed }) => all.length ? html`<h2 class="section">Proposals</h2>${all.map((one) => html`<${Proposal} proposal=${one}>${may("write") && html`<div class="actions"><button class="primary" onClick=${() => acceptProposal(one, reload)}>Accept</button><button onClick=${() => rejectProposal(one, reload)}>Reject</button></div>`}<//>`)}`
       : html`<p class="note">No proposal waits for you${unconfirmed ? `; ${unconfirmed} must be confirmed by another discovery first` : ""}.</p>`}<//>
-    <${Loaded} from=${from}>${({ domains, unclassified, memories }) => domains.length ? html`<p class="note">${many(domains.length, "domain")}; ${unclassified ? `${number(unclassified)} of ${number(memories)} memories are in none` : `each of the ${number(memories)} memories is in one or more`}.</p>
+    ${(proposals.data || proposals.error) && html`<${Loaded} from=${from}>${({ domains, unclassified, memories }) => domains.length ? html`<p class="note">${many(domains.length, "domain")}; ${unclassified ? `${number(unclassified)} of ${number(memories)} memories are in none` : `each of the ${number(memories)} memories is in one or more`}.</p>
       <div class="grid cards">${domains.map((one) => html`<${Panel} title=${html`<${Link} to=${`/domains/${encodeURIComponent(one.id)}`}>${topicName(one)}<//>`} extra=${html`<${Link} to="/memories" query=${{ domain: one.id }}>${number(one.memories)}<//>`}>
-        ${one.terms.length > 0 && html`<p class="terms">${one.terms.map((term) => html`<span class="tag">${term}</span>`)}</p>`}<p class="note">${one.origin === "found" ? "found automatically" : words(one.origin)}</p><//>`)}</div>` : html`<${Empty} title="There are no domains yet.">They are discovered from 150 memories on.<//>`}<//>
+        ${one.terms.length > 0 && html`<p class="terms">${one.terms.map((term) => html`<span class="tag">${term}</span>`)}</p>`}<p class="note">${one.origin === "found" ? "found automatically" : words(one.origin)}</p><//>`)}</div>` : html`<${Empty} title="There are no domains yet.">They are discovered from 150 memories on.<//>`}<//>`}
   <//>`;
 }
 
@@ -51,7 +51,7 @@ export function Domain({ id }) {
   return html`<${Page} title=${from.data ? topicName(from.data) : "Domain"} twin=${`/api/v1/domains/${encodeURIComponent(id)}`} actions=${from.data && may("write") && html`<button onClick=${() => setNaming(true)}>Rename</button>`}>
     <${Loaded} from=${from}>${(domain) => html`<div class="grid two">
       <div class="stack"><${Panel} title="Scores of its members"><${Histogram} bins=${domain.histogram} cut=${domain.cut} /><${Facts} rows=${[
-        ["Members", html`<${Link} to="/memories" query=${{ domain: id }}>${number(domain.memories)}<//>`], ["Scores", `${score(domain.low)} to ${score(domain.high)}, cut ${score(domain.cut)}`],
+        ["Members", html`<${Link} to="/memories" query=${{ domain: id }}>${number(domain.memories)}<//>`], ["Most score", `${score(domain.low)} to ${score(domain.high)}`], ["Threshold", score(domain.cut)],
         ["Cohesion", score(domain.cohesion)], ["Conductance", score(domain.conductance)], ["Recurrence", score(domain.recurrence)], ["Id", html`<code>${domain.id}</code>`],
       ]} /><//>
       <${Panel} title="Terms and topics"><p class="terms">${domain.terms.map((term) => html`<span class="tag">${term}</span>`)}</p><ul class="plain rows">${(domain.topics ?? []).map((one) => html`<li class="row-link"><span>${one.label}</span><strong>${number(one.texts)}</strong></li>`)}</ul><//></div>
@@ -64,6 +64,6 @@ function Histogram({ bins, cut }) {
   const most = Math.max(1, ...bins);
   return html`<div class="histogram" role="img" aria-label=${bins.map((count, index) => `${index / 10} to ${(index + 1) / 10}: ${count}`).join(", ")}>
     ${bins.map((count, index) => html`<span class="hist-bin" title=${`${index / 10}–${(index + 1) / 10}: ${count}`}><span style=${{ height: percent(count / most) }}></span></span>`)}
-    <span class="hist-cut" style=${{ left: percent(cut) }} title=${`cut ${score(cut)}`}></span></div>
-    <p class="hist-axis" aria-hidden="true">${["0", "0.25", "0.5", "0.75", "1"].map((text) => html`<span>${text}</span>`)}</p><p class="note">${many(bins.reduce((sum, count) => sum + count, 0), "memory", "memories")} by similarity to the topic, at most ${number(most)} in a bar; from the dashed line on they are members.</p>`;
+    <span class="hist-cut" style=${{ left: percent(cut) }} title=${`threshold ${score(cut)}`}></span></div>
+    <p class="hist-axis" aria-hidden="true">${["0", "0.25", "0.5", "0.75", "1"].map((text) => html`<span>${text}</span>`)}</p><p class="note">${many(bins.reduce((sum, count) => sum + count, 0), "memory", "memories")} by similarity to the topic, at most ${number(most)} in a bar. A new memory joins from the dashed line on.</p>`;
 }

@@ -18,6 +18,7 @@ export function filtersOf(query) {
     include_types: query.type ? [query.type] : [],
     scope: query.scope || null,
     source: query.source || null,
+    session_id: query.session || null,
     domains: query.domain ? [query.domain] : [],
     min_retention: query.min_retention || null,
     max_retention: query.max_retention || null,
@@ -36,15 +37,18 @@ function selected({ order, ...filters }) {
   return Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== null && !(Array.isArray(value) && !value.length)));
 }
 
-// Pages of rows, each requested when one of its rows comes into view.
+const sameRows = (some, others) => some.length === others.length && some.every((one, at) => ["id", "updatedAt", "suppressionCount"].every((name) => one[name] === others[at][name]));
+
+// Pages of rows, each requested when one of its rows comes into view. What is listed stays where it is: that
+// something has changed elsewhere is only said, until the reader asks for it.
 function useRows(filters) {
   const key = JSON.stringify(filters);
   const [, redraw] = useState(0);
-  const state = useRef({ key: "", pages: new Map(), total: null, error: null, stop: null });
+  const state = useRef({ key: "", pages: new Map(), total: null, error: null, stop: null, at: 0, turn: 0, changed: false });
   const self = state.current;
   const reset = () => {
     self.stop?.abort();
-    Object.assign(self, { key, pages: new Map(), total: null, error: null, stop: new AbortController() });
+    Object.assign(self, { key, pages: new Map(), total: null, error: null, stop: new AbortController(), at: 0, changed: false });
   };
   if (self.key !== key) reset();
   const load = (page) => {
@@ -67,16 +71,38 @@ function useRows(filters) {
     const { stop } = self;
     return () => stop.abort();
   }, [key]);
-  const reload = () => {
-    reset();
-    load(0);
-    redraw((turn) => turn + 1);
+  // Asks again for the page in view, and shows it or only says that it differs.
+  const again = (show) => {
+    if (self.total === null) {
+      reset();
+      load(0);
+      return;
+    }
+    if (show) self.turn += 1;
+    const { at, turn, stop } = self;
+    get("/memories", { ...filters, limit: PAGE, offset: at * PAGE }, { signal: stop.signal, quiet: !show }).then((answer) => {
+      if (stop.signal.aborted || turn !== self.turn) return;
+      const listed = self.pages.get(at);
+      if (show || !self.total) Object.assign(self, { pages: new Map([[at, answer.results]]), total: answer.total, error: null, changed: false });
+      else self.changed = answer.total !== self.total || (Boolean(listed) && !sameRows(listed, answer.results));
+      redraw((count) => count + 1);
+    }, (error) => {
+      if (!show || stop.signal.aborted || turn !== self.turn) return;
+      self.error = error;
+      redraw((count) => count + 1);
+    });
   };
   const row = (index) => self.pages.get(Math.floor(index / PAGE))?.[index % PAGE] ?? null;
   const reach = (first, last) => {
+    self.at = Math.floor(first / PAGE);
     for (let page = Math.floor(first / PAGE); page <= Math.floor(Math.max(first, last) / PAGE); page += 1) load(page);
   };
-  return { total: self.total, error: self.error, row, reach, reload };
+  const retry = () => {
+    self.total = null;
+    again(true);
+    redraw((count) => count + 1);
+  };
+  return { total: self.total, error: self.error, changed: self.changed, row, reach, retry, reload: () => again(true), look: () => again(false) };
 }
 
 function Row({ memory, index, chosen, onChoose, active }) {
@@ -221,7 +247,7 @@ export function Memories({ query }) {
   const all = whole !== null && whole === JSON.stringify(filters);
   const writes = may("write");
   const [small] = useState(() => matchMedia("(max-width: 768px)").matches);
-  useLive(["MemoryCreated", "MemoryUpdated", "MemoryDeleted", "MemorySuppressed", "MemoryUnsuppressed"], rows.reload);
+  useLive(["MemoryCreated", "MemoryUpdated", "MemoryDeleted", "MemorySuppressed", "MemoryUnsuppressed"], rows.look);
   const choose = (id) => {
     setWhole(null);
     setChosen((old) => {
@@ -243,7 +269,7 @@ export function Memories({ query }) {
   const set = (name) => (value) => setQuery({ [name]: value });
   const twin = urlOf("/memories", filters);
   const filtered = Object.keys(query).some((name) => !["order", "new", "as_of"].includes(name));
-  return html`<${Page} title="Memories" lead=${rows.total === null ? "…" : many(rows.total, "memory", "memories") + (filtered ? (rows.total === 1 ? " fits the filter" : " fit the filter") : "")} twin=${twin}
+  return html`<${Page} title="Memories" lead=${rows.total === null ? "…" : html`${many(rows.total, "memory", "memories") + (filtered ? (rows.total === 1 ? " fits the filter" : " fit the filter") : "")}${rows.changed && html` · <span role="status">changed meanwhile <button class="linkish" onClick=${rows.reload}>Show</button></span>`}`} twin=${twin}
       actions=${writes && html`<button class="primary" onClick=${() => setQuery({ new: 1 })}>Remember</button>`}>
     <details class="filter-box" open=${!small || undefined}><summary>Filter and order</summary><div class="filters">
       <${Choice} label="Order" value=${filters.order} options=${ORDERS} onChange=${set("order")} />
@@ -256,14 +282,14 @@ export function Memories({ query }) {
       <${Field} label="Written after" type="date" value=${query.from ?? ""} onCommit=${set("from")} />
       <${Field} label="Written before" type="date" value=${query.to ?? ""} onCommit=${set("to")} />
       <label class="check"><input type="checkbox" checked=${query.pinned === "true"} onChange=${(event) => set("pinned")(event.target.checked ? "true" : "")} /> pinned</label>
-      ${query.domain && html`<button class="tag" onClick=${() => set("domain")("")}>domain ${query.domain} ✕</button>`}
+      ${["domain", "session"].map((name) => query[name] && html`<button class="tag" onClick=${() => set(name)("")}>${name} ${query[name]} ✕</button>`)}
       ${filtered && html`<button class="quiet" onClick=${() => go("/memories", { order: query.order ?? "" })}>Clear</button>`}
     </div></details>
     ${writes && rows.total > 0 && html`<div class="bulk" role="toolbar" aria-label="Selected memories">
       <span>${all ? `All ${number(count)} selected` : count ? `${number(count)} selected` : "None selected"}</span>
       ${!all && html`<button class="quiet" onClick=${everything}>Select all ${number(rows.total)}</button>`}
       ${count > 0 && html`${Object.entries(ACTIONS).map(([name, one]) => html`<button class=${name === "delete" ? "danger" : ""} onClick=${() => setPlan(name)}>${one.name}</button>`)}<button class="quiet" onClick=${nothing}>Select none</button>`}</div>`}
-    ${rows.error ? html`<${Failed} error=${rows.error} retry=${rows.reload} />`
+    ${rows.error ? html`<${Failed} error=${rows.error} retry=${rows.retry} />`
       : rows.total === null ? html`<${Loading} rows=${10} />`
       : rows.total === 0 ? html`<${Empty} title=${filtered ? "No memory fits this filter." : "The memory is empty."}>${filtered ? html`<button onClick=${() => go("/memories")}>Clear the filter</button>` : "What your agents remember appears here."}<//>`
       : html`<${List} rows=${rows} chosen=${chosen} all=${all} onChoose=${writes ? choose : null} />`}
