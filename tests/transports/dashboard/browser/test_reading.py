@@ -1,10 +1,11 @@
 """What pages say to a reader: in words, with what they leave out, and on a small screen."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.transports.dashboard.browser.conftest import Open
 from tests.transports.dashboard.browser.support.browser import Site, Watched, serving
@@ -20,7 +21,7 @@ TOPIC_NAMES = """async () => {
 def test_duplicates_that_are_kept_apart_stay_away_until_that_is_undone(
     watched: Watched, garden: Garden
 ) -> None:
-    page = watched.open("/inbox")
+    page = watched.complete("/inbox")
     groups = page.locator(".inbox-item").filter(has_text="duplicates")
     group = groups.filter(has_text="Anna leads")
     count = groups.count()
@@ -28,7 +29,7 @@ def test_duplicates_that_are_kept_apart_stay_away_until_that_is_undone(
     page.keyboard.press("r")
     expect(group).to_have_count(0)
     expect(groups).to_have_count(count - 1)
-    watched.open("/inbox")
+    watched.complete("/inbox")
     expect(groups).to_have_count(count - 1)
     groups.first.click()
     page.keyboard.press("r")
@@ -58,7 +59,7 @@ def test_a_link_to_a_place_of_the_page_goes_there(watched: Watched) -> None:
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
     page.keyboard.press("Enter")
-    assert page.evaluate("location.hash") == "#main"
+    expect(page).to_have_url(re.compile("#main$"))
     page.keyboard.press("Tab")
     assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
     column = page.locator("a.column").first
@@ -105,6 +106,29 @@ def test_every_review_is_on_the_curve(watched: Watched, garden: Garden) -> None:
     assert ratings
 
 
+def test_the_session_of_a_memory_leads_to_all_that_it_wrote(watched: Watched, garden: Garden) -> None:
+    memory = garden.world.get(garden.ids[9])
+    session = memory["sessionId"]
+    total = garden.call("memory", action="list", session_id=session, limit=1)["total"]
+    page = watched.open(f"/memories/{memory['id']}")
+    page.get_by_role("link", name=session, exact=True).click()
+    expect(page.locator(".lead")).to_have_text(f"{total} memories fit the filter")
+    page.get_by_role("button", name=f"session {session} ✕").click()
+    expect(page.locator(".lead")).not_to_contain_text("filter")
+    assert 1 < total < len(garden.ids)
+
+
+def test_the_code_that_a_memory_is_about_is_named(watched: Watched, garden: Garden) -> None:
+    cited = {"path": "shop/orders.py", "start": 3, "end": 9, "symbol": "total", "verified_at": "some day"}
+    memory = garden.world.remember(
+        "The total of an order is computed in one place.",
+        metadata={"citations": [cited, "nonsense"]}, force_create=True,
+    )  # fmt: skip
+    page = watched.open(f"/memories/{memory}")
+    expect(page.locator(".facts li")).to_have_text(["shop/orders.py:3–9 total"])
+    garden.call("memory", action="delete", id=memory)
+
+
 def test_a_review_is_alone_on_its_page(watched: Watched) -> None:
     page = watched.open("/schedule?review=1")
     expect(page.get_by_role("heading", name="Review", exact=True)).to_be_visible()
@@ -141,6 +165,18 @@ def test_an_empty_store_has_no_average(windows: Open, tmp_path: Path) -> None:
             expect(page.locator(".figure").filter(has_text=figure).first).to_contain_text("–")
         assert watched.wrong == []
         watched.page.goto("about:blank")
+
+
+def test_proposals_do_not_push_domains_away_from_the_reader(watched: Watched) -> None:
+    held: list[Route] = []
+    page = watched.page
+    page.route("**/api/v1/domains/proposals", lambda route: held.append(route))
+    with page.expect_response("**/api/v1/domains"):
+        page.goto(f"{watched.site.url}/domains")
+    expect(page.locator(".skeleton")).to_be_visible()
+    expect(page.locator(".cards")).to_have_count(0)
+    held[0].continue_()
+    expect(page.locator(".cards .panel")).not_to_have_count(0)
 
 
 def test_a_domain_without_a_name_is_not_called_by_its_id(watched: Watched) -> None:

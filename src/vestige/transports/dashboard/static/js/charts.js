@@ -13,9 +13,9 @@ export function Bars({ rows, label, unit = "", onPick }) {
 // Below this width of the window a chart is drawn smaller instead of scaled down with its letters.
 const NARROW = 720;
 
-// Points are [x, y]; `bounds` the range of both axes, `marks` vertical lines with a title.
-export function Curve({ points, bounds, label, marks = [], dots = [], levels = [], ticks = [], height = 180 }) {
-  const width = innerWidth < NARROW ? 340 : 640;
+// Points are [x, y]; `bounds` the range of both axes, `marks` vertical lines with a title, and a label if need be.
+export function Curve({ points, bounds, label, marks = [], dots = [], levels = [], ticks = [], wide = 640, height = 180 }) {
+  const width = innerWidth < NARROW ? 340 : wide;
   const edge = { left: 36, right: 8, top: 8, bottom: 22 };
   const x = (value) => edge.left + ((value - bounds.x[0]) / (bounds.x[1] - bounds.x[0] || 1)) * (width - edge.left - edge.right);
   const y = (value) => height - edge.bottom - ((value - bounds.y[0]) / (bounds.y[1] - bounds.y[0] || 1)) * (height - edge.top - edge.bottom);
@@ -28,7 +28,7 @@ export function Curve({ points, bounds, label, marks = [], dots = [], levels = [
       <text class="axis" x=${edge.left - 6} y=${y(level.at) + 3.5} text-anchor="end">${level.text}</text></g>`)}
     ${ticks.map((tick) => html`<text class="axis" x=${x(tick.at)} y=${height - 6} text-anchor=${tick.anchor ?? "middle"}>${tick.text}</text>`)}
     <path class="area" d=${area} /><path class="line" d=${line} />
-    ${marks.map((mark) => html`<line class=${`mark-line ${mark.tone ?? ""}`} x1=${x(mark.at)} x2=${x(mark.at)} y1=${edge.top} y2=${height - edge.bottom}><title>${mark.text}</title></line>`)}
+    ${marks.map((mark) => html`<line class=${`mark-line ${mark.tone ?? ""}`} x1=${x(mark.at)} x2=${x(mark.at)} y1=${edge.top} y2=${height - edge.bottom}><title>${mark.text}</title></line>${mark.label && html`<text class="axis" x=${x(mark.at) + (x(mark.at) > width / 2 ? -5 : 5)} y=${height - edge.bottom - 7} text-anchor=${x(mark.at) > width / 2 ? "end" : "start"}>${mark.label}</text>`}`)}
     ${dots.map((dot) => html`<circle class=${`dot ${dot.tone ?? ""}`} cx=${x(dot.at[0])} cy=${y(dot.at[1])} r="4"><title>${dot.text}</title></circle>`)}</svg>`;
 }
 

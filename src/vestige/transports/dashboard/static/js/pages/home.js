@@ -11,6 +11,12 @@ const CHANGES = ["MemoryCreated", "MemoryUpdated", "MemoryDeleted", "MemorySuppr
 // What the log calls a change, as a person says it.
 const KINDS = { remarked: "strength", kept: "saved", revised: "changed" };
 
+// What a change is about, if it is no memory: "2 intentions", or alone "intention".
+function thing(one, count) {
+  const [name, more] = one.document === "pending" ? ["proposed memory", "proposed memories"] : [words(one.document ?? "change")];
+  return count > 1 ? many(count, name, more) : name;
+}
+
 function nameOf(one) {
   if (one.toState) return `now ${words(one.toState)}`;
   if (one.change === "revised" && one.reason) return words(one.reason);
@@ -38,11 +44,11 @@ const before = store(localStorage.getItem(VISIT));
 addEventListener("pagehide", () => localStorage.setItem(VISIT, new Date().toISOString()));
 
 export const WAITING = [
-  { path: "/inbox", name: "proposed text", load: (signal) => get("/review", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.total) },
-  { path: "/contradictions", name: "contradiction", slow: true, load: (signal) => get("/contradictions", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.total) },
-  { path: "/duplicates", name: "duplicate group", slow: true, load: (signal) => get("/duplicates", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.totalClusters) },
-  { path: "/domains", name: "domain proposal", load: (signal) => get("/domains/proposals", {}, { signal, quiet: true }).then((answer) => answer.proposals.length) },
-  { path: "/inbox", name: "insight", load: (signal) => get("/insights", { limit: 100 }, { signal, quiet: true }).then((answer) => answer.insights.length) },
+  { path: "/inbox", name: "proposed memories", load: (signal) => get("/review", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.total) },
+  { path: "/contradictions", name: "contradictions", slow: true, load: (signal) => get("/contradictions", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.total) },
+  { path: "/duplicates", name: "duplicate groups", slow: true, load: (signal) => get("/duplicates", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.totalClusters) },
+  { path: "/domains", name: "domain proposals", load: (signal) => get("/domains/proposals", {}, { signal, quiet: true }).then((answer) => answer.proposals.length) },
+  { path: "/inbox", name: "insights", load: (signal) => get("/insights", { limit: 100 }, { signal, quiet: true }).then((answer) => answer.insights.length) },
 ];
 
 // Each row counts for itself: comparing all memories takes longer than everything else here.
@@ -50,7 +56,7 @@ function WaitingRow({ one }) {
   const from = useData(one.load, []);
   useLive(["ReviewWaiting", "MemoryUpdated", "DreamCompleted", "DomainsChanged", "MemoryDeleted"], from.reload, one.slow ? REST_MS : undefined);
   if (from.error) return null;
-  return html`<li><${Link} to=${one.path} class="row-link"><span>${words(one.name)}s</span><strong class=${from.data ? "" : "muted"}>${from.data === null ? "…" : number(from.data)}</strong><//></li>`;
+  return html`<li><${Link} to=${one.path} class="row-link"><span>${one.name}</span><strong class=${from.data ? "" : "muted"}>${from.data === null ? "…" : number(from.data)}</strong><//></li>`;
 }
 
 function Waiting({ due }) {
@@ -71,16 +77,16 @@ function Changes() {
   const from = useData((signal) => get("/changelog", { limit: 100, start: since ?? undefined }, { signal }), [since]);
   useLive(CHANGES, from.reload);
   return html`<${Panel} title=${since ? "Since you were here" : "Latest changes"} extra=${html`<${Link} to="/timeline">Timeline<//>`}>
-    <${Loaded} from=${from}>${({ changes, more }) => changes.length
+    <${Loaded} from=${from} rows=${14}>${({ changes, more }) => changes.length
       ? html`<ul class="plain rows">${grouped(changes, more).map(({ one, name, count }) => html`<li class="change"><span class="change-kind">${name}</span>
-        <span class="change-what">${count > 1 ? html`${one.link ? many(count, "link") : one.memoryId ? many(count, "memory", "memories") : many(count, words(one.document ?? "change"))}` : one.memoryId ? html`<${MemoryLink} id=${one.memoryId} text=${one.preview || "a hidden memory"} />` : html`<span class="muted">${words(one.document ?? "")}</span>`}</span><${Time} at=${one.timestamp} /></li>`)}</ul>${more && html`<p class="note">There were earlier changes too.</p>`}`
+        <span class="change-what">${count > 1 ? html`${one.link ? many(count, "link") : one.memoryId ? many(count, "memory", "memories") : thing(one, count)}` : one.memoryId ? html`<${MemoryLink} id=${one.memoryId} text=${one.preview || "a hidden memory"} />` : html`<span class="muted">${one.document ? thing(one, 1) : ""}</span>`}</span><${Time} at=${one.timestamp} /></li>`)}</ul>${more && html`<p class="note">There were earlier changes too.</p>`}`
       : html`<${Empty} title=${since ? "Nothing has changed since your last visit." : "Nothing has happened yet."} />`}<//><//>`;
 }
 
 function Retention() {
   const from = useData((signal) => get("/memory-health", {}, { signal }), []);
   return html`<${Panel} title="Retention">
-    <${Loaded} from=${from}>${(health) => html`
+    <${Loaded} from=${from} rows=${6}>${(health) => html`
       <${Bars} label="Memories by retention" rows=${health.distribution.map((one, index) => ({
         name: one.bucket.replace("-", "–"), count: one.count, tone: ["low", "low", "fair", "good", "good"][index],
         to: `/memories?order=retention&suppressed=1&min_retention=${index / 5}&max_retention=${(index + 1) / 5}`,
@@ -112,7 +118,7 @@ export function Home() {
         <div class="stack">
         <${Waiting} due=${stats.dueForReview} />
         <${Panel} title="Newest memories" extra=${html`<${Link} to="/memories">All<//>`}>
-          <${Loaded} from=${newest}>${({ results }) => results.length ? html`<ul class="plain rows">${results.map((one) => html`<li class="memory-row">
+          <${Loaded} from=${newest} rows=${10}>${({ results }) => results.length ? html`<ul class="plain rows">${results.map((one) => html`<li class="memory-row">
             <${TypeMark} type=${one.nodeType} /><${MemoryLink} id=${one.id} text=${one.content} /><${Meter} value=${one.retentionStrength} /><${Time} at=${one.createdAt} /></li>`)}</ul>` : html`<${Empty} title="No memories yet." />`}<//>
         <//>
           ${stats.recommendations.length > 0 && html`<${Panel} title="Advice"><ul class="plain rows">${stats.recommendations.map((one) => html`<li><${Prose} text=${one} /></li>`)}</ul><//>`}

@@ -91,7 +91,7 @@ function Fading({ id, node }) {
   const from = useData((signal) => get(`/memories/${encodeURIComponent(id)}/state`, { curve: true }, { signal }), [id, node.updatedAt, node.reps]);
   const history = useData((signal) => get(`/memories/${encodeURIComponent(id)}/history`, {}, { signal, quiet: true }), [id, node.updatedAt, node.reps]);
   return html`<${Panel} title="How it fades">
-    <${Loaded} from=${from}>${(state) => {
+    <${Loaded} from=${from} rows=${10}>${(state) => {
       const points = state.curve.map((one) => [new Date(one.at).getTime(), one.retrieval]);
       const reviews = (history.data?.events ?? []).filter(isReview);
       const start = Math.min(points[0][0], ...reviews.map((one) => new Date(one.at).getTime()));
@@ -102,7 +102,7 @@ function Fading({ id, node }) {
         <${Curve} label=${`Forgetting curve: ${percent(points[0][1])} at ${day(start)}, ${percent(points.at(-1)[1])} at ${day(end)}`} points=${points}
           bounds=${{ x: [start, end], y: [0, 1] }} levels=${FRACTIONS}
           ticks=${[{ at: start, text: day(start), anchor: "start" }, { at: now, text: "now" }, { at: end, text: day(end), anchor: "end" }]}
-          marks=${[{ at: now, text: "now" }, ...(node.nextReview && new Date(node.nextReview).getTime() < end && new Date(node.nextReview).getTime() > start ? [{ at: new Date(node.nextReview).getTime(), text: `next review ${day(node.nextReview)}`, tone: "next" }] : [])]}
+          marks=${[{ at: now, text: "now" }, ...(node.nextReview && new Date(node.nextReview).getTime() < end && new Date(node.nextReview).getTime() > start ? [{ at: new Date(node.nextReview).getTime(), text: `next review ${day(node.nextReview)}`, label: "review due", tone: "next" }] : [])]}
           dots=${reviews.map((one) => ({ at: [new Date(one.at).getTime(), 1], text: `review: ${one.details.evidence}, ${when(one.at)}` }))} />
         ${reviews.length > 0 && html`<p class="note">${many(reviews.length, "review")}, each a circle; the curve begins with the last recall.</p>`}
         ${state.transitions.length > 0 && html`<h3>Changes of state</h3><ul class="plain rows">${state.transitions.map((one) => html`<li class="change"><span class="change-kind">${words(one.reason)}</span><span class="change-what">${one.before} → ${one.after}</span><${Time} at=${one.at} /></li>`)}</ul>`}`;
@@ -138,6 +138,16 @@ function History({ id, node }) {
         ${before && before.content !== one.content ? html`<${Diff} before=${before.content} after=${one.content} />` : before ? html`<p class="note">The text stayed the same.</p>` : html`<${MemoryText} text=${one.content} />`}</li>`)}</ol>
         <details><summary>${many(history.totalEvents, "event")}</summary><ul class="plain rows">${[...history.events].reverse().map((one) => html`<li class="change"><span class="change-kind">${isReview(one) ? "review" : one.kind === "memory.remarked" ? "strength" : words(one.kind.replace("memory.", ""))}</span><span class="change-what"><${Details} of=${one.details} /></span><${Time} at=${one.at} /></li>`)}</ul></details>`;
     }}<//><//>`;
+}
+
+// Lines of code that it is about, as its metadata keep them.
+function cited({ metadata }) {
+  return Array.isArray(metadata?.citations) ? metadata.citations.filter((one) => typeof one?.path === "string") : [];
+}
+
+function Citation({ one }) {
+  const at = Number.isNaN(Date.parse(one.verified_at)) ? null : one.verified_at;
+  return html`<li><code>${one.start ? `${one.path}:${one.start}–${one.end}` : one.path}</code>${one.symbol ? ` ${one.symbol}` : ""}${at && html` <span class="muted">unchanged <${Time} at=${at} /></span>`}</li>`;
 }
 
 function Links({ id }) {
@@ -177,16 +187,17 @@ export function Memory({ id, query }) {
       <div class="stack">
         <${Panel} title="Provenance"><${Facts} rows=${[
           ["Id", html`<code>${node.id}</code>`], ["Source", node.source && html`<${Link} to="/memories" query=${{ source: node.source }}>${node.source}<//>`],
-          ["Agent", node.agentId], ["Session", node.sessionId], ["Author", node.author], ["Thread", node.thread],
+          ["Agent", node.agentId], ["Session", node.sessionId && html`<${Link} to="/memories" query=${{ session: node.sessionId }}>${node.sessionId}<//>`], ["Author", node.author], ["Thread", node.thread],
           ["Scope", html`<${Link} to="/memories" query=${{ scope: node.scope }}>${node.scope}<//>`],
           ["Written", html`<${Time} at=${node.createdAt} />`], ["Changed", html`<${Time} at=${node.updatedAt} /> · revision ${node.revision}`],
           ["True from", node.validFrom && when(node.validFrom)], ["True until", node.validUntil && when(node.validUntil)],
           ["Replaced by", node.supersededBy && html`<${MemoryLink} id=${node.supersededBy} />`],
+          ["Cites", cited(node).length ? html`<ul class="plain">${cited(node).map((one) => html`<${Citation} one=${one} />`)}</ul>` : null],
         ]} /><//>
         <${Panel} title="Strength"><${Facts} rows=${[
-          ["Retention", html`<${Meter} value=${node.retentionStrength} />`], ["Retrieval", percent(node.retrievalStrength, 1)],
+          ["Retention", html`<${Meter} value=${node.retentionStrength} />`], ["Retrievability", percent(node.retrievalStrength, 1)],
           ["Storage", node.storageStrength.toFixed(2)], ["Accessibility", percent(node.accessibility, 1)], ["Stability", `${node.stability.toFixed(1)} days`],
-          ["Difficulty", node.difficulty.toFixed(1)], ["Reviews", `${number(node.reps)} · ${many(node.lapses, "lapse")}`], ["Next review", html`${new Date(node.nextReview) < new Date() ? "due since " : ""}<${Time} at=${node.nextReview} />`],
+          ["Difficulty", node.difficulty.toFixed(1)], ["Reviews", `${number(node.reps)} · ${many(node.lapses, "lapse")}`], ["Next review", html`${new Date(node.nextReview) < new Date() ? "was due " : ""}<${Time} at=${node.nextReview} />`],
           ["Last access", html`<${Time} at=${node.lastAccessed} />`], ["Shown", `${many(node.timesRetrieved, "time")}, useful ${number(node.timesUseful)}`],
         ]} /><//>
         <${Links} id=${id} /><${Domains} id=${id} />

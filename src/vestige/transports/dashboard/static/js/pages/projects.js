@@ -1,6 +1,6 @@
 // Projects: the index of a project's code, a search in it, and the package that an agent would get for a task.
 
-import { act, bytes, failure, get, html, may, number, percent, post, score, session, setQuery, useData, useStore, when } from "../lib.js";
+import { act, bytes, failure, get, html, may, number, percent, post, score, session, setQuery, urlOf, useData, useStore, when } from "../lib.js";
 import { Bars } from "../charts.js";
 import { Badge, Empty, Facts, Field, Loaded, MemoryLink, Page, Panel, Prose } from "../ui.js";
 import { NotHere, seesMachine } from "./sessions.js";
@@ -58,7 +58,7 @@ function Scopes() {
 export function Projects({ query }) {
   const who = useStore(session);
   const sees = seesMachine(who) && may("admin"); // naming a folder of the server needs that
-  return html`<${Page} title="Projects" lead="The index of a project's code on this machine, and what an agent gets from it.">
+  return html`<${Page} title="Projects" lead="The index of a project's code on this machine, and what an agent gets from it." twin=${sees && query.path ? urlOf("/project", { path: query.path }) : null}>
     ${!sees ? html`<${NotHere} what="projects" />` : html`
       <div class="filters"><${Field} className="grow-field" label="Folder on the server's machine" value=${query.path ?? ""} placeholder="~/code" onCommit=${(path) => setQuery({ path: path.trim() })} /></div>
       ${query.path ? html`<${Project} key=${query.path} path=${query.path} query=${query} />` : html`<${Empty} title="Enter the folder of a project."><code>vestige project init</code> in a repository makes its index.<//>`}`}

@@ -36,7 +36,7 @@ export function Session({ query }) {
       const gone = last ? last.ids.filter((id) => id && !session.items.some((one) => one.id === id)).length : 0;
       return html`<p class="answer"><strong>${number(session.tokensUsed)}</strong> of ${number(session.tokenBudget)} tokens<span class="budget" aria-hidden="true"><span style=${{ width: `${(100 * session.tokensUsed) / session.tokenBudget}%` }}></span></span>
         ${session.expandable.length ? html` · ${number(session.expandable.length)} more did not fit` : null}${known && gone ? html` · ${number(gone)} gone since you last kept it` : null} <button class="quiet" onClick=${keep}>Keep to compare</button></p>
-        <div class="grid two"><${Panel} title="Line by line">${session.items.length ? html`<ol class="plain rows">${session.items.map((one) => html`<${Item} item=${one} reload=${from.reload} isNew=${known && one.id && !known.has(one.id)} />`)}</ol>` : html`<${Empty} title="Nothing but the status.">There is no intention, pin or memory to tell about these questions.<//>`}<//>
+        <div class="grid two"><${Panel} title="Line by line, in tokens">${session.items.length ? html`<ol class="plain rows">${session.items.map((one) => html`<${Item} item=${one} reload=${from.reload} isNew=${known && one.id && !known.has(one.id)} />`)}</ol>` : html`<${Empty} title="Nothing but the status.">There is no intention, pin or memory to tell about these questions.<//>`}<//>
         <${Panel} title="The exact text"><pre class="exact" tabindex="0" dir="auto">${session.context}</pre><//></div>`;
     }}<//><//>`;
 }

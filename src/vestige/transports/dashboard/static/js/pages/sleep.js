@@ -102,28 +102,28 @@ function Past({ history }) {
   const points = history.map((one) => [new Date(one.at).getTime(), one.avgRetention]).sort((a, b) => a[0] - b[0]);
   if (points.length < 2) return html`<${Empty} title="Not enough history yet.">Each consolidation adds a point.<//>`;
   const [first, last] = [points[0][0], points.at(-1)[0]];
-  return html`<${Curve} label="Average retention over time" points=${points} bounds=${{ x: [first, last], y: [0, 1] }} levels=${FRACTIONS}
+  return html`<${Curve} wide=${480} label="Average retention over time" points=${points} bounds=${{ x: [first, last], y: [0, 1] }} levels=${FRACTIONS}
     ticks=${[{ at: first, text: day(first), anchor: "start" }, { at: last, text: day(last), anchor: "end" }]} />`;
 }
 
 export function Schedule({ query }) {
   const health = useData((signal) => get("/memory-health", { forecast: true, calendar: true }, { signal }), []);
   const due = useData((signal) => get("/memories", { order: "due", due: true, limit: 12 }, { signal }), []);
-  const weak = useData((signal) => get("/memories", { order: "retention", limit: 12 }, { signal }), []);
+  const weak = useData((signal) => get("/memories", { order: "retention", limit: 6 }, { signal }), []);
   const reviewing = query.review === "1";
   useLive(["MemoryPromoted", "MemoryDemoted", "ConsolidationCompleted"], () => { health.reload(); due.reload(); });
   return html`<${Page} title="Schedule" lead="When memories fade, and which to review." twin="/api/v1/memory-health?forecast=true&calendar=true"
       actions=${may("write") && !reviewing && html`<button class="primary" onClick=${() => go("/schedule", { review: 1 })}>Review now</button>`}>
     ${reviewing && may("write") ? html`<${Review} onEnd=${() => go("/schedule")} />` : html`
-    <${Loaded} from=${health} rows=${5}>${(state) => html`
+    <${Loaded} from=${health} rows=${16}>${(state) => html`
       <div class="figures"><div class="figure"><span class="figure-value">${state.totalMemories ? state.avgRetention : "–"}</span><span class="figure-label">average retention, target ${percent(state.retentionTarget)}</span></div>
         <div class="figure"><span class="figure-value">${number(state.memoriesBelow30pct)}</span><span class="figure-label">below 30% now</span></div>
         ${state.forecast.map((one) => html`<div class="figure"><span class="figure-value">${number(one.below30pct)}</span><span class="figure-label">below 30% in ${one.days} days</span></div>`)}</div>
-      <div class="after"><${Panel} title="Day by day" extra=${`${number(state.calendar.reduce((sum, one) => sum + (one.reviews ?? 0), 0))} reviews in 12 weeks`}><${Calendar} days=${state.calendar} /><//></div>
-      <div class="grid two"><${Panel} title="Due by week"><${Bars} label="Reviews due by week" rows=${state.due.map((one) => ({ name: one.weeks === 0 ? "overdue" : one.weeks === 1 ? "this week" : `in ${one.weeks - 1} ${one.weeks === 2 ? "week" : "weeks"}`, count: one.count, tone: one.weeks === 0 ? "fair" : "good" }))} /><p class="note"><${Prose} text=${state.recommendation} /></p><//>
-      <${Panel} title="Retention over time"><${Past} history=${state.history} /><//></div>`}<//>
+      <div class="grid memory-grid after"><${Panel} title="Day by day" extra=${`${number(state.calendar.reduce((sum, one) => sum + (one.reviews ?? 0), 0))} reviews in 12 weeks`}><${Calendar} days=${state.calendar} /><//>
+      <${Panel} title="Due by week"><${Bars} label="Reviews due by week" rows=${state.due.map((one) => ({ name: one.weeks === 0 ? "overdue" : one.weeks === 1 ? "this week" : `in ${one.weeks - 1} ${one.weeks === 2 ? "week" : "weeks"}`, count: one.count, tone: one.weeks === 0 ? "fair" : "good" }))} /><p class="note"><${Prose} text=${state.recommendation} /></p><//></div>`}<//>
     <div class="grid two">
-      <${Panel} title="Due now" extra=${due.data && html`<${Link} to="/memories" query=${{ due: 1, order: "due" }}>${number(due.data.total)}<//>`}><${Loaded} from=${due}>${({ results }) => results.length ? html`<ul class="plain rows">${results.map((one) => html`<li class="memory-row"><${TypeMark} type=${one.nodeType} /><${MemoryLink} id=${one.id} text=${one.content} /><${Meter} value=${one.retentionStrength} /></li>`)}</ul>` : html`<${Empty} title="Nothing is due." />`}<//><//>
-      <${Panel} title="Weakest"><${Loaded} from=${weak}>${({ results }) => results.length ? html`<ul class="plain rows">${results.map((one) => html`<li class="memory-row"><${TypeMark} type=${one.nodeType} /><${MemoryLink} id=${one.id} text=${one.content} /><${Meter} value=${one.retentionStrength} /></li>`)}</ul>` : html`<${Empty} title="No memories yet." />`}<//><//>
+      <${Panel} title="Due now" extra=${due.data && html`<${Link} to="/memories" query=${{ due: 1, order: "due" }}>${number(due.data.total)}<//>`}><${Loaded} from=${due} rows=${14}>${({ results }) => results.length ? html`<ul class="plain rows">${results.map((one) => html`<li class="memory-row"><${TypeMark} type=${one.nodeType} /><${MemoryLink} id=${one.id} text=${one.content} /><${Meter} value=${one.retentionStrength} /></li>`)}</ul>` : html`<${Empty} title="Nothing is due." />`}<//><//>
+      <div class="stack">${health.data && html`<${Panel} title="Retention over time"><${Past} history=${health.data.history} /><//>`}
+      <${Panel} title="Weakest"><${Loaded} from=${weak} rows=${8}>${({ results }) => results.length ? html`<ul class="plain rows">${results.map((one) => html`<li class="memory-row"><${TypeMark} type=${one.nodeType} /><${MemoryLink} id=${one.id} text=${one.content} /><${Meter} value=${one.retentionStrength} /></li>`)}</ul>` : html`<${Empty} title="No memories yet." />`}<//><//></div>
     </div>`}<//>`;
 }

@@ -1,6 +1,6 @@
 // The timeline of memories, and the live feed of events.
 
-import { address, ago, get, html, longDay, many, number, percent, route, setQuery, useData, useState, useStore, when, words } from "../lib.js";
+import { address, ago, get, html, longDay, many, number, percent, route, setQuery, urlOf, useData, useState, useStore, when, words } from "../lib.js";
 import { Badge, Choice, Empty, Link, Loaded, MemoryLink, Meter, Page, Panel, Tags, Time, TYPES, TypeMark } from "../ui.js";
 import { Columns } from "../charts.js";
 import { feed, link, useLive } from "../live.js";
@@ -18,7 +18,7 @@ export function Timeline({ query }) {
   const args = { start: start.toISOString(), end: end.toISOString(), limit: 200, counts: true, node_type: query.type, tags: query.tags ? query.tags.split(",") : [], as_of: query.as_of, known_at: query.as_of };
   const from = useData((signal) => get("/timeline", args, { signal }), [days, query.type, query.tags, query.as_of]);
   useLive(["MemoryCreated", "MemoryDeleted"], from.reload);
-  return html`<${Page} title="Timeline" lead="What was written, day by day, in your time zone.">
+  return html`<${Page} title="Timeline" lead="What was written, day by day, in your time zone." twin=${urlOf("/timeline", args)}>
     <div class="filters"><${Choice} label="Span" value=${String(days)} options=${SPANS} onChange=${(value) => setQuery({ days: value })} />
       <${Choice} label="Type" value=${query.type ?? ""} options=${[["", "any"], ...Object.keys(TYPES).map((one) => [one, one])]} onChange=${(type) => setQuery({ type })} />
       ${query.tags && html`<button class="tag" onClick=${() => setQuery({ tags: "" })}>${query.tags} ✕</button>`}</div>
@@ -29,7 +29,7 @@ export function Timeline({ query }) {
       const toOf = ({ date, days: width }) => width === 1 && listed.has(date) ? `#day-${date}` : address("/memories", { from: date, to: dayAfter(date, width - 1), type: query.type, tags: query.tags, as_of: query.as_of });
       return html`${total > 0 && html`<${Columns} label="Memories by day" rows=${counts} toOf=${toOf} />`}
       <p class="note">${many(total, "memory", "memories")}${shown < total ? `, the latest ${number(shown)} of them below` : ""}.</p>
-      ${all.length ? html`<div class="days">${all.map((one) => html`<section class="day" id=${`day-${one.date}`}><h2>${longDay(`${one.date}T12:00:00`)} <span class="muted">${number(written[one.date] ?? one.count)}${one.date in written || one !== all.at(-1) || shown === total ? "" : " or more"}</span></h2>
+      ${all.length ? html`<div class="days">${all.map((one) => html`<section class="day" id=${`day-${one.date}`}><h2><span>${longDay(`${one.date}T12:00:00`)}</span> <span class="muted" title="memories">${number(written[one.date] ?? one.count)}${one.date in written || one !== all.at(-1) || shown === total ? "" : " or more"}</span></h2>
         <ul class="plain rows">${one.memories.map((memory) => html`<li class="memory-row"><${TypeMark} type=${memory.nodeType} /><${MemoryLink} id=${memory.id} text=${memory.content} /><${Tags} tags=${memory.tags.slice(0, 2)} /><${Meter} value=${memory.retentionStrength} /></li>`)}</ul></section>`)}</div>` : html`<${Empty} title="Nothing was written in this time." />`}`;
     }}<//><//>`;
 }
