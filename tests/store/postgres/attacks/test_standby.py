@@ -49,7 +49,7 @@ class Pair:
         until(lambda: query(anywhere, REPLAYED, position) == [(True,)])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def servers() -> Iterator[tuple[Server, Server]]:
     with own_server({"fsync": "off"}) as primary, _standby(primary) as standby:
         yield primary, standby
