@@ -11,7 +11,6 @@ from typing import Self
 from benchmarks.client import Client, Json, console_script
 from benchmarks.code.arms import SHOWN, Arm
 from benchmarks.code.measures import Place
-from benchmarks.code.repositories import Repository
 
 HOURS = 3_600.0
 
@@ -49,9 +48,9 @@ class ProjectServer:
         """The files of the sections that search finds, best first."""
         return [one.path for one in self._found(folder, question)]
 
-    def arm(self, repository: Repository) -> Arm:
-        """The answers of the server about a repository."""
-        folder = self.indexed(repository.name, repository.files)
+    def arm(self, name: str, files: Mapping[str, str]) -> Arm:
+        """The answers of the server about files, which are indexed first."""
+        folder = self.indexed(name, files)
 
         return lambda question: self._found(folder, question)
 

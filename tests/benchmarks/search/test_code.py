@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from benchmarks.code.measures import Place, ndcg_of_files, ndcg_of_sections
 from benchmarks.code.repositories import Goal, development_set
-from benchmarks.code.run import BM25, OURS, WITH_VECTORS, run
+from benchmarks.code.run import BM25, OURS, SERVED, WITH_VECTORS, run
+from benchmarks.code.server import ProjectServer
 from benchmarks.code.tuning import left_out, tried_weights
 from vestige.cognition.code.ranking import WEIGHTS, RankingWeights
 from vestige.embed.hashing import HashingEmbedder
@@ -103,6 +104,18 @@ def test_the_benchmark_runs_from_end_to_end(data: Path) -> None:
     issues = {row["arm"]: row for row in report.tables["Issues (SWE-bench lite)"]}
     assert issues[OURS]["any@1"] == issues[OURS]["all@5"] == 1
     assert all(target.met for target in report.targets)
+
+
+@pytest.mark.slow
+def test_the_server_answers_questions_and_issues(data: Path) -> None:
+    with ProjectServer() as server:
+        report = run(data, data / "repos", None, server=server)
+    assert report.settings["at their pinned commit"] == 1
+    rows = {row["arm"]: row for row in report.tables["Code search"]}
+    assert rows[SERVED]["files"] == rows[SERVED]["chunks"] == 1
+    issues = {row["arm"]: row for row in report.tables["Issues (SWE-bench lite)"]}
+    assert issues[SERVED]["any@1"] == issues[SERVED]["all@5"] == 1
+    assert "issues, above BM25: all@10" in {target.name for target in report.targets}
 
 
 def test_a_second_section_of_the_same_file_takes_a_place_among_sections_only() -> None:
