@@ -8,7 +8,6 @@ from pathlib import Path
 from benchmarks.code import arms
 from benchmarks.code.arms import Arm, Embed, FileVectors
 from benchmarks.code.index import SectionIndex
-from benchmarks.code.issues import issues
 from benchmarks.code.measures import ndcg_of_files, ndcg_of_sections
 from benchmarks.code.repositories import Repository, development_set
 from benchmarks.code.server import ProjectServer
@@ -29,10 +28,7 @@ NOTES = (
     "lines with a word of the question, counted by code of the benchmark, not by the program.",
     "Vestige: the ranking in this process. Through MCP: `vestige project init` indexes each repository, and "
     "`vestige-mcp` is asked.",
-    "hit@k of issues: `any`, at least one of the files that the repair changed; `all`, all of them.",
 )
-LEAST_GAIN = 0.1
-"""By how much hit@k of issues must be above BM25."""
 
 Scores = dict[str, list[tuple[str, str, float, float]]]
 """For each arm a row for each question: repository, category, chunks, files."""
@@ -54,8 +50,6 @@ def run(
         held.append((repository, index))
     tables: dict[str, Sequence[Mapping[str, Cell]]] = {"Code search": list(_rows(scores))}
     tables["By repository (chunks)"] = _by_repository(scores)
-    solved = list(_issue_rows(data, repositories, embed, server))
-    tables["Issues (SWE-bench lite)"] = solved
     if tune:
         tables["Weights chosen on other repositories (chunks, words only)"] = _tuned(held, tune)
     return Report(
@@ -66,7 +60,7 @@ def run(
             "questions": sum(len(one.questions) for one, _ in held),
         },
         tables=tables,
-        targets=[*_targets(scores), *_issue_targets(solved)],
+        targets=list(_targets(scores)),
         notes=NOTES,
         plots={"ndcg": _plot(tables["Code search"])},
     )
@@ -156,44 +150,6 @@ def _plot(rows: Sequence[Mapping[str, Cell]]) -> str:
     shown = [row for row in rows if row["arm"] not in ("no memory", "chance")]
     series = {str(row["arm"]): [float(row[name] or 0.0) for name in columns.values()] for row in shown}
     return bars("NDCG@10 of code search", list(columns), series)
-
-
-def _issue_targets(rows: Sequence[Mapping[str, Cell]]) -> Iterator[Target]:
-    """What the server finds, above BM25."""
-    by_arm = {row["arm"]: row for row in rows}
-    ours, plain = by_arm.get(SERVED), by_arm.get(BM25)
-    if ours is None or plain is None:
-        return
-    for name in ("any@5", "any@10", "all@5", "all@10"):
-        gain = float(ours[name] or 0.0) - float(plain[name] or 0.0)
-        yield Target(name=f"issues, above BM25: {name}", value=gain, limit=LEAST_GAIN, at_least=True)
-
-
-def _issue_rows(
-    data: Path, repositories: Path, embed: Embed | None, server: ProjectServer | None
-) -> Iterator[dict[str, Cell]]:
-    hits: dict[str, list[dict[str, float]]] = defaultdict(list)
-    for issue in issues(data, repositories):
-        index = SectionIndex(issue.files)
-        answers: dict[str, Arm] = {
-            "ripgrep": arms.grep(issue.files),
-            BM25: arms.plain_bm25(issue.files),
-            OURS: arms.vestige(index),
-        }
-        if embed is not None:
-            vectors = FileVectors(index, embed)
-            answers |= {"dense": vectors.answer, WITH_VECTORS: arms.vestige(index, vectors)}
-        if server is not None:
-            answers[SERVED] = server.arm(issue.name, issue.files)
-        for name, arm in answers.items():
-            files = list(dict.fromkeys(one.path for one in arm(issue.text)))
-            hits[name].append(
-                {f"any@{k}": float(bool(issue.changed & set(files[:k]))) for k in (1, 5, 10)}
-                | {f"all@{k}": float(issue.changed <= set(files[:k])) for k in (5, 10)}
-            )
-    for name, rows in hits.items():
-        means: dict[str, Cell] = {key: _mean([row[key] for row in rows]) for key in rows[0]}
-        yield {"arm": name, "issues": len(rows), **means}
 
 
 def _tuned(held: Sequence[tuple[Repository, SectionIndex]], count: int) -> list[dict[str, Cell]]:
