@@ -27,8 +27,8 @@ GONE = (
     ("deleted_at", "deletedAt", "it was deleted there"),
     ("suppressed_at", "suppressedAt", "it was suppressed there"),
 )
-NO_SOURCE = "memory"
-"""The path of an observation without a source, in the search documents."""
+OBSERVATION = "memory"
+"""The type of an observation among the search documents; also its path there when it has no source."""
 
 
 def is_export(value: object) -> bool:
@@ -77,9 +77,9 @@ def _of_database(file: ForeignDatabase, target: Target) -> Iterator[Brought]:
     sources = {
         str(row["target_id"]): str(row["path"])
         for row in file.rows("retrieval_documents", without=("fts_text", "embedding_text"))
-        if row.get("target_type") == "memory" and row.get("path") not in (None, "", NO_SOURCE)
+        if row.get("target_type") == OBSERVATION and row.get("path") not in (None, "", OBSERVATION)
     }
-    graph = _Graph(file)
+    graph = _KonteksGraph(file)
     for row in file.rows("observations"):
         own_id, kind = str(row.get("id")), str(row.get("kind") or "note")
         source = sources.get(own_id, "")
@@ -93,7 +93,7 @@ def _of_database(file: ForeignDatabase, target: Target) -> Iterator[Brought]:
         yield _brought(row, row.get("summary"), "diary", target)
 
 
-class _Graph:
+class _KonteksGraph:
     """What the graph of Konteks says of an observation. Its names there are its id, `memory#` and its id, its
     kind, its source with the parts of its path, and its tags."""
 
