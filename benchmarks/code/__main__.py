@@ -40,9 +40,13 @@ def main() -> None:
 
 def _embedder() -> Embed:
     model = local_model()
+    known: dict[str, NDArray[np.float32]] = {}
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.array([one.vector for one in model.encode_documents(texts)], dtype=np.float32)
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        for text, one in zip(new, model.encode_documents(new) if new else (), strict=True):
+            known[text] = np.array(one.vector, dtype=np.float32)
+        return np.array([known[text] for text in texts])
 
     return embed
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from benchmarks.code import arms
 from benchmarks.code.arms import Arm, Embed, FileVectors
 from benchmarks.code.index import SectionIndex
-from benchmarks.code.issues import issues
 from benchmarks.code.measures import ndcg_of_files, ndcg_of_sections
 from benchmarks.code.repositories import Repository, development_set
 from benchmarks.code.server import ProjectServer
 from benchmarks.code.tuning import left_out, tried_weights
+from benchmarks.plot import bars
 from benchmarks.report import Cell, Report, Target
 from vestige.cognition.code.ranking import RankingWeights
 
@@ -24,8 +24,10 @@ NOTES = (
     "NDCG@10, gain 1: mean over the questions of a repository, then over repositories; categories over "
     "questions. chunks: ten sections, a file may come several times; files: ten distinct files.",
     "BM25 has chunks of 1,500 characters, identifiers also split, and the words of the path. Dense: one "
-    "vector for a file (path, beginning, signatures) by the local model.",
-    "hit@k of issues: `any`, at least one of the files that the repair changed; `all`, all of them.",
+    "vector for a file (path, beginning, signatures) by the local model. ripgrep: files by the number of "
+    "lines with a word of the question, counted by code of the benchmark, not by the program.",
+    "Vestige: the ranking in this process. Through MCP: `vestige project init` indexes each repository, and "
+    "`vestige-mcp` is asked.",
 )
 
 Scores = dict[str, list[tuple[str, str, float, float]]]
@@ -44,19 +46,23 @@ def run(
         for name, arm in _arms(repository, index, embed).items():
             scores[name] += _scored(repository, arm)
         if server is not None:
-            scores[SERVED] += _scored(repository, server.arm(repository))
+            scores[SERVED] += _scored(repository, server.arm(repository.name, repository.files))
         held.append((repository, index))
     tables: dict[str, Sequence[Mapping[str, Cell]]] = {"Code search": list(_rows(scores))}
     tables["By repository (chunks)"] = _by_repository(scores)
-    tables["Issues (SWE-bench lite)"] = list(_issue_rows(data, repositories, embed))
     if tune:
         tables["Weights chosen on other repositories (chunks, words only)"] = _tuned(held, tune)
     return Report(
         benchmark="code",
-        settings={"repositories": len(held), "questions": sum(len(one.questions) for one, _ in held)},
+        settings={
+            "repositories": len(held),
+            "at their pinned commit": sum(one.commit != "HEAD" for one, _ in held),
+            "questions": sum(len(one.questions) for one, _ in held),
+        },
         tables=tables,
         targets=list(_targets(scores)),
         notes=NOTES,
+        plots={"ndcg": _plot(tables["Code search"])},
     )
 
 
@@ -138,22 +144,12 @@ def _targets(scores: Scores) -> Iterator[Target]:
             )
 
 
-def _issue_rows(data: Path, repositories: Path, embed: Embed | None) -> Iterator[dict[str, Cell]]:
-    hits: dict[str, list[dict[str, float]]] = defaultdict(list)
-    for issue in issues(data, repositories):
-        index = SectionIndex(issue.files)
-        answers: dict[str, Arm] = {BM25: arms.plain_bm25(issue.files), OURS: arms.vestige(index)}
-        if embed is not None:
-            answers[WITH_VECTORS] = arms.vestige(index, FileVectors(index, embed))
-        for name, arm in answers.items():
-            files = list(dict.fromkeys(one.path for one in arm(issue.text)))
-            hits[name].append(
-                {f"any@{k}": float(bool(issue.changed & set(files[:k]))) for k in (1, 5, 10)}
-                | {f"all@{k}": float(issue.changed <= set(files[:k])) for k in (5, 10)}
-            )
-    for name, rows in hits.items():
-        means: dict[str, Cell] = {key: _mean([row[key] for row in rows]) for key in rows[0]}
-        yield {"arm": name, "issues": len(rows), **means}
+def _plot(rows: Sequence[Mapping[str, Cell]]) -> str:
+    """NDCG@10 of each arm, by chunks, by files, and of symbols by files."""
+    columns = {"chunks": "chunks", "files": "files", "symbols, files": "symbol, files"}
+    shown = [row for row in rows if row["arm"] not in ("no memory", "chance")]
+    series = {str(row["arm"]): [float(row[name] or 0.0) for name in columns.values()] for row in shown}
+    return bars("NDCG@10 of code search", list(columns), series)
 
 
 def _tuned(held: Sequence[tuple[Repository, SectionIndex]], count: int) -> list[dict[str, Cell]]:

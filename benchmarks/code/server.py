@@ -11,7 +11,6 @@ from typing import Self
 from benchmarks.client import Client, Json, console_script
 from benchmarks.code.arms import SHOWN, Arm
 from benchmarks.code.measures import Place
-from benchmarks.code.repositories import Repository
 
 HOURS = 3_600.0
 
@@ -24,19 +23,27 @@ class ProjectServer:
         self._data = f"{self._scratch.name}/data"
         self._client = Client([console_script(), "--data-dir", self._data], timeout_seconds=HOURS)
         self._client.initialize()
+        self._held: dict[str, Mapping[str, str]] = {}
 
     def indexed(self, name: str, files: Mapping[str, str]) -> Path:
-        """A folder with these files, indexed as a user does."""
+        """A folder with these files, indexed as a user does; files that were there before are replaced."""
         folder = Path(self._scratch.name) / "code" / name
+        command = "refresh" if name in self._held else "init"
+        held = self._held.get(name, {})
+        for path in held.keys() - files.keys():
+            (folder / path).unlink()
         for path, text in files.items():
+            if held.get(path) == text:
+                continue
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, encoding="utf-8", errors="replace", newline="")
         for words in (["init", "-q"], ["add", "-A", "-f"]):
             subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
         program = str(Path(sys.executable).parent / "vestige")
-        made = [program, "project", "init", str(folder), "--data-dir", self._data]
+        made = [program, "project", command, str(folder), "--data-dir", self._data]
         subprocess.run(made, check=True, capture_output=True)
+        self._held[name] = files
         return folder
 
     def package(self, folder: Path, task: str, budget: int) -> Json:
@@ -49,9 +56,9 @@ class ProjectServer:
         """The files of the sections that search finds, best first."""
         return [one.path for one in self._found(folder, question)]
 
-    def arm(self, repository: Repository) -> Arm:
-        """The answers of the server about a repository."""
-        folder = self.indexed(repository.name, repository.files)
+    def arm(self, name: str, files: Mapping[str, str]) -> Arm:
+        """The answers of the server about files, which are indexed first."""
+        folder = self.indexed(name, files)
 
         return lambda question: self._found(folder, question)
 

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from benchmarks.code import issues
 from benchmarks.code.measures import Place, ndcg_of_files, ndcg_of_sections
 from benchmarks.code.repositories import Goal, development_set
-from benchmarks.code.run import BM25, OURS, WITH_VECTORS, run
+from benchmarks.code.run import BM25, OURS, SERVED, WITH_VECTORS, run
+from benchmarks.code.server import ProjectServer
 from benchmarks.code.tuning import left_out, tried_weights
 from vestige.cognition.code.ranking import WEIGHTS, RankingWeights
 from vestige.embed.hashing import HashingEmbedder
@@ -100,9 +102,40 @@ def test_the_benchmark_runs_from_end_to_end(data: Path) -> None:
     assert rows["no memory"]["chunks"] == 0
     assert rows[OURS]["files"] == rows[OURS]["chunks"] == 1
     assert {BM25, WITH_VECTORS, "dense", "ripgrep", "chance"} <= set(rows)
-    issues = {row["arm"]: row for row in report.tables["Issues (SWE-bench lite)"]}
-    assert issues[OURS]["any@1"] == issues[OURS]["all@5"] == 1
     assert all(target.met for target in report.targets)
+
+
+@pytest.mark.slow
+def test_the_server_answers_questions(data: Path) -> None:
+    with ProjectServer() as server:
+        report = run(data, data / "repos", None, server=server)
+    assert report.settings["at their pinned commit"] == 1
+    rows = {row["arm"]: row for row in report.tables["Code search"]}
+    assert rows[SERVED]["files"] == rows[SERVED]["chunks"] == 1
+
+
+@pytest.mark.slow
+def test_the_server_answers_issues_at_their_commits(data: Path) -> None:
+    work = data / "work"
+    git(data, "clone", "-q", str(data / "repos" / "ada+pool"), str(work))
+    git(work, "mv", "src/cookies.py", "src/headers.py")
+    git(work, "commit", "-qm", "Second")
+    git(work, "push", "-q", "origin", "HEAD:refs/heads/second")
+    first = json.loads((data / "swebench_lite.json").read_text(encoding="utf-8"))[0]
+    second = {
+        **first,
+        "instance_id": "pool-2",
+        "base_commit": git(work, "rev-parse", "HEAD"),
+        "patch": first["patch"].replace("cookies", "headers"),
+    }
+    absent = {**first, "instance_id": "pool-3", "base_commit": "0" * 40}
+    (data / "swebench_lite.json").write_text(json.dumps([second, absent, first]), encoding="utf-8")
+    with ProjectServer() as server:
+        report = issues.run(data, data / "repos", server)
+    assert (report.settings["issues"], report.settings["of"]) == (2, 3)
+    rows = {row["arm"]: row for row in report.tables["Issues (SWE-bench lite)"]}
+    assert rows[SERVED]["any@1"] == rows[SERVED]["all@5"] == 1
+    assert {target.name for target in report.targets} >= {"above BM25: any@5", "above BM25: all@10"}
 
 
 def test_a_second_section_of_the_same_file_takes_a_place_among_sections_only() -> None:

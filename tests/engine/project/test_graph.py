@@ -147,6 +147,13 @@ def test_the_overview_counts_folders_languages_and_symbols(call: Call) -> None:
     assert found.languages["python"] == 4
 
 
+def test_the_overview_counts_only_files_with_text(call: Call, write: Write) -> None:
+    before = overview(call)
+    write("shop/picture.py", "\0\0")
+    refresh(call, current_project(call))
+    assert overview(call) == before
+
+
 def test_an_unknown_name_is_refused(call: Call) -> None:
     with pytest.raises(NotFound, match="no file, folder, symbol"):
         around(call, "nothing_like_this")

@@ -189,6 +189,14 @@ def test_a_warm_up_is_byte_equal_until_something_changes(call: Call, write: Writ
     assert tokens_of_call(call).count(warm(call, project, budget=50)) <= 50
 
 
+def test_a_warm_up_counts_only_files_with_text(call: Call, write: Write) -> None:
+    project = shop(call, write)
+    before = warm(call, project)
+    write("shop/picture.py", "\0\0")
+    refresh(call, project)
+    assert warm(call, project) == before
+
+
 def test_a_malformed_manifest_stops_nothing(call: Call, write: Write) -> None:
     project = shop(call, write)
     write("pyproject.toml", "[project\n")

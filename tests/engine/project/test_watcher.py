@@ -67,7 +67,7 @@ def test_nothing_is_written_while_nothing_changes(call: Call, project: Project) 
 
 def test_one_process_watches_at_a_time(call: Call, project: Project) -> None:
     def second() -> None:
-        with pytest.raises(StoreBusy):
+        with pytest.raises(StoreBusy, match="watches this project already"):
             next(watch_project(call, project, Script()), None)
 
     assert list(watch_project(call, project, Script(second))) == []

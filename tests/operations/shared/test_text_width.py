@@ -55,6 +55,17 @@ def test_a_table_fits_its_page_and_never_cuts_ids_and_dates() -> None:
         assert "2026-03-01 09:00" in lines[-1]
 
 
+def test_a_place_in_a_table_keeps_its_lines() -> None:
+    places = ("src/shop/billing/invoices.py:1200-1345", "src/shop/billing/totals/taxes.py:8")
+    rows = [("changed", *places, "2026-03-01", "a long text " * 4, short_id(UUID))]
+    text = table(("verdict", "cited", "now", "verified", "memory", "id"), rows)
+    assert max(map(width_of, text.split("\n"))) <= 80
+    assert ".py:1200-1345" in text
+    assert "es.py:8" in text
+    with page_of(200):
+        assert places[0] in table(("verdict", "cited", "now"), [row[:3] for row in rows])
+
+
 def test_a_column_without_values_is_left_out() -> None:
     assert "expires" not in table(("label", "expires"), [("a", None), ("b", "")])
 

@@ -39,7 +39,7 @@ def warm_up_text(
 ) -> tuple[str, int]:
     """The text, and how many parts of it did not fit."""
     texts = FileTexts(project=project)
-    files = index.files()
+    files = {path: row for path, row in index.files().items() if not row.skip}
     manifest = _manifest(texts, files)
     writer = BudgetWriter(tokens=tokens, budget=budget)
     for piece in (

@@ -254,6 +254,7 @@ def _of_array(path: Path) -> ImportFormat | None:
 
 def _of_lines(path: Path) -> ImportFormat | None:
     """The format of JSON lines; None when it is something else."""
+    from vestige.exchange.importers.tools import konteks
     from vestige.exchange.importers.tools.server_memory import is_graph
 
     found = [one for _, one in islice(json_files.objects(path), LINES_TRIED)]
@@ -263,7 +264,7 @@ def _of_lines(path: Path) -> ImportFormat | None:
     if whole[0] is found[0]:
         if str(whole[0].get("format", "")).startswith(FAMILY):
             return ImportFormat.PORTABLE
-        if len(found) == 1 and _holds_records(whole[0]):
+        if len(found) == 1 and (_holds_records(whole[0]) or konteks.is_export(whole[0])):
             return _of_json(path)
     elif path.suffix.lower() in NOTES:  # a note that shows some JSON
         return None

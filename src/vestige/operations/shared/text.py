@@ -36,6 +36,8 @@ END = "\uf8df"
 MARKS: dict[Role, str] = {role: mark for mark, role in ROLES.items()}
 _RIGID = lazy_pattern(rf"{MARKS['id']}|\d{{4}}-\d\d-\d\d")
 """The beginning of a cell that is not cut: half an id or date says nothing."""
+_PLACE = lazy_pattern(r"\S+?(:\d+(?:-\d+)?)")
+"""A path with lines. It is cut at its beginning, so that the lines stay."""
 _UUID = lazy_pattern(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
 _BARE_UUID = lazy_pattern(r"[0-9a-f]{32}")
 _ALL_MARKS = lazy_pattern(f"[\uf8d0-{END}]")
@@ -193,24 +195,40 @@ def _cuts(word: str, width: int) -> list[str]:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table with aligned columns that fits the page: the widest columns are cut first, ids and dates never.
-    Columns without a value are left out."""
+    """A table with aligned columns that fits the page: the widest columns are cut first, ids, dates and the
+    lines of a place never. Columns without a value are left out."""
     cells = [[one_line(str("" if cell is None else cell)) for cell in row] for row in rows]
     used = [i for i in range(len(headers)) if not cells or any(row[i] for row in cells)]
     heads = [headers[i] for i in used]
     cells = [[row[i] for i in used] for row in cells]
     natural = [max([width_of(head), *(width_of(row[i]) for row in cells)]) for i, head in enumerate(heads)]
     least = [
-        width if any(_RIGID.match(row[i]) for row in cells) else min(width, max(width_of(head), LEAST_CELL))
+        width
+        if any(_RIGID.match(row[i]) for row in cells)
+        else min(width, max(width_of(head), *(_least_cell(row[i]) for row in cells), LEAST_CELL))
         for i, (head, width) in enumerate(zip(heads, natural, strict=True))
     ]
     widths = column_widths(natural, least, page_width() - len(GAP) * (len(heads) - 1))
     lines = [
         [styled("strong", fit(head, width)) for head, width in zip(heads, widths, strict=True)],
         [styled("quiet", "─" * width) for width in widths],
-        *([fit(cell, width) for cell, width in zip(row, widths, strict=True)] for row in cells),
+        *([_fit_cell(cell, width) for cell, width in zip(row, widths, strict=True)] for row in cells),
     ]
     return "\n".join(_row(line, widths) for line in lines)
+
+
+def _least_cell(cell: str) -> int:
+    """The columns that a cell needs: a place keeps its lines and the end of its path."""
+    place = _PLACE.fullmatch(cell)
+    return len(place[1]) + LEAST_CELL // 2 if place else 0
+
+
+def _fit_cell(cell: str, width: int) -> str:
+    """The cell in at most `width` columns; a place is cut at its beginning."""
+    if width_of(cell) <= width or not _PLACE.fullmatch(cell):
+        return fit(cell, width)
+    start = next(at for at in range(len(cell)) if width_of(cell[at:]) < width)
+    return "…" + cell[start:]
 
 
 def _row(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -4,11 +4,12 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from vestige.core.errors import StoreBusy
 from vestige.core.lazy_dataclass import dataclass
 from vestige.store.code_index.schema import driver_errors, erase, open_to_read, open_to_write
 from vestige.store.contract.code_index import (
@@ -455,9 +456,20 @@ class SqliteCodeIndexes:
         with self._alone(file, "erase"):
             erase(file)
 
-    def watching(self, file: Path) -> AbstractContextManager[None]:
-        # A lock of its own: others go on writing while a project is watched.
-        return alone(file.with_name("watch"), "project watch", self.who)
+    @contextmanager
+    def watching(self, file: Path) -> Iterator[None]:
+        with ExitStack() as held:
+            try:
+                # A lock of its own: others go on writing while a project is watched.
+                held.enter_context(alone(file.with_name("watch"), "project watch", self.who))
+            except StoreBusy as exc:
+                other = exc.details.get("pid")
+                raise StoreBusy(
+                    f"{f'Process {other}' if other else 'Another process'} watches this project already.",
+                    hint="One is enough: it refreshes the index for all.",
+                    details=exc.details,
+                ) from exc
+            yield
 
     def _alone(self, file: Path, purpose: str) -> AbstractContextManager[None]:
         until = self.monotonic() + WAIT_SECONDS

@@ -10,6 +10,7 @@ import pytest
 
 from testbed.world import HandClock, World, open_world
 from tests.exchange.importers.imports import IN_MEMORY, LATER, imported, nodes, reasons
+from vestige.core.errors import VestigeError
 
 SCHEMA = """
 create table schema_migrations(id text primary key, applied_at text);
@@ -77,7 +78,56 @@ def test_an_export_brings_the_same(later: World, tmp_path: Path) -> None:
     assert nodes(later)["Wrote the invoice."]["tags"] == ["billing", "diary"]
 
 
-def test_a_malformed_export_brings_nothing(later: World, tmp_path: Path) -> None:
-    value = {"format": "konteks.durable-memory.v1", "memories": [3, {"id": "a"}], "diaries": None}
+def test_what_is_no_record_of_an_export_is_reported(later: World, tmp_path: Path) -> None:
+    value = {"format": "konteks.durable-memory.v1", "memories": [3, {"id": "a"}], "diaries": []}
     (tmp_path / "durable.json").write_text(json.dumps(value), encoding="utf-8")
-    assert imported(later, tmp_path / "durable.json")["imported"] == 0
+    done = imported(later, tmp_path / "durable.json")
+    assert done["imported"] == 0
+    assert reasons(done) == {("memory", "it is not a JSON object"): 1, ("memory", "no content"): 1}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"format": "konteks.durable-memory.v1", "memories": 3, "diaries": []}, "memories must be a list"),
+        ({"format": "konteks.durable-memory.v1", "memories": []}, "diaries must be a list"),
+        ({"format": "konteks.durable-memory.v2", "memories": [], "diaries": []}, "another version"),
+    ],
+)
+def test_a_malformed_export_is_refused(
+    later: World, tmp_path: Path, value: dict[str, object], words: str
+) -> None:
+    (tmp_path / "durable.json").write_text(json.dumps(value), encoding="utf-8")
+    with pytest.raises(VestigeError, match=words):
+        imported(later, tmp_path / "durable.json")
+
+
+GRAPH = """
+create table entities(id text primary key, type text, name text);
+create table entity_aliases(id text primary key, entity_id text, value text, normalized_value text);
+create table relations(id text primary key, subject_id text, predicate text, object_id text, status text,
+  valid_to text, created_at text);
+create table retrieval_documents(target_id text, target_type text, path text, anchor text, fts_text text,
+  primary key(target_id, target_type));
+insert into observations values
+  ('obs_4', 'decision', 'Prices have four digits.', 'v', 1, '2026-01-08T09:00:00Z', null, null, null);
+insert into retrieval_documents values ('obs_1', 'memory', 'src/money.py', 'src/money.py', 'x'),
+  ('obs_4', 'memory', 'memory', 'obs_4', 'x');
+insert into entities values ('ent_1', 'memory', 'obs_1'), ('ent_4', 'memory', 'obs_4');
+insert into entity_aliases values ('a1', 'ent_1', 'obs_1', 'obs 1'), ('a2', 'ent_1', 'memory#obs_1', 'obs 1'),
+  ('a3', 'ent_1', 'decision', 'decision'), ('a4', 'ent_1', 'src/money.py', 'src money py'),
+  ('a5', 'ent_1', 'money', 'money'), ('a6', 'ent_1', 'billing', 'billing'), ('a7', 'ent_4', 'obs_4', 'obs 4');
+insert into relations values
+  ('rel_1', 'ent_4', 'supersedes', 'ent_1', 'active', null, '2026-01-08T09:00:00Z');
+"""
+
+
+def test_source_tags_and_the_end_of_a_decision_come_from_other_tables(later: World, folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "memory.sqlite")) as db:
+        db.executescript(GRAPH)
+    assert imported(later, folder)["imported"] == 3
+    found = nodes(later)
+    old, new = found["Prices are kept in cents."], found["Prices have four digits."]
+    assert (old["source"], old["tags"]) == ("src/money.py", ["billing"])
+    assert old["validUntil"].startswith("2026-01-08T09:00:00")
+    assert (new["source"], new.get("tags", []), new.get("validUntil")) == ("konteks", [], None)

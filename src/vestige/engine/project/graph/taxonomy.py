@@ -39,14 +39,15 @@ class Taxonomy:
 def taxonomy(call: Call, project: Project, index: CodeIndex, *, depth: int) -> Taxonomy:
     """The project from above."""
     graph = ProjectNodes(call, project, index)
+    files = [path for path, row in graph.files.items() if not row.skip]
     inside: defaultdict[str, list[str]] = defaultdict(list)
-    for path in graph.files:
+    for path in files:
         inside["."].append(path)
         folders = path.split("/")[:-1]
         for number in range(1, min(depth, len(folders)) + 1):
             inside["/".join(folders[:number])].append(path)
     kinds: Counter[str] = Counter()
-    for sections in index.sections(list(graph.files)).values():
+    for sections in index.sections(files).values():
         kinds.update(one.kind for one in sections if one.name and one.kind not in ("text", "key", "heading"))
     where = Filter(scope=project.scope, valid_at=call.engine.now(), include_suppressed=False)
     memories = call.engine.store.find(where, access=call.access, limit=MOST_MEMORIES)
@@ -60,12 +61,10 @@ def taxonomy(call: Call, project: Project, index: CodeIndex, *, depth: int) -> T
             )
             for folder, paths in sorted(inside.items())
         ),
-        languages=_sorted_counts(
-            {name or "other": number for name, number in languages_of(graph.files).items()}
-        ),
+        languages=_sorted_counts({name or "other": number for name, number in languages_of(files).items()}),
         packages=tuple(sorted({name for one in graph.manifests for name in one.dependencies})),
         commands=tuple(graph.command(one, name) for one in graph.manifests for name in one.commands),
-        documents=tuple(graph.file(path) for path in graph.files if is_document(path)),
+        documents=tuple(graph.file(path) for path in files if is_document(path)),
         symbols=_sorted_counts(kinds),
         memories=_counted(record.memory.node_type for record in memories),
     )
