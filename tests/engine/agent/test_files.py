@@ -1,6 +1,7 @@
 """The files of an agent: appended by many processes at once, read although they are damaged."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -69,3 +70,17 @@ def test_a_replaced_file_keeps_its_mode_and_leaves_no_draft(tmp_path: Path) -> N
     replace_text(path, json.dumps({"new": "é"}, ensure_ascii=False))
     assert path.stat().st_mode & 0o777 == 0o640
     assert [one.name for one in tmp_path.iterdir()] == ["MEMORY.md"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such permissions")
+def test_a_new_file_is_private_unless_it_is_shared(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        replace_text(tmp_path / "state.json", "{}")
+        replace_text(tmp_path / "AGENTS.md", "# Rules\n", shared=True)
+    finally:
+        os.umask(before)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("state.json", "AGENTS.md")] == [
+        0o600,
+        0o644,
+    ]

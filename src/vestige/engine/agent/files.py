@@ -14,6 +14,7 @@ from typing import Any
 
 from vestige.core.errors import ConfigError
 from vestige.core.lazy_dataclass import dataclass
+from vestige.engine.care.filenames import private
 from vestige.settings.settings import Settings
 
 if sys.platform == "win32":
@@ -149,14 +150,16 @@ def append_line(path: Path, record: Mapping[str, Any]) -> None:
             os.close(handle)
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Replace a file as a whole; readers see the old text or the new one."""
+def replace_text(path: Path, text: str, *, shared: bool = False) -> None:
+    """Replace a file as a whole; readers see the old text or the new one. A new file is for its owner only,
+    unless it is `shared`."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         target = path.resolve()
         draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
-            draft.write_bytes(text.encode("utf-8"))
+            with open(draft, "wb", opener=None if shared else private) as file:
+                file.write(text.encode("utf-8"))
             with suppress(FileNotFoundError):
                 draft.chmod(target.stat().st_mode & 0o777)
             draft.replace(target)

@@ -34,6 +34,7 @@ from vestige.engine.agent.layers import (
     session_entry,
     session_memory,
 )
+from vestige.engine.care.filenames import private
 from vestige.engine.context import Call
 from vestige.engine.exchange.import_foreign import import_target
 from vestige.engine.ingest.inbox import refuse_orders
@@ -89,9 +90,8 @@ def create_files(files: AgentFiles, *, on_demand: bool) -> list[Path]:
 
 def _created(path: Path, text: str) -> bool:
     try:
-        with path.open("x", encoding="utf-8") as file:
+        with open(path, "x", encoding="utf-8", opener=private) as file:
             file.write(text)
-        path.chmod(0o600)
     except FileExistsError:
         return False
     return True

@@ -121,7 +121,7 @@ class RulesChange:
         return "\n".join(lines)
 
     def apply(self) -> None:
-        replace_text(self.path, self.after)
+        replace_text(self.path, self.after, shared=True)
 
 
 def rules_change(path: Path, rules: Sequence[Memory]) -> RulesChange:

@@ -1,4 +1,4 @@
-"""Names of files in a managed folder: plain names that a caller may give, and dated names of our own."""
+"""Files in a managed folder: plain names that a caller may give, our own dated names, and private files."""
 
 import os
 from collections.abc import Callable
@@ -70,6 +70,11 @@ def ensure_folder(folder: Path, *, own: Path) -> None:
             hint="Check the path and that its disk is mounted, or create the folder first.",
             details={"argument": "path"},
         )
+
+
+def private(path: str, flags: int) -> int:
+    """Open a file for `open`; a new one is for its owner only."""
+    return os.open(path, flags, 0o600)
 
 
 def check_file_name(name: str, *, place: str, example: str) -> None:

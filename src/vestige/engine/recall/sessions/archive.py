@@ -13,6 +13,7 @@ from typing import IO
 
 from vestige.core.errors import StoreCorrupt
 from vestige.core.lazy_dataclass import dataclass
+from vestige.engine.care.filenames import private
 from vestige.engine.context import Call
 from vestige.engine.recall.sessions.folders import client_folders
 from vestige.engine.recall.sessions.refresh import CATALOGUE, archive_folder, held_copies
@@ -126,7 +127,7 @@ def _copy(
             run.same += 1
         else:
             _check(part, digest)
-            target.parent.mkdir(exist_ok=True)
+            target.parent.mkdir(exist_ok=True, mode=0o700)
             part.replace(target)
             run.copied += 1
             run.stored_bytes += target.stat().st_size
@@ -151,7 +152,7 @@ def _copy(
 def _catalogue(folder: Path, made: ArchivedFile) -> None:
     """Add a line for a copy, in one write after a line break: a torn line before it spoils only itself."""
     line = f"\n{json.dumps(asdict(made), sort_keys=True)}\n".encode()
-    with (folder / CATALOGUE).open("ab", buffering=0) as file:
+    with open(folder / CATALOGUE, "ab", buffering=0, opener=private) as file:
         file.write(line)
         os.fsync(file.fileno())
 
@@ -161,7 +162,7 @@ def _compress(path: Path, part: Path, sizes: Sequence[int]) -> tuple[str, int, d
     with up to each of these sizes."""
     whole, size, prefixes = hashlib.sha256(), 0, {}
     ends = sorted(set(sizes))
-    with open_regular(path) as source, part.open("wb") as raw:
+    with open_regular(path) as source, open(part, "wb", opener=private) as raw:
         with gzip.GzipFile(filename="", mode="wb", compresslevel=LEVEL, fileobj=raw, mtime=0) as packed:
             while data := source.read(CHUNK):
                 while ends and size + len(data) >= ends[0]:
