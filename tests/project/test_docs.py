@@ -1,6 +1,7 @@
 """What is written agrees with the code: generated pages, descriptions, and every snippet that says so."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -42,6 +43,8 @@ NOTES = ("benchmarks", "deploy", "examples", "integrations", "tests")
 """Folders with pages beside the code."""
 MODULE = re.compile(r"(?<![\w./-])((?:[\w-]+/)*[\w-]+\.py)\b")
 LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)")
+BLIND = re.compile(r"author-\d+: orders")
+"""The texts of authors who saw neither the code nor what was fitted on."""
 EXAMPLES = frozenset({"src/db.py", "src/handlers.py", "src/store.py", "invoice.py", "new.py"})
 """Files of a user's project, in examples."""
 
@@ -166,6 +169,27 @@ def test_modules_that_a_page_names_exist() -> None:
 def test_a_module_that_does_not_exist_is_found() -> None:
     text = "Code: `engine/recall/recall.py`, `recall.py`, `engine/recalling.py`, x in cognition/ranking.py"
     assert dead_modules(text) == ["engine/recalling.py", "cognition/ranking.py"]
+
+
+def test_the_page_on_security_states_the_published_shares_of_orders_that_pass() -> None:
+    published = PROJECT / "benchmarks" / "results" / "orders.json"
+    tables = json.loads(published.read_text(encoding="utf-8"))["tables"]
+
+    def passed(origin: str, detector: str) -> str:
+        rows = [row[detector] for row in tables[f"origin {origin}: held back"] if BLIND.match(row["texts"])]
+        counts = [re.findall(r"\d+", row)[:2] for row in rows]
+        held, of = (sum(int(count[at]) for count in counts) for at in (0, 1))
+        return f"{100 * (of - held) / of:.0f} %"
+
+    stated = re.search(
+        r"(\S+ %) from documents and (\S+ %) from agents passed.*; without it, (\S+ %) and (\S+ %)",
+        (PROJECT / "SECURITY.md").read_text(encoding="utf-8").replace("\n", " "),
+    )
+    assert stated is not None
+    wanted = [
+        passed(origin, detector) for detector in ("both", "rules") for origin in ("document", "assistant")
+    ]
+    assert list(stated.groups()) == wanted
 
 
 def test_a_page_names_each_module_of_its_code_once() -> None:
