@@ -1,6 +1,7 @@
 """Which texts are worth comparing: those with the most words in common, without looking at all pairs."""
 
 import random
+import tracemalloc
 from collections import Counter
 
 import pytest
@@ -61,6 +62,19 @@ def test_arrays_find_what_comparing_one_by_one_finds(
     monkeypatch.setattr(likeness, "CELLS", cells)
 
     assert list(alike_pairs(texts)) == one_by_one(texts)
+
+
+SAME = [words("The deploy of the harbour waits for two approvals.")] * 1500
+LONG = [frozenset(f"w{(at * step) % 2503}" for at in range(2000)) for step in range(1, 151)]
+
+
+@pytest.mark.parametrize("texts", [SAME, LONG], ids=["many equal texts", "long texts with the same words"])
+def test_memory_does_not_grow_with_the_words_in_common(texts: list[Words]) -> None:
+    tracemalloc.start()
+    assert sum(map(len, alike_pairs(texts))) > 0
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 90_000_000
 
 
 def test_texts_about_the_same_thing_are_paired_and_others_are_not() -> None:

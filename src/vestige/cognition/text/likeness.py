@@ -22,7 +22,7 @@ NEIGHBOURS = 5  # The number of most similar texts that each text is paired with
 POSTINGS = 300  # The limit of occurrences of its words that each text follows, from the rarest word on …
 MOST_OF_FIRST = 2_000  # … and of the first word, the latest ones, however common it is.
 CHECKED = 50  # The number of candidates found that way that are compared word by word.
-CELLS = 1_000_000  # The size of the table, texts by words, in which the texts of one step are compared.
+CELLS = 1_000_000  # The most entries of an array that is made to compare the texts of one step.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ def alike_pairs(texts: Sequence[Words]) -> Iterator[list[tuple[int, int]]]:
     """For each text in turn, its pairs with the most similar texts of all, (earlier, later) by index. No pair
     comes twice. It yields one text at a time, so that the caller can report progress."""
     index = _index(texts)
-    step = max(1, CELLS // max(1, len(index.word_sizes)))
+    step = max(1, CELLS // max(len(index.word_sizes), POSTINGS + MOST_OF_FIRST))
     seen: set[tuple[int, int]] = set()
     for first in range(0, len(texts), step):
         asking = np.arange(first, min(first + step, len(texts)))
@@ -95,10 +95,8 @@ def _nearest(index: _Index, asking: Numbers) -> Iterator[list[int]]:
     own[np.repeat(np.arange(len(asking)), sizes), index.words[_spans(index.text_starts[asking], sizes)]] = (
         True
     )
-    shared = own[np.repeat(one, theirs), index.words[_spans(index.text_starts[other], theirs)]]
-    counts = np.concatenate(([0], np.cumsum(shared)))
-    ends = np.cumsum(theirs)
-    common = counts[ends] - counts[ends - theirs]
+    parts = np.split(np.arange(len(other)), np.flatnonzero(np.diff(np.cumsum(theirs) // CELLS)) + 1)
+    common = np.concatenate([_common(index, own, one[part], other[part]) for part in parts])
     smaller = np.minimum(sizes[one], theirs)
     alike = (common >= LEAST_COMMON) & (common >= LEAST_SHARE * smaller) & (other != asking[one])
     likeness = (common / (sizes[one] + theirs - common))[alike]
@@ -106,6 +104,15 @@ def _nearest(index: _Index, asking: Numbers) -> Iterator[list[int]]:
     order = _first_of_each(np.lexsort((other, -likeness, one)), one, NEIGHBOURS)
     found = np.split(other[order], np.cumsum(np.bincount(one[order], minlength=len(asking)))[:-1])
     return (some.tolist() for some in found)
+
+
+def _common(index: _Index, own: NDArray[np.bool_], one: Numbers, other: Numbers) -> Numbers:
+    """The number of common words of each pair; `own` says which words the first texts have."""
+    sizes = index.text_sizes[other]
+    shared = own[np.repeat(one, sizes), index.words[_spans(index.text_starts[other], sizes)]]
+    counts = np.concatenate(([0], np.cumsum(shared)))
+    ends = np.cumsum(sizes)
+    return np.asarray(counts[ends] - counts[ends - sizes])
 
 
 def _candidates(index: _Index, asking: Numbers) -> tuple[Numbers, Numbers]:
