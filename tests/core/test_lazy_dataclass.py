@@ -197,6 +197,19 @@ def test_a_subclass_may_call_the_init_of_its_base() -> None:
     assert [Shifted(number).one for number in range(2 * lazy_dataclass.FIRST_OBJECTS)][-1] == 80
 
 
+def test_a_class_without_a_hash_of_its_own_has_that_of_its_base() -> None:
+    @lazy_dataclass.dataclass(frozen=True, slots=True, kw_only=True)
+    class Kept:
+        one: int
+
+    @lazy_dataclass.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+    class Noted(Kept):
+        note: str
+
+    assert hash(Noted(one=1, note="a")) == hash(Noted(one=1, note="b"))
+    assert Noted(one=1, note="a") == Noted(one=1, note="b")
+
+
 def test_a_few_objects_are_made_without_compiling_their_class() -> None:
     @lazy_dataclass.dataclass(frozen=True, slots=True, kw_only=True)
     class Rare:

@@ -81,9 +81,10 @@ class _LazyFields:
         return fields
 
 
-def _first_hash(compile_all: Callable[[], type]) -> Callable[[object], int]:
-    """`__hash__` of the first objects that are asked for it. It is a function, not a descriptor, because the
-    standard library looks at it to see whether objects of the class may be defaults."""
+def _first_hash(compile_all: Callable[[], type], fields_of: _LazyFields) -> Callable[[object], int]:
+    """`__hash__` of the first objects that are asked for it, by the fields of the class that defines it. It
+    is a function, not a descriptor, because the standard library looks at it to see whether objects of the
+    class may be defaults."""
     left = FIRST_OBJECTS
 
     def first_hash(self: Any) -> int:
@@ -92,9 +93,8 @@ def _first_hash(compile_all: Callable[[], type]) -> Callable[[object], int]:
         if left < 0:
             made: int = vars(compile_all())["__hash__"](self)
             return made
-        compared = (
-            one for one in dataclasses.fields(self) if (one.compare if one.hash is None else one.hash)
-        )
+        own = dataclasses.fields(fields_of.holder)
+        compared = (one for one in own if (one.compare if one.hash is None else one.hash))
         return hash(tuple(getattr(self, one.name) for one in compared))
 
     return first_hash
@@ -166,9 +166,9 @@ def _lazy(cls: type | None = None, /, **options: bool) -> Any:
         return found
 
     made |= {name: _Compiled(name, compile_all) for name in lazily}
-    if "__hash__" in lazily:
-        made["__hash__"] = _first_hash(compile_all)
     made[_FIELDS] = fields = _LazyFields(partial(_own_fields, cls, body, kw_only=kw_only))
+    if "__hash__" in lazily:
+        made["__hash__"] = _first_hash(compile_all, fields)
     if "__init__" in lazily and "__setattr__" not in body:
         made["__init__"] = _FirstInit(compile_all, partial(_parameters, cls, names, body, kw_only=kw_only))
     fields.holder = found = type(cls)(cls.__name__, cls.__bases__, made)
