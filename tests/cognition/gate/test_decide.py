@@ -522,6 +522,11 @@ def test_another_time_is_no_other_subject() -> None:
     )
 
 
+def test_a_time_of_day_before_a_word_names_the_thing() -> None:
+    known = scored("The 8 am dose is 5 mg.", 0.91, corrects=0.92)
+    assert isinstance(decide(GateInput(content="The 8 pm dose is 10 mg."), [known]), Create)
+
+
 SWAPPED = (
     (
         "Dr. Okafor is on call on first weekends of the month, I am on third ones.",

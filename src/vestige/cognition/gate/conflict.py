@@ -159,12 +159,14 @@ def _is_particular(word: Word) -> bool:
 
 
 def _lead(words: Sequence[Word]) -> list[Word]:
-    """The content words of what a text is about: before its verb or colon. A time of day names nothing; a day
-    can name an occasion."""
+    """The content words of what a text is about: before its verb or colon. A time of day names something only
+    before a content word: "the 8 am dose", but "backup 02:15"; a day can name an occasion."""
     end = verb_at(words)
     colon = next((at for at, word in enumerate(words) if ":" in word.mark), len(words))
     first = words[: min(len(words) if end is None else end, colon, LEAD)]
-    return [word for word in first if word.is_content and word.unit != "time"]
+    before_content = [*(word.is_content for word in first[1:]), False]
+    named = zip(first, before_content, strict=False)
+    return [word for word, before in named if word.is_content and (word.unit != "time" or before)]
 
 
 # -- Conflicts
