@@ -55,6 +55,11 @@ def test_a_table_fits_its_page_and_never_cuts_ids_and_dates() -> None:
         assert "2026-03-01 09:00" in lines[-1]
 
 
+def test_a_long_number_after_a_colon_is_no_place() -> None:
+    text = table(["thread", "source"], [["x:" + "1" * 150, "s:" + "2" * 60]])
+    assert max(map(width_of, text.splitlines())) <= 80
+
+
 def test_a_place_in_a_table_keeps_its_lines() -> None:
     places = ("src/shop/billing/invoices.py:1200-1345", "src/shop/billing/totals/taxes.py:8")
     rows = [("changed", *places, "2026-03-01", "a long text " * 4, short_id(UUID))]

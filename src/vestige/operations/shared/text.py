@@ -36,7 +36,7 @@ END = "\uf8df"
 MARKS: dict[Role, str] = {role: mark for mark, role in ROLES.items()}
 _RIGID = lazy_pattern(rf"{MARKS['id']}|\d{{4}}-\d\d-\d\d")
 """The beginning of a cell that is not cut: half an id or date says nothing."""
-_PLACE = lazy_pattern(r"\S+?(:\d+(?:-\d+)?)")
+_PLACE = lazy_pattern(r"\S+?(:\d{1,7}(?:-\d{1,7})?)")
 """A path with lines. It is cut at its beginning, so that the lines stay."""
 _UUID = lazy_pattern(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
 _BARE_UUID = lazy_pattern(r"[0-9a-f]{32}")

@@ -131,3 +131,25 @@ def test_source_tags_and_the_end_of_a_decision_come_from_other_tables(later: Wor
     assert (old["source"], old["tags"]) == ("src/money.py", ["billing"])
     assert old["validUntil"].startswith("2026-01-08T09:00:00")
     assert (new["source"], new.get("tags", []), new.get("validUntil")) == ("konteks", [], None)
+
+
+def test_values_that_are_no_text_name_nothing(later: World, folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "memory.sqlite")) as db:
+        db.executescript(GRAPH)
+        db.executescript("""
+            insert into entity_aliases values ('a8', 'ent_1', null, ''), ('a9', 'ent_1', x'ff00', '');
+            update retrieval_documents set path = x'ff00' where target_id = 'obs_1';
+        """)
+    assert imported(later, folder)["imported"] == 3
+    old = nodes(later)["Prices are kept in cents."]
+    assert (old["source"], old["tags"]) == ("konteks", ["src/money.py", "money", "billing"])
+
+
+def test_search_documents_of_another_version_bring_no_source(later: World, folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "memory.sqlite")) as db:
+        db.executescript("""
+            create table retrieval_documents(id text, target_type text, path text);
+            insert into retrieval_documents values ('obs_1', 'memory', 'src/money.py');
+        """)
+    assert imported(later, folder)["imported"] == 2
+    assert nodes(later)["Prices are kept in cents."]["source"] == "konteks"

@@ -132,6 +132,25 @@ def test_a_new_memory_does_not_move_the_list_under_the_reader(world: World, own:
     assert watched.wrong == []
 
 
+def test_that_the_list_has_changed_is_said_until_it_is_shown(world: World, own: Site, windows: Open) -> None:
+    watched = windows(own.login(), own)
+    page = watched.open("/memories")
+    expect(page.locator(".connection.live")).to_be_visible()
+    first = world.remember("The ferry leaves at eight.", force_create=True)
+    expect(page.get_by_text("changed meanwhile")).to_be_visible()
+    page.get_by_role("table", name="Memories").evaluate("box => { box.scrollTop = box.scrollHeight }")
+    for offset in (4 * PAIRS - 10, 4 * PAIRS):  # on the second page of the server, and on the third
+        shown = world.call("memory", action="list", limit=1, offset=offset)["results"][0]["id"]
+        expect(page.locator(f"a[href='/memories/{shown}']")).to_be_visible()
+    with page.expect_response(lambda answer: "/memories?" in answer.url) as again:
+        world.call("memory", action="edit", id=first, content="The ferry leaves at nine.")
+    again.value.finished()
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    expect(page.get_by_text("changed meanwhile")).to_be_visible()
+    world.call("memory", action="delete", id=first)
+    assert watched.wrong == []
+
+
 def test_suppressed_memories_can_be_listed_alone(world: World, own: Site, windows: Open) -> None:
     watched = windows(own.login(), own)
     page = watched.open("/memories")

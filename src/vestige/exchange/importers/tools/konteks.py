@@ -75,9 +75,11 @@ def _of_export(value: Mapping[str, object], target: Target) -> Iterator[Brought]
 
 def _of_database(file: ForeignDatabase, target: Target) -> Iterator[Brought]:
     sources = {
-        str(row["target_id"]): str(row["path"])
+        str(row.get("target_id")): path
         for row in file.rows("retrieval_documents", without=("fts_text", "embedding_text"))
-        if row.get("target_type") == OBSERVATION and row.get("path") not in (None, "", OBSERVATION)
+        if row.get("target_type") == OBSERVATION
+        and isinstance(path := row.get("path"), str)
+        and path not in ("", OBSERVATION)
     }
     graph = _KonteksGraph(file)
     for row in file.rows("observations"):
@@ -101,7 +103,9 @@ class _KonteksGraph:
         self._names: defaultdict[str, list[str]] = defaultdict(list)
         self._nodes: dict[str, str] = {}
         for row in file.rows("entity_aliases"):
-            node, name = str(row.get("entity_id")), str(row.get("value"))
+            node, name = str(row.get("entity_id")), row.get("value")
+            if not isinstance(name, str):
+                continue
             self._names[node].append(name)
             if name.startswith("obs_"):
                 self._nodes[name] = node

@@ -58,6 +58,7 @@ function useRows(filters) {
     get("/memories", { ...filters, limit: PAGE, offset: page * PAGE }, { signal: stop.signal }).then((answer) => {
       pages.set(page, answer.results);
       if (self.pages !== pages) return;
+      self.changed ||= self.total !== null && answer.total !== self.total;
       self.total = answer.total;
       redraw((turn) => turn + 1);
     }, (error) => {
@@ -84,7 +85,7 @@ function useRows(filters) {
       if (stop.signal.aborted || turn !== self.turn) return;
       const listed = self.pages.get(at);
       if (show || !self.total) Object.assign(self, { pages: new Map([[at, answer.results]]), total: answer.total, error: null, changed: false });
-      else self.changed = answer.total !== self.total || (Boolean(listed) && !sameRows(listed, answer.results));
+      else self.changed ||= answer.total !== self.total || (Boolean(listed) && !sameRows(listed, answer.results));
       redraw((count) => count + 1);
     }, (error) => {
       if (!show || stop.signal.aborted || turn !== self.turn) return;
