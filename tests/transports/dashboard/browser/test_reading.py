@@ -122,10 +122,10 @@ def test_the_code_that_a_memory_is_about_is_named(watched: Watched, garden: Gard
     cited = {"path": "shop/orders.py", "start": 3, "end": 9, "symbol": "total", "verified_at": "some day"}
     memory = garden.world.remember(
         "The total of an order is computed in one place.",
-        metadata={"citations": [cited, "nonsense"]}, force_create=True,
+        metadata={"citations": [cited, "nonsense", {"path": "shop/tax.py", "start": 7}]}, force_create=True,
     )  # fmt: skip
     page = watched.open(f"/memories/{memory}")
-    expect(page.locator(".facts li")).to_have_text(["shop/orders.py:3–9 total"])
+    expect(page.locator(".facts li")).to_have_text(["shop/orders.py:3–9 total", "shop/tax.py:7"])
     garden.call("memory", action="delete", id=memory)
 
 

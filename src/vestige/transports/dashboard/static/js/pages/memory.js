@@ -147,7 +147,8 @@ function cited({ metadata }) {
 
 function Citation({ one }) {
   const at = Number.isNaN(Date.parse(one.verified_at)) ? null : one.verified_at;
-  return html`<li><code>${one.start ? `${one.path}:${one.start}–${one.end}` : one.path}</code>${one.symbol ? ` ${one.symbol}` : ""}${at && html` <span class="muted">unchanged <${Time} at=${at} /></span>`}</li>`;
+  const lines = [one.start, one.end].filter(Number.isInteger).join("–");
+  return html`<li><code>${one.path}${lines && `:${lines}`}</code>${one.symbol ? ` ${one.symbol}` : ""}${at && html` <span class="muted">unchanged <${Time} at=${at} /></span>`}</li>`;
 }
 
 function Links({ id }) {
