@@ -18,6 +18,7 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from testbed.patience import PATIENCE_SECONDS
 from testbed.project import PROJECT
 from vestige.settings.settings import load_settings
 from vestige.transports.http.limits.connections import (
@@ -132,7 +133,13 @@ class SteadyLoop(asyncio.SelectorEventLoop):
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
-    anyio.run(test, backend_options={"loop_factory": SteadyLoop})
+    """Run a test. One that waits for what does not come fails, instead of waiting for ever."""
+
+    async def patient() -> None:
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await test()
+
+    anyio.run(patient, backend_options={"loop_factory": SteadyLoop})
 
 
 async def small(scope: Scope, receive: Receive, send: Send) -> None:
