@@ -18,7 +18,6 @@ Labels = NDArray[np.object_]
 Bits = NDArray[np.uint8]
 Vectors = NDArray[np.float32]
 
-
 NEARBY = 1_000  # Number of nearest memories in which words are counted.
 
 MOST_TOKENS = 300_000

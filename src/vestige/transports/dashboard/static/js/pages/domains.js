@@ -51,7 +51,7 @@ export function Domain({ id }) {
   return html`<${Page} title=${from.data ? topicName(from.data) : "Domain"} twin=${`/api/v1/domains/${encodeURIComponent(id)}`} actions=${from.data && may("write") && html`<button onClick=${() => setNaming(true)}>Rename</button>`}>
     <${Loaded} from=${from}>${(domain) => html`<div class="grid two">
       <div class="stack"><${Panel} title="Scores of its members"><${Histogram} bins=${domain.histogram} cut=${domain.cut} /><${Facts} rows=${[
-        ["Members", html`<${Link} to="/memories" query=${{ domain: id }}>${number(domain.memories)}<//>`], ["Most score", `${score(domain.low)} to ${score(domain.high)}`], ["Threshold", score(domain.cut)],
+        ["Members", html`<${Link} to="/memories" query=${{ domain: id }}>${number(domain.memories)}<//>`], ["Most have scores of", `${score(domain.low)} to ${score(domain.high)}`], ["Threshold", score(domain.cut)],
         ["Cohesion", score(domain.cohesion)], ["Conductance", score(domain.conductance)], ["Recurrence", score(domain.recurrence)], ["Id", html`<code>${domain.id}</code>`],
       ]} /><//>
       <${Panel} title="Terms and topics"><p class="terms">${domain.terms.map((term) => html`<span class="tag">${term}</span>`)}</p><ul class="plain rows">${(domain.topics ?? []).map((one) => html`<li class="row-link"><span>${one.label}</span><strong>${number(one.texts)}</strong></li>`)}</ul><//></div>
