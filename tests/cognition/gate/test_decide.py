@@ -432,6 +432,8 @@ def test_the_model_vetoes_a_rule_if_it_is_sure_that_the_old_text_stands() -> Non
     old, new = "The service runs on PostgreSQL 14.", "The service runs on PostgreSQL 16."
     assert isinstance(decide(GateInput(content=new), [scored(old, 0.9, corrects=0.2)]), Supersede)
     assert isinstance(decide(GateInput(content=new), [scored(old, 0.9)]), Create)
+    # "The service runs on PostgreSQL 16, and on 14 in Lyon" leaves the old text true as well.
+    assert isinstance(decide(GateInput(content=new), [scored(old, 0.9, elaborates=0.95)]), Create)
 
 
 def test_the_model_does_not_veto_a_text_that_repeats_the_old_one_and_rejects_its_value() -> None:

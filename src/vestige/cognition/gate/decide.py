@@ -282,7 +282,7 @@ def _conflict(proposal: GateInput, rival: Rival) -> StatementConflict | None:
     if found is not None and decisive:
         # "Written in Rust, not Go" repeats all of "Written in Go" and rejects a part: there is no doubt.
         repeats = statement(rival.content).content_keys <= statement(proposal.content).content_keys
-        if scores.other < VETO[found.kind] or (found.kind == "correction" and repeats):
+        if scores.other + scores.elaborates < VETO[found.kind] or (found.kind == "correction" and repeats):
             return found
     indefinite = is_indefinite(words_of(rival.content))
     if _is_history(proposal.content, rival.content):
