@@ -30,11 +30,12 @@ SPECIAL = ("[PAD]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def examples(vectors: Vectors) -> dict[str, list[Example]]:
-    """The relations by part: authors' pairs, those in plain words, general sentences, handwritten pairs,
-    neighbours in notebooks, and development pairs."""
+    """The relations by part: authors' pairs, those in plain words, those with twins, general sentences,
+    handwritten pairs, neighbours in notebooks, and development pairs."""
     return {
         "aut": augmented(pairs.authors(), random.Random(SEED)),
         "plain": augmented(pairs.authors(pairs.PLAIN), random.Random(SEED)),
+        "twins": augmented(pairs.authors(pairs.TWINS), random.Random(SEED)),
         "gen": augmented(pairs.authors(pairs.GENERAL), random.Random(SEED)),
         "hand": [Example(pair.first, pair.second, pair.label) for pair in pairs.handwritten()],
         "near": neighbours(notebooks(), vectors, random.Random(SEED)),

@@ -26,6 +26,14 @@ choices."""
 PLAIN = ("plain-developer", "plain-agent", "plain-office")
 """The authors who report changes in plain words, as users do. They have a share of a batch of their own."""
 
+TWINS = (
+    "school-secretary", "agent-in-many-repositories", "operations-lead", "personal-assistant",
+    "product-minutes", "assistant-of-many-people", "terse-engineer", "club-and-town", "clinic-and-claims",
+    "everyday-tester", "subtle-scientist",
+)  # fmt: skip
+"""The authors who set beside each correction a note with the same words of change that leaves the first one
+true, and who wrote corrections without any word of change. They have a share of a batch of their own."""
+
 GENERAL = ("photo-captions", "news-wire", "headlines-and-forums")
 """The authors of sentences that are no notes."""
 

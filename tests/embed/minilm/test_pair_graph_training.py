@@ -44,6 +44,7 @@ from training.pair_model.pairs import (
     KINDS,
     LABELS,
     PLAIN,
+    TWINS,
     LabelledPair,
 )
 from training.pair_model.runs import Arrays, fold_rank, runs
@@ -82,7 +83,7 @@ BOOK = Notebook(
 
 
 def every_pair() -> Iterator[LabelledPair]:
-    for written in (*pairs.authors(AUTHORS + PLAIN + GENERAL), pairs.handwritten()):
+    for written in (*pairs.authors(AUTHORS + PLAIN + TWINS + GENERAL), pairs.handwritten()):
         yield from written
 
 
@@ -107,16 +108,17 @@ def product(arrays: Arrays, name: str) -> np.ndarray[tuple[int, ...], np.dtype[n
 
 
 def test_every_file_of_pairs_is_listed_and_read() -> None:
-    assert {path.stem for path in pairs.FOLDER.iterdir()} == {*AUTHORS, *PLAIN, *GENERAL, HANDWRITTEN}
+    assert {path.stem for path in pairs.FOLDER.iterdir()} == {*AUTHORS, *PLAIN, *TWINS, *GENERAL, HANDWRITTEN}
     assert [len(AUTHORS), sum(map(len, pairs.authors())), len(pairs.handwritten())] == [32, 9988, 1948]
     assert [len(PLAIN), sum(map(len, pairs.authors(PLAIN)))] == [3, 1113]
+    assert [len(TWINS), sum(map(len, pairs.authors(TWINS)))] == [11, 17284]
     assert [len(GENERAL), sum(map(len, pairs.authors(GENERAL)))] == [3, 992]
 
 
 @pytest.mark.parametrize(
     ("names", "kinds"),
-    [(AUTHORS, KINDS), (PLAIN, KINDS), (GENERAL, GENERAL_KINDS), ([HANDWRITTEN], HANDWRITTEN_KINDS)],
-    ids=["authors", "plain", "general", "handwritten"],
+    [(AUTHORS, KINDS), (PLAIN, KINDS), (TWINS, KINDS), (GENERAL, GENERAL_KINDS), ([HANDWRITTEN], HANDWRITTEN_KINDS)],
+    ids=["authors", "plain", "twins", "general", "handwritten"],
 )
 def test_labels_and_kinds_are_the_known_ones(names: Sequence[str], kinds: dict[str, tuple[str, ...]]) -> None:
     assert tuple(kinds) == LABELS
@@ -148,7 +150,7 @@ def benchmark_pairs() -> Iterator[tuple[str, str]]:
 def test_no_pair_of_a_benchmark_is_in_the_training_data() -> None:
     benchmark = {fingerprint(first, second) for first, second in benchmark_pairs()}
     texts = {(pair.first, pair.second) for pair in every_pair()}
-    for names in (AUTHORS, PLAIN, GENERAL):
+    for names in (AUTHORS, PLAIN, TWINS, GENERAL):
         texts |= {(one.first, one.second) for one in augmented(pairs.authors(names), random.Random(11))}
     trained = {fingerprint(*both) for both in texts}
     assert len(benchmark) > 1700
@@ -302,7 +304,7 @@ def test_the_model_card_names_the_shipped_file_and_every_run() -> None:
     card = (FOLDER / "README.md").read_text("utf-8")
     assert MINILM.pair_model is not None
     assert MINILM.pair_model.sha256 in card
-    names = (*runs(), *AUTHORS, *PLAIN, *GENERAL, *(book.name for book in BOOKS))
+    names = (*runs(), *AUTHORS, *PLAIN, *TWINS, *GENERAL, *(book.name for book in BOOKS))
     assert [name for name in names if f"`{name}`" not in card] == []
 
 

@@ -70,7 +70,7 @@ MINILM = PublishedModel(
     ),
     pair_model=PairDelta(
         path=Path(__file__).parent / "data" / "pair_model.npz",
-        sha256="f32e6fa2de7a5944d6ae95a6c00544df8c5e6f4419657841c08330c1c6bebca3",
+        sha256="500659aaf1b307672df7d8eb40568bef8f778669efee86d4c7765135c9a40c85",
     ),
 )
 
