@@ -445,7 +445,7 @@ def test_the_model_does_not_veto_a_text_that_repeats_the_old_one_and_rejects_its
 
 def test_two_values_that_can_both_be_true_need_a_model_that_is_almost_sure() -> None:
     old, new = "Ada speaks Finnish.", "Ada speaks Japanese."
-    assert isinstance(decide(GateInput(content=new), [scored(old, 0.8, corrects=0.9)]), Create)
+    assert isinstance(decide(GateInput(content=new), [scored(old, 0.8, corrects=0.89)]), Create)
 
 
 def test_the_model_denies_that_two_texts_say_the_same() -> None:
@@ -457,10 +457,10 @@ def test_the_model_denies_that_two_texts_say_the_same() -> None:
 @each(
     ("old", "new", "similarity", "corrects"),
     [
-        ("We bill monthly.", "Payments run through Stripe.", 0.45, 0.93),
-        ("We bill monthly.", "Payments run through Stripe.", 0.55, 0.93),
+        ("We bill monthly.", "Payments run through Stripe.", 0.45, 0.89),
+        ("We bill monthly.", "Payments run through Stripe.", 0.55, 0.89),
         ("Grandma's birthday is on 4 May.", "Grandpa's birthday is on 9 June.", 0.8, 0.78),
-        ("A man is riding a horse.", "The horse was sold.", 0.6, 0.93),
+        ("A man is riding a horse.", "The horse was sold.", 0.6, 0.89),
     ],
 )
 def test_the_model_alone_does_not_end_what_is_about_another_thing(
@@ -500,7 +500,7 @@ def test_a_distant_note_is_corrected_if_it_stands_out_and_the_model_is_sure() ->
         [scored(UNTESTED, 0.31, corrects=0.85)],
         [scored(UNTESTED, 0.19, corrects=0.99)],
         [scored(UNTESTED, 0.31, corrects=0.95), rival("The linter has no tests.", 0.25, "further")],
-        [scored("We check nothing.", 0.31, corrects=0.93)],
+        [scored("We check nothing.", 0.31, corrects=0.89)],
         [scored(UNTESTED, 0.31, unclear=0.95)],
         [replace(scored(UNTESTED, 0.31, corrects=0.95), pinned=True)],
         [rival(UNTESTED, 0.31)],

@@ -59,7 +59,7 @@ DEPTHS = {
         per_arm=50, steps=0, associations=0, confidence=RequiredConfidence(matched=0.21, read=0.45), share=0.7
     ),
     Mode.BALANCED: Depth(
-        per_arm=100, steps=1, associations=2, confidence=RequiredConfidence(matched=0.03, read=0.28)
+        per_arm=100, steps=1, associations=2, confidence=RequiredConfidence(matched=0.03, read=0.25)
     ),
     Mode.EXHAUSTIVE: Depth(per_arm=300, steps=2, associations=5, confidence=RequiredConfidence(0.0, 0.0)),
 }
