@@ -39,6 +39,14 @@ class PasswordPlace:
             return values.is_mixed_password(value)
         return not self.strong and values.is_password(value, quoted=False, named=True)
 
+    def passwords(self, text: str) -> Iterator[Found]:
+        """Passwords on a command line, and pairs of a user and a password."""
+        for found in self.pattern.finditer(text):
+            start = found.start("secret")
+            value = found["secret"].rstrip(".,;)")
+            if self.holds(value):
+                yield "password", start, start + len(value), "is given as a password"
+
 
 _WORD = r"[\"']?(?P<secret>[^\s\"'`-][^\s\"'`]{3,127})"
 _DIRECTIVE = (
@@ -63,7 +71,7 @@ def _place(line: str) -> PasswordPlace:
     )
 
 
-_PLACES = tuple(map(_place, sections("vestige.cognition.secrets", "password_places")[""]))
+PLACES = tuple(map(_place, sections("vestige.cognition.secrets", "password_places")[""]))
 _QUERY = lazy_pattern(
     r"[?&](?:code|otp|auth|key|k|t|hash|invite|magic|ticket|sso|sid|jwt|sig|signature|secret|api_?key|token|pin"
     r"|access_token|id_token|private_token|auth_?token|invitation|reset|verify|confirmation|session)="
@@ -73,22 +81,6 @@ _QUERY = lazy_pattern(
 _ONCE = lazy_pattern(r"[?&](?:otp|pin)=\d{4,8}$", re.IGNORECASE)
 _HASH = lazy_pattern(r"[0-9a-f-]+$")
 _OPTION = lazy_pattern(r"\s-[a-zA-Z]\s(?P<secret>[A-Za-z0-9_.=+/-]{24,400})(?!\S)")
-
-
-def commands(text: str) -> Iterator[Found]:
-    """Passwords on a command line, and pairs of a user and a password."""
-    plain = text.casefold()
-    for place in _PLACES:
-        for hint in place.hints:
-            if hint in plain:
-                break
-        else:
-            continue
-        for found in place.pattern.finditer(text):
-            start = found.start("secret")
-            value = found["secret"].rstrip(".,;)")
-            if place.holds(value):
-                yield "password", start, start + len(value), "is given as a password"
 
 
 def queries(text: str) -> Iterator[Found]:

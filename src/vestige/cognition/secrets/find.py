@@ -13,18 +13,21 @@ import unicodedata
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 
 from vestige.cognition.secrets.assignments import NAME_HINTS, Found, assignments
 from vestige.cognition.secrets.commands import (
     HEADER_HINTS,
+    PLACES,
     addresses,
-    commands,
     headers,
     manifests,
     options,
     queries,
 )
 from vestige.cognition.secrets.entropy import classes, is_drawn, looks_random
+from vestige.cognition.secrets.hints import HintSet
+from vestige.cognition.secrets.private_keys import private_keys
 from vestige.cognition.secrets.provider_keys import SHAPES, Shape
 from vestige.cognition.secrets.values import (
     begins_with_description,
@@ -126,7 +129,9 @@ def _undisguised(text: str) -> Iterator[tuple[str, Sequence[int]]]:
     first = plain.translate(styles)
     yield first, places
     plain, places = _without(text, _HIDDEN_OR_MARKS)
-    second = _UNBROKEN.sub(_latin, plain.translate(styles))
+    second = plain.translate(styles)
+    if not _LOOKALIKES.keys().isdisjoint(styles):
+        second = _UNBROKEN.sub(_latin, second)
     if second != first:
         yield second, places
 
@@ -161,9 +166,18 @@ def _without(text: str, left_out: re.Pattern[str]) -> tuple[str, Sequence[int]]:
 
 SEED_HINTS = ("seed", "mnemonic", "phrase", "word", "bip", "metamask", "trezor")
 _LISTS = sections("vestige.cognition.secrets", "phrases")
+
+
+def _hints(name: str) -> tuple[str, ...]:
+    return tuple(" ".join(_LISTS[name]).split())
+
+
 PHRASE_HINTS = tuple(_LISTS["phrase_hints"])
-CODE_HINTS = tuple(" ".join(_LISTS["code_hints"]).split())
-RANDOM_HINTS = tuple(" ".join(_LISTS["random_hints"]).split())
+CODE_HINTS = tuple(
+    f"{word}{joint}code"
+    for word in ("recovery", "backup", "rescue", "2fa", "mfa", "scratch", "emergency")
+    for joint in ("", " ", "_", "-")
+)
 _SEED = pattern(_LISTS["seed"])
 _WORDS = pattern(_LISTS["seed_words"], re.NOFLAG)
 _PROSE = frozenset("the and for with are was were but from has its our their which not into his her".split())
@@ -210,21 +224,44 @@ def seed_phrases(text: str) -> Iterator[Found]:
             yield "seed phrase", *found.span("secret"), f"follows `{word.group().casefold()}`"
 
 
-def codes(text: str) -> Iterator[Found]:
-    """Recovery codes and PINs."""
+def recovery_codes(text: str) -> Iterator[Found]:
+    """Recovery codes, listed after these words."""
     for found in _CODES.finditer(text):
         start = found.start("secret")
         listed = re.finditer(r"[A-Za-z0-9-]+", found["secret"])
         drawn = [one.end() for one in listed if any(map(str.isdigit, one.group()))]
         if drawn and not is_placeholder(found["secret"]) and any(map(str.isdigit, found["secret"][:13])):
             yield "recovery codes", start, start + drawn[-1], "follows `codes`"
+
+
+def grouped_codes(text: str) -> Iterator[Found]:
+    """Seeds for one-time codes, in groups of letters."""
     for found in _GROUPED.finditer(text):
         yield "recovery codes", *found.span("secret"), "is grouped as a seed for one-time codes"
+
+
+def licence_keys(text: str) -> Iterator[Found]:
     for found in _LICENCE.finditer(text):
         value = found["secret"]
         if value.isupper() and any(map(str.isdigit, value)) and not is_placeholder(value):
             yield "licence key", *found.span("secret"), "is grouped as a licence key"
-    for found in (*_PIN.finditer(text), *_SAFE.finditer(text), *_CARD_WORDS.finditer(text)):
+
+
+def pins(text: str) -> Iterator[Found]:
+    return _pins(text, _PIN)
+
+
+def safe_pins(text: str) -> Iterator[Found]:
+    """PINs of a door, a card, a phone and the like."""
+    return _pins(text, _SAFE)
+
+
+def card_codes(text: str) -> Iterator[Found]:
+    return _pins(text, _CARD_WORDS)
+
+
+def _pins(text: str, place: re.Pattern[str]) -> Iterator[Found]:
+    for found in place.finditer(text):
         if len(set(found["secret"])) > 1:
             yield "PIN", *found.span("secret"), "follows `PIN`"
 
@@ -287,80 +324,6 @@ def random_beside_words(text: str) -> Iterator[Found]:
             yield "secret", *found.span(), "looks random beside a word for secrets"
 
 
-# -- Private keys: whole, cut, or flattened to one line
-
-NEAR_END = 16_000
-"""How far from its first line the last line of a key is looked for. A longer body must lead up to it."""
-LEAST_BODY = 24
-_BEGIN = lazy_pattern(r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
-_END = lazy_pattern(r"-{4,5} ?END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
-_BODY = lazy_pattern(r"(?:[A-Za-z0-9+/=]|\\+[nr]|[\s|>\"',])+")
-_HEADERS = lazy_pattern(
-    r"(?:(?:\s|\\+[nr])*(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset):[^\n\\]{0,200})+"
-)
-_OPENSSH = lazy_pattern(r"b3BlbnNzaC1rZXktdjE(?:[A-Za-z0-9+/=]|\\+[nr]|\s(?=\S)){40,}")
-_PUTTY = lazy_pattern(r"PuTTY-User-Key-File-\d")
-_MAC = lazy_pattern(r"Private-(?:MAC|Hash): ?[0-9a-fA-F]{20,128}")
-_LINES = lazy_pattern(r"Private-Lines: ?\d+(?:\s|\\+[nr])+[A-Za-z0-9+/=\s\\]+")
-_JWK = lazy_pattern(r"\\?\"d\\?\"\s{0,4}:\s{0,4}\\?\"([\w-]{20,}+)\\?\"")
-_NOISE = lazy_pattern(r"(?<!\\)\\+[nr]|[\s|>\"',=]")
-_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\\ \t\r\n\"',")
-
-Span = tuple[int, int]
-
-
-def private_keys(text: str) -> Iterator[Span]:
-    """The spans of private keys."""
-    if "PRIVATE KEY" in text:
-        yield from _whole(text)
-        yield from _tails(text)
-    if "b3BlbnNzaC1rZXktdjE" in text:
-        yield from (found.span() for found in _OPENSSH.finditer(text))
-    if "PuTTY-User-Key-File-" in text:
-        yield from _putty(text)
-    if "kty" in text:
-        yield from (found.span(1) for found in _JWK.finditer(text))
-
-
-def _whole(text: str) -> Iterator[Span]:
-    """Keys with their first line, with or without the last. Each is looked for up to the next one, so that
-    the text is read once."""
-    for begin in _BEGIN.finditer(text):
-        following = _BEGIN.search(text, begin.end())
-        limit = following.start() if following else len(text)
-        headers = _HEADERS.match(text, begin.end(), limit)
-        body = _BODY.match(text, headers.end() if headers else begin.end(), limit)
-        if body is not None and _is_body(body.group()):
-            near = min(limit, max(begin.end() + NEAR_END, body.end() + 100))
-            end = _END.search(text, begin.end(), near)
-            yield begin.start(), end.end() if end else body.end()
-
-
-def _tails(text: str) -> Iterator[Span]:
-    """Keys of which only the end is present."""
-    for end in _END.finditer(text):
-        start = end.start()
-        while start > 0 and text[start - 1] in _BASE64:
-            start -= 1
-        body = text[start : end.start()]
-        if _is_body(body):
-            yield start + len(body) - len(body.lstrip()), end.end()
-
-
-def _putty(text: str) -> Iterator[Span]:
-    for begin in _PUTTY.finditer(text):
-        following = _PUTTY.search(text, begin.end())
-        lines = _LINES.search(text, begin.end(), following.start() if following else len(text))
-        if lines is not None and _is_body(lines.group().partition("\n")[2] or lines.group()[20:]):
-            mac = _MAC.search(text, lines.end() - 16, lines.end() + 200)
-            yield begin.start(), mac.end() if mac else lines.end()
-
-
-def _is_body(body: str) -> bool:
-    plain = _NOISE.sub("", body)
-    return len(plain) >= LEAST_BODY and looks_random(plain[:200], least=LEAST_BODY)
-
-
 # -- Numbers of payment cards beside a word for a card
 
 CARD_HINTS = ("visa", "master", "amex", "american", "maestro", "diners", "card", "kart", "cart", "tarjeta")
@@ -403,16 +366,33 @@ DETECTORS: tuple[tuple[Callable[[str], Iterator[Found]], tuple[str, ...]], ...] 
     (queries, ("?", "&")),
     (headers, HEADER_HINTS),
     (options, (" -",)),
-    (commands, ("",)),  # each place has its own
+    *((place.passwords, place.hints) for place in PLACES),
     (assignments, NAME_HINTS),
     (seed_phrases, SEED_HINTS),
     (passphrases, PHRASE_HINTS),
-    (codes, CODE_HINTS),
+    (recovery_codes, CODE_HINTS),
+    (grouped_codes, _hints("grouped_hints")),
+    (licence_keys, _hints("licence_hints")),
+    (pins, _hints("pin_hints")),
+    (safe_pins, _hints("safe_hints")),
+    (card_codes, _hints("card_code_hints")),
     (cards, CARD_HINTS),
-    (random_beside_words, RANDOM_HINTS),
-    (odd_beside_words, ("",)),
+    (random_beside_words, _hints("random_hints")),
+    (odd_beside_words, _hints("password_hints")),
 )
-"""Detectors by context, each with words of which one must occur."""
+"""Detectors by context, each with hints of which one must occur."""
+
+
+@cache
+def _shapes() -> tuple[HintSet, tuple[tuple[Shape, int], ...]]:
+    hints = HintSet(shape.hint for shape in SHAPES)
+    return hints, tuple((shape, hints.mask([shape.hint])) for shape in SHAPES)
+
+
+@cache
+def _detectors() -> tuple[HintSet, tuple[tuple[Callable[[str], Iterator[Found]], int], ...]]:
+    hints = HintSet(hint for _, given in DETECTORS for hint in given)
+    return hints, tuple((detect, hints.mask(given)) for detect, given in DETECTORS)
 
 
 def _candidates(text: str) -> Iterator[Found]:
@@ -432,15 +412,16 @@ PIECE_CHARS, PIECE_BEFORE, PIECE_AFTER = 100_000, 4_000, 20_000
 
 
 def _in_piece(text: str) -> Iterator[Found]:
-    for shape in SHAPES:
-        if shape.hint in text:
+    hints, shapes = _shapes()
+    here = hints.found(text)
+    for shape, bit in shapes:
+        if here & bit:
             yield from _shaped(text, shape)
-    plain = text.casefold()
-    for detect, hints in DETECTORS:
-        for hint in hints:
-            if hint in plain:
-                yield from detect(text)
-                break
+    hints, detectors = _detectors()
+    here = hints.found(text.casefold())
+    for detect, bits in detectors:
+        if here & bits:
+            yield from detect(text)
 
 
 def _shaped(text: str, shape: Shape) -> Iterator[Found]:

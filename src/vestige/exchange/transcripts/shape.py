@@ -10,6 +10,8 @@ from dataclasses import field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
+
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.transcripts import (
     Action,
@@ -159,9 +161,12 @@ def listing(value: object) -> list[Json]:
 def parsed(line: str | bytes) -> Json | None:
     """The object on a line; None for a broken line, which costs itself only."""
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+        value = orjson.loads(line)
+    except ValueError:
+        try:  # half of a surrogate pair, which orjson refuses
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
     return value if isinstance(value, dict) else None
 
 

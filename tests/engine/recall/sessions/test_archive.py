@@ -30,7 +30,8 @@ from vestige.exchange.transcripts.files import batches
 from vestige.exchange.transcripts.folders import NO_FILE, OUTSIDE
 from vestige.exchange.transcripts.sources import sources
 from vestige.operations.registry.registry import registry
-from vestige.store.contract.sessions import SessionFilter
+from vestige.store.contract.sessions import SessionFilter, SessionIndex
+from vestige.store.sqlite.sessions.index import SqliteSessionIndex
 
 DAY = 86_400
 
@@ -40,6 +41,11 @@ def world(tmp_path: Path) -> Iterator[World]:
     with world_at_home(tmp_path) as opened:
         plant(tmp_path / "home")
         yield opened
+
+
+def found(index: SessionIndex, world: World, query: str) -> list[str]:
+    made = find_sessions(index, query, SessionFilter(), world.clock.now, limit=10)
+    return [one.session.id for one in made.sessions]
 
 
 def copies(world: World) -> list[Path]:
@@ -85,6 +91,47 @@ def test_a_lost_index_is_made_again_from_the_archive(world: World, tmp_path: Pat
     assert made.changed == 2
     found = find_sessions(index_of(world), "flaky login test", SessionFilter(), world.clock.now, limit=5)
     assert [one.session.id for one in found.sessions] == [LOGIN]
+
+
+@pytest.mark.parametrize("how", ["rewritten", "truncated", "rotated"])
+@pytest.mark.parametrize("indexed", ["never", "lost", "here"])
+def test_what_was_archived_is_found_when_the_file_is_another_one(
+    how: str, indexed: str, world: World, tmp_path: Path
+) -> None:
+    if indexed != "never":
+        refresh(call_of(world), index_of(world))
+    archive(call_of(world), index_of(world))
+    path = claude_file(tmp_path / "home", LOGIN)
+    if how == "truncated":
+        path.write_bytes(path.read_bytes().split(b"\n")[0] + b"\n")
+    else:
+        if how == "rotated":
+            path.rename(path.with_suffix(".old"))
+        write_lines(path, [said(9, "user", "a new beginning", session=LOGIN)])
+    index = index_of(world) if indexed != "lost" else SqliteSessionIndex(None)
+    refresh(call_of(world), index)
+    assert found(index, world, "token expires") == [LOGIN]
+    assert refresh(call_of(world), index).changed == 0
+    index.close()
+
+
+def test_a_copy_of_what_is_indexed_is_not_read(world: World, tmp_path: Path) -> None:
+    refresh(call_of(world), index_of(world))
+    archive(call_of(world), index_of(world))
+    claude_file(tmp_path / "home", LOGIN).unlink()
+    assert refresh(call_of(world), index_of(world)).bytes_read == 0
+    assert found(index_of(world), world, "token expires") == [LOGIN]
+
+
+def test_a_copy_of_what_the_file_begins_with_is_not_read(world: World, tmp_path: Path) -> None:
+    archive(call_of(world), index_of(world))
+    path = claude_file(tmp_path / "home", LOGIN)
+    write_lines(path, [said(5, "user", "now the zebra crossing", session=LOGIN)], "a")
+    size = sum(one.stat().st_size for one in (tmp_path / "home").rglob("*.jsonl"))
+    assert refresh(call_of(world), index_of(world)).bytes_read == size
+    assert found(index_of(world), world, "zebra") == [LOGIN]
+    path.unlink()
+    assert refresh(call_of(world), index_of(world)).bytes_read == 0
 
 
 def test_a_deleted_index_file_is_made_again_from_the_archive(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field
 from pathlib import Path
 from typing import IO
@@ -16,11 +16,11 @@ from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.care.filenames import private
 from vestige.engine.context import Call
 from vestige.engine.recall.sessions.folders import client_folders
-from vestige.engine.recall.sessions.refresh import CATALOGUE, archive_folder, held_copies
+from vestige.engine.recall.sessions.refresh import CATALOGUE, archive_folder, held_copies, mark_as_read
 from vestige.exchange.transcripts.files import expiry
 from vestige.exchange.transcripts.folders import FileListing, open_regular
 from vestige.exchange.transcripts.sources import CLIENTS, Source, sources
-from vestige.store.contract.sessions import ArchivedFile, SessionIndex
+from vestige.store.contract.sessions import ArchivedFile, FileMark, SessionIndex
 
 CHUNK = 1 << 20
 LEVEL = 6
@@ -83,7 +83,7 @@ def _remove_parts(folder: Path) -> None:
 
 def _copied(call: Call, index: SessionIndex, *, every_client: bool) -> TranscriptCopies:
     run = TranscriptCopies()
-    held = held_copies(call, index)
+    held, marks = held_copies(call, index), index.marks()
     by_path: dict[str, list[ArchivedFile]] = {}
     for one in held:
         by_path.setdefault(one.path, []).append(one)
@@ -97,7 +97,7 @@ def _copied(call: Call, index: SessionIndex, *, every_client: bool) -> Transcrip
         call.progress(number, len(wanted), source.path.name)
         run.files += 1
         try:
-            _copy(call, index, source, by_path.get(str(source.path), []), run)
+            _copy(call, index, source, by_path.get(str(source.path), []), marks, run)
         except OSError as exc:
             run.unread[str(source.path)] = exc.strerror or type(exc).__name__
     call.progress(len(wanted), len(wanted) or None, None)
@@ -110,7 +110,12 @@ def _mark(path: Path) -> list[int]:
 
 
 def _copy(
-    call: Call, index: SessionIndex, source: Source, held: Sequence[ArchivedFile], run: TranscriptCopies
+    call: Call,
+    index: SessionIndex,
+    source: Source,
+    held: Sequence[ArchivedFile],
+    marks: Mapping[str, FileMark],
+    run: TranscriptCopies,
 ) -> None:
     mark = _mark(source.path)
     if any(one.state.get(MARK) == mark for one in held):
@@ -143,6 +148,12 @@ def _copy(
     covered = [one for one in held if one.sha256 != digest and prefixes.get(one.size) == one.sha256]
     _catalogue(folder, made)
     index.archive([made], replaced=covered)
+    read = marks.get(str(source.path))
+    if read is not None and [read.checkpoint["size"], read.checkpoint["modified_ns"]] == mark == [
+        size,
+        mark[1],
+    ]:
+        mark_as_read(index, made, folder)
     kept = {one.name for one in index.archived()}
     for one in covered:
         if one.name not in kept:

@@ -5,11 +5,12 @@ stored with its checkpoint, so that a run can be stopped at any point. A large a
 processes, one part of a file at a time.
 """
 
+import hashlib
 import json
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, field, replace
 from multiprocessing import get_context, parent_process
@@ -41,8 +42,9 @@ from vestige.exchange.transcripts.files import (
     is_unchanged,
     next_batch,
 )
+from vestige.exchange.transcripts.folders import open_regular
 from vestige.exchange.transcripts.sources import CLIENTS, Source, sources
-from vestige.store.contract.sessions import ArchivedFile, SessionIndex, StepsOfFile
+from vestige.store.contract.sessions import ArchivedFile, FileMark, SessionIndex, StepsOfFile
 
 PARALLEL_BYTES = 32_000_000
 """From this amount on several processes read."""
@@ -110,6 +112,8 @@ def refresh(
             made.pending_bytes += one.bytes
         else:
             _read_alone(run, one, part_bytes=PART_BYTES if limited else None)
+    if not limited:
+        _read_copies(run, clients)
     return made
 
 
@@ -125,12 +129,59 @@ def _pending(
         yield from _changed(
             source, marks[str(source.path)].checkpoint if str(source.path) in marks else None, made
         )
-    folder = archive_folder(call)
-    for archived in held_copies(call, index):  # of files that are gone, for an index that is made again
-        if archived.client in clients and archived.path not in marks and archived.path not in here:
-            source = archived_source(folder, archived)
-            mark = marks.get(str(source.path))
-            yield from _changed(source, mark.checkpoint if mark else None, made)
+    for archived in held_copies(call, index):  # of files that are gone
+        if archived.client in clients and archived.path not in here:
+            yield from _changed_copy(call, archived, marks, made)
+
+
+def _changed_copy(
+    call: Call, archived: ArchivedFile, marks: Mapping[str, FileMark], made: SessionRefresh
+) -> Iterator[PendingFile]:
+    """The copy, if it has not been read and its content was not indexed when it was made."""
+    source = archived_source(archive_folder(call), archived)
+    mark = marks.get(str(source.path))
+    for one in _changed(source, mark.checkpoint if mark else None, made):
+        made.files += 1
+        yield one
+
+
+def _read_copies(run: "_IndexRun", clients: tuple[str, ...]) -> None:
+    """Read the copies of files that are there with another content. What a file still begins with was read
+    with it."""
+    marks, folder = run.index.marks(), archive_folder(run.call)
+    for archived in held_copies(run.call, run.index):
+        if archived.client not in clients or not Path(archived.path).is_file():
+            continue
+        for one in _changed_copy(run.call, archived, marks, run.made):
+            run.call.check()
+            if not _begins_with(Path(archived.path), archived):
+                _read_alone(run, one, part_bytes=None)
+                continue
+            run.made.files -= 1
+            mark = marks.get(archived.path)
+            if mark and mark.checkpoint["modified_ns"] and mark.checkpoint["size"] >= archived.size:
+                mark_as_read(run.index, archived, folder)
+
+
+def _begins_with(path: Path, archived: ArchivedFile) -> bool:
+    """Whether a file still begins with the content of its copy."""
+    digest, left = hashlib.sha256(), archived.size
+    try:
+        with open_regular(path) as file:
+            while left and (data := file.read(min(left, 1 << 20))):
+                digest.update(data)
+                left -= len(data)
+    except OSError:
+        return False
+    return not left and digest.hexdigest() == archived.sha256
+
+
+def mark_as_read(index: SessionIndex, archived: ArchivedFile, folder: Path) -> None:
+    """Note that what a copy holds is indexed."""
+    path = folder / archived.name
+    index.store(
+        StepsOfFile(client=archived.client, path=str(path), before=None, after=asdict(about(path)), steps=())
+    )
 
 
 def archive_folder(call: Call) -> Path:
