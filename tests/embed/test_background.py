@@ -1,5 +1,6 @@
 """An embedder that arrives while others wait, or do not."""
 
+import logging
 import subprocess
 import sys
 import threading
@@ -9,7 +10,7 @@ import pytest
 
 from testbed.patience import PATIENCE_SECONDS, until
 from tests.embed.minilm.silent_index import SilentIndex
-from vestige.core.errors import Cancelled, ModelDamaged, ModelUnavailable
+from vestige.core.errors import Cancelled, EmbedderError, ModelDamaged, ModelUnavailable
 from vestige.embed.background import (
     RETRY_SECONDS,
     EmbedderSource,
@@ -208,6 +209,16 @@ def test_a_failure_that_lasts_is_tried_at_intervals_and_told_once(caplog: pytest
         assert source.get(PATIENCE_SECONDS) is None
     assert broken.tries == 3
     assert [record.message for record in caplog.records] == ["no embedder: not here"]
+
+
+def test_a_model_that_nobody_installed_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    def refuse(_progress: Progress) -> Embedder:
+        raise EmbedderError("it is not installed", details={"reason": "absent"})
+
+    source = EmbedderSource(refuse)
+    assert source.get(PATIENCE_SECONDS) is None
+    assert source.status().state is EmbedderState.ABSENT
+    assert [record.levelname for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 def test_a_listener_hears_of_an_embedder_that_a_later_try_brought() -> None:

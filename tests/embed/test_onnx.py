@@ -9,7 +9,7 @@ import pytest
 
 from tests.embed.minilm import tiny_bert
 from vestige.core.errors import ModelDamaged
-from vestige.embed.onnx import OnnxEmbedder
+from vestige.embed.onnx import UNPACKED_RUNS, OnnxEmbedder
 
 TEXTS = [
     "the cat sat on the mat",
@@ -129,7 +129,7 @@ def test_a_file_that_cannot_be_loaded_is_a_damaged_model(name: str, tiny_model: 
     shutil.copytree(tiny_model, copy)
     (copy / name).write_bytes(b"not this")
     with pytest.raises(ModelDamaged, match=name) as caught:
-        OnnxEmbedder(copy, threads=1)
+        OnnxEmbedder(copy, threads=1).count_tokens(["naïve"])
     assert caught.value.hint == "vestige model install --force"
 
 
@@ -156,3 +156,23 @@ def test_the_encoding_of_a_long_text_is_not_kept(tiny_model: Path) -> None:
     (first,), (again,) = embedder.encode_documents([long]), embedder.encode_documents([long])
     assert again is not first
     np.testing.assert_array_equal(again.vector, first.vector)
+
+
+def test_results_stay_the_same_when_the_weights_are_packed(tiny_model: Path) -> None:
+    embedder = OnnxEmbedder(tiny_model, threads=2)
+    texts = [
+        f"the user prefers coffee over tea {'and milk ' * number}" for number in range(UNPACKED_RUNS + 1)
+    ]
+    before = [embedder.embed_query(text).tolist() for text in texts]
+    assert [embedder.embed_query(text).tolist() for text in texts] == before
+    assert embedder.embed_documents(texts).tolist() == before
+
+
+def test_a_graph_that_was_replaced_is_not_opened_again(tiny_model: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "model"
+    shutil.copytree(tiny_model, copy)
+    embedder = OnnxEmbedder(copy, threads=1)
+    before = embedder.embed_query("the cat").tolist()
+    (copy / "model.onnx").unlink()
+    (copy / "model.onnx").write_bytes(b"another")
+    assert [embedder.embed_query("the cat").tolist() for _ in range(UNPACKED_RUNS)][-1] == before

@@ -343,6 +343,10 @@ def open_app(
     logging.basicConfig(
         stream=sys.stderr, level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
     )
+    if sys.stderr is not None and sys.stderr.isatty():
+        from vestige.transports.cli.commands.log_lines import write_for_people
+
+        write_for_people()
     clock = clock or system_clock()
     engine = _engine(settings, environ, clock, server=server, allow_install=server, parent=parent)
     return App(engine, folder=folder)

@@ -119,7 +119,7 @@ class AsyncMemoryOperations(AsyncPart):
         return await self._channel.ask("memory.rename_tag", locals())
 
     async def pin(self, id: str) -> values.Changed:
-        """Pin a memory: no automatic process changes, supersedes or archives it.
+        """Pin a memory. No automatic process changes, supersedes or archives it then.
 
         `id`: Id of the memory."""
         return await self._channel.ask("memory.pin", locals())
@@ -168,12 +168,12 @@ class AsyncMemoryOperations(AsyncPart):
                    remove: Sequence[str] | None = None, dry_run: bool | None = None,
                    expected: int | None = None, secrets: Literal["refuse", "redact", "allow"] | None = None,
                    ) -> values.BulkResult:
-        """Pin, unpin, tag, suppress, archive or delete all memories that `memory list` lists for the same
-        filter.
+        """Change many memories at once: pin, unpin, tag, suppress, archive or delete them.
 
-        With `dry_run` (the default) it only shows how many match and would change. To run it, pass `dry_run:
-        false` and `expected`, the `matched` of the dry run. It never suppresses, archives or deletes pinned
-        memories. It runs in portions: if it is interrupted, run it again. All but a deletion can be undone.
+        These are all that `memory list` lists for the same filter. With `dry_run` (the default) it only shows
+        how many match and would change. To run it, pass `dry_run: false` and `expected`, the `matched` of the
+        dry run. It never suppresses, archives or deletes pinned memories. It runs in portions: if it is
+        interrupted, run it again. All but a deletion can be undone.
 
         `timezone`: Your time zone, such as Europe/Berlin, for times without an offset and for texts. Default:
         that of the machine; UTC for a client on another machine. `scope`: Only this scope and scopes below

@@ -260,7 +260,9 @@ class EmbedderSource(BackgroundSource["Embedder"]):
         moved = self._move(EmbedderStatus(state=state, detail=error.message, error=error.value()))
         if moved and error.message != self._complaint:  # once, however often it is tried again
             self._complaint = error.message
-            log.warning("no embedder: %s", error.message)
+            # A model that nobody installed is no failure: answers and `status` say what is missing.
+            level = logging.INFO if state is EmbedderState.ABSENT else logging.WARNING
+            log.log(level, "no embedder: %s", error.message)
 
     def _become_ready(self, embedder: "Embedder") -> None:
         ready = EmbedderStatus(

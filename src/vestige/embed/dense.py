@@ -3,13 +3,17 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from vestige.core.errors import EmbedderError
 from vestige.core.pair_model import PairModelState, RelationScores
 from vestige.embed.protocol import Encoded, Signature, Vectors
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 
 _BYTES_PER_TOKEN = 4
 
@@ -36,7 +40,7 @@ class DenseEmbedder(ABC):
         return PairModelState.UNSUPPORTED
 
     @abstractmethod
-    def _embed(self, texts: list[str]) -> ArrayLike:
+    def _embed(self, texts: list[str]) -> "ArrayLike":
         """One vector per text, of any length."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -66,7 +70,7 @@ class DenseEmbedder(ABC):
         return None
 
 
-def unit_rows(rows: ArrayLike, *, count: int, dimension: int) -> Vectors:
+def unit_rows(rows: "ArrayLike", *, count: int, dimension: int) -> Vectors:
     """`rows` at length one; EmbedderError unless they are `count` finite vectors of `dimension`."""
     try:
         matrix = np.asarray(rows, dtype=np.float32).reshape(count, -1) if count else np.zeros((0, dimension))

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from numpy.typing import ArrayLike
-
 from vestige.core.errors import EmbedderError, MissingExtra, ModelUnavailable
 from vestige.embed.dense import DenseEmbedder
 from vestige.embed.protocol import Signature
@@ -12,6 +10,7 @@ from vestige.settings.settings import forbid_telemetry
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
+    from numpy.typing import ArrayLike
 
 PREFIXES = (
     # (part of the model's name, before a document, before a query): from the models' own cards
@@ -49,7 +48,7 @@ class FastembedEmbedder(DenseEmbedder):
         )
         super().__init__(signature, max_tokens)
 
-    def _embed(self, texts: list[str]) -> ArrayLike:
+    def _embed(self, texts: list[str]) -> "ArrayLike":
         readable = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
         try:
             return list(self._model.embed(readable, batch_size=_BATCH))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.failures import each
-from vestige.cognition.english.quantities import quantities
+from vestige.cognition.english.quantities import _MARKS, _PATTERN, _UNITS, _may_count, quantities
 
 
 def keys(text: str) -> list[str]:
@@ -93,3 +93,18 @@ def test_quantities_lie_in_the_text_in_order_and_apart(text: str) -> None:
     found = list(quantities(text))
     assert all(one.start < one.end <= len(text) for one in found)
     assert all(one.end <= other.start for one, other in pairwise(found))
+
+
+PARTS = sorted(
+    {*_MARKS, *_UNITS, "an", "of the", "v", "vtwo", "mondays", "$", "%", ".", "-", "_", "ago", "jan"}
+)
+
+
+@given(st.lists(st.sampled_from(PARTS)).map(" ".join) | st.lists(st.sampled_from(PARTS)).map("".join))
+def test_a_text_that_is_not_searched_states_no_quantity(text: str) -> None:
+    assert _may_count(text) or not _PATTERN.search(text)
+
+
+def test_an_ordinary_question_is_not_searched_for_quantities() -> None:
+    assert not _may_count("What did she say about her trip to the mountains?")
+    assert _may_count("How many people were there in May?")

@@ -24,7 +24,15 @@ from vestige.embed.minilm.convert import (
     read_config,
     read_weights,
 )
-from vestige.embed.minilm.manifest import EMBEDDINGS, MODEL_FILES, PAIR_MODEL, read_manifest, write_manifest
+from vestige.embed.minilm.manifest import (
+    EMBEDDINGS,
+    GRAPH_WEIGHTS,
+    MODEL_FILES,
+    PAIR_MODEL,
+    PAIR_WEIGHTS,
+    read_manifest,
+    write_manifest,
+)
 from vestige.embed.minilm.weights import PairDelta
 from vestige.embed.onnx import OnnxEmbedder
 from vestige.embed.protocol import Signature
@@ -103,7 +111,8 @@ def test_the_signature_names_the_weights_and_the_precision(tiny_source: Path, tm
 def test_converting_twice_gives_the_same_bytes(tiny_source: Path, tiny_model: Path, tmp_path: Path) -> None:
     again = convert(tiny_source, tmp_path / "model", name="tiny")
     assert (tmp_path / "model" / "model.onnx").read_bytes() == (tiny_model / "model.onnx").read_bytes()
-    assert again.files.keys() == {"model.onnx", "embeddings.bin", "tokenizer.json"}
+    assert again.files.keys() == {*MODEL_FILES}
+    assert (tmp_path / "model" / GRAPH_WEIGHTS).read_bytes() == (tiny_model / GRAPH_WEIGHTS).read_bytes()
 
 
 def test_the_pair_graph_shares_the_word_embeddings_and_changes_no_other_file(
@@ -112,13 +121,13 @@ def test_the_pair_graph_shares_the_word_embeddings_and_changes_no_other_file(
     for name in MODEL_FILES:
         assert (tiny_pair_model / name).read_bytes() == (tiny_model / name).read_bytes()
     words = len(tiny_bert.VOCABULARY) * tiny_bert.HIDDEN * 4
-    (shared,) = (
-        one
+    outside = [
+        {entry.key: entry.value for entry in one.external_data}
         for one in onnx.load(tiny_pair_model / PAIR_MODEL, load_external_data=False).graph.initializer
         if one.data_location == onnx.TensorProto.EXTERNAL
-    )
-    where = {entry.key: entry.value for entry in shared.external_data}
-    assert where == {"location": EMBEDDINGS, "offset": "0", "length": str(words)}
+    ]
+    assert {"location": EMBEDDINGS, "offset": "0", "length": str(words)} in outside
+    assert {one["location"] for one in outside} == {EMBEDDINGS, PAIR_WEIGHTS}
 
 
 def test_converting_twice_gives_the_same_pair_graph(

@@ -275,6 +275,26 @@ def test_a_model_of_an_earlier_version_works_and_gets_its_pair_graph_at_the_next
 
 
 @pytest.mark.slow
+def test_a_model_in_the_layout_of_an_earlier_version_works_and_gets_the_present_one_without_a_download(
+    tiny_source: Path, tiny_delta: PairDelta, tmp_path: Path
+) -> None:
+    origin = tiny_bert.origin_of(tiny_source, tiny_delta)
+    folder = install(tmp_path, source=tiny_source, origin=origin).path
+    present = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"}
+    tiny_bert.in_first_layout(folder)
+    assert status(tmp_path, full=True, origin=origin).presence is ModelPresence.READY
+    earlier = load_local(tmp_path, threads=1, offline=True, allow_install=False, origin=origin)
+
+    made = install(tmp_path, offline=True, origin=origin)
+
+    assert (made.pair_model, made.note) == (PairModelState.READY, "")
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"} == present
+    now = load_local(tmp_path, threads=1, offline=True, allow_install=False, origin=origin)
+    assert now.embed_query("the cat").tolist() == earlier.embed_query("the cat").tolist()
+    assert now.relate("the cat", "the dog") == earlier.relate("the cat", "the dog")
+
+
+@pytest.mark.slow
 def test_other_relation_weights_mean_that_the_graph_is_built_again(
     tiny_source: Path, tiny_delta: PairDelta, tmp_path: Path
 ) -> None:

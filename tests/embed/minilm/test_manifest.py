@@ -9,7 +9,7 @@ import pytest
 
 from vestige.core.errors import ModelDamaged
 from vestige.core.pair_model import PairModelState
-from vestige.embed.minilm.manifest import MODEL_FILES, PAIR_MODEL, VERIFIED, read_manifest, verify
+from vestige.embed.minilm.manifest import MODEL_FILES, PAIR_FILES, PAIR_MODEL, VERIFIED, read_manifest, verify
 from vestige.embed.minilm.weights import PairDelta
 from vestige.embed.onnx import OnnxEmbedder
 
@@ -54,7 +54,7 @@ def test_a_damaged_or_missing_pair_graph_leaves_a_model_that_embeds(
     pair_folder: Path, tiny_delta: PairDelta
 ) -> None:
     manifest = verify(pair_folder, full=True)
-    assert manifest.files.keys() == {*MODEL_FILES, PAIR_MODEL}
+    assert manifest.files.keys() == {*MODEL_FILES, *PAIR_FILES}
     assert manifest.pair_model == tiny_delta.sha256
     flip_a_byte(pair_folder / PAIR_MODEL)
     assert verify(pair_folder).pair_model is None

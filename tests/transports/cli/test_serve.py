@@ -133,6 +133,15 @@ def test_a_place_that_something_else_has_is_told_with_every_way_to_another(body:
     assert "VESTIGE_SERVER_BIND" in told.hint
 
 
+def test_a_warning_at_a_terminal_fits_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    words = " ".join(["word"] * 30)
+    record = logging.LogRecord("vestige.app.app", logging.WARNING, "", 0, words, (), None)
+    lines = ShortLines().format(record).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert " ".join(lines) == f"Warning: {words}"
+
+
 def test_the_log_at_a_terminal_has_a_short_line_for_a_request() -> None:
     told = {
         "time": "2026-11-16T16:00:01.123456+00:00",

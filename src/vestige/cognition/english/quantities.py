@@ -104,18 +104,42 @@ _PATTERN = lazy_pattern(
     )(?![\w@]|[-/:.]\d)""",
     re.IGNORECASE | re.VERBOSE,
 )
+_MARKS = frozenset(
+    (
+        *_NUMBER_WORDS,
+        *_ORDINALS,
+        *_MONTHS,
+        *_WEEKDAYS,
+        *_SHARES,
+        *_WHOLE.split("|"),
+        *_REGULAR.split("|"),
+        *("noon", "midday", "midnight", "every", "each", "once"),
+    )
+)
+"""Without a digit, every quantity has one of these words, in the plural or after a "v" too."""
+_WORD = lazy_pattern("[a-z]+")
 # "One approval" counts; "no one", "the red one." and "one of them" do not.
 _COUNTING_ONE = lazy_pattern(r"\s(?!(?:of|is|was|who|that|day|more|another|which)\b)[a-z]", re.IGNORECASE)
 
 
 def quantities(text: str) -> Iterator[Quantity]:
     """The quantities of a text in order, without numbers inside names (LH400, eu-west-1)."""
+    if not _may_count(text):
+        return
     for found in _PATTERN.finditer(text):
         if found[0].lower() == "one" and not _COUNTING_ONE.match(text, found.end()):
             continue
         read = _date(found) or _time(found) or _fraction(found) or _measure(found)
         if read:
             yield Quantity(start=found.start(), end=found.end(), key=read[0], unit=read[1])
+
+
+def _may_count(text: str) -> bool:
+    """Whether a text may state a quantity. Most do not, and the pattern takes long to compile and to run."""
+    if not text.isascii() or any(digit in text for digit in "0123456789"):
+        return True
+    words = _WORD.findall(text.lower())
+    return not _MARKS.isdisjoint(word.removeprefix("v").removesuffix("s") for word in words)
 
 
 def _date(found: re.Match[str]) -> tuple[str, str] | None:

@@ -9,13 +9,17 @@ reconsolidation: a memory that was just recalled can be corrected.
 import enum
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from vestige.cognition.english.emotion import is_flashbulb
 from vestige.core.candidates import Floats
 from vestige.core.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 
 TAG_LIFE = timedelta(hours=12)  # How long after its creation a memory can be captured.
 BACK, FORWARD = timedelta(hours=9), timedelta(hours=2)
@@ -69,7 +73,7 @@ def capture_window(event: CaptureEvent) -> tuple[timedelta, timedelta]:
     return min(BACK * factor, TAG_LIFE), FORWARD * factor
 
 
-def amounts(event: CaptureEvent, hours_after: ArrayLike) -> Floats:
+def amounts(event: CaptureEvent, hours_after: "ArrayLike") -> Floats:
     """The gain of memories made these hours after the event (negative: before it); 0 outside its range."""
     apart = np.asarray(hours_after, dtype=np.float64)
     back, forward = (end / timedelta(hours=1) for end in capture_window(event))

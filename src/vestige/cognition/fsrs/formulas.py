@@ -10,10 +10,14 @@ with both.
 import enum
 from functools import lru_cache
 from math import exp, inf
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +56,7 @@ class Grade(enum.IntEnum):
     EASY = 4
 
 
-def retrievability(elapsed_days: ArrayLike, stability: ArrayLike, *, curve: ArrayLike = W20) -> Floats:
+def retrievability(elapsed_days: "ArrayLike", stability: "ArrayLike", *, curve: "ArrayLike" = W20) -> Floats:
     """The chance of recall after some days: 1 at once, 0.9 after one stability. Negative days count as 0.
 
     `curve` (w20) is how curved forgetting is: the smaller, the steeper before one stability and the flatter
@@ -64,7 +68,7 @@ def retrievability(elapsed_days: ArrayLike, stability: ArrayLike, *, curve: Arra
     return np.power(1.0 + factor * elapsed / within, -bend)
 
 
-def _floats(values: ArrayLike) -> Floats:
+def _floats(values: "ArrayLike") -> Floats:
     return np.asarray(values, dtype=np.float64)
 
 

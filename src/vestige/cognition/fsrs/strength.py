@@ -10,15 +10,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from vestige.cognition.fsrs import formulas
 from vestige.cognition.fsrs.formulas import Floats, Grade
 from vestige.core.errors import InvalidInput
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Evidence, LearningState, MemoryState, Strength
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 
 RETRIEVAL_SHARE = 0.7
 STORAGE_SHARE = 0.3
@@ -56,20 +60,24 @@ _DAY = timedelta(days=1)
 
 
 def retention(
-    stability: ArrayLike, retrieval: ArrayLike, storage: ArrayLike, elapsed_days: ArrayLike, curve: ArrayLike
+    stability: "ArrayLike",
+    retrieval: "ArrayLike",
+    storage: "ArrayLike",
+    elapsed_days: "ArrayLike",
+    curve: "ArrayLike",
 ) -> Floats:
     """The retention of a memory, 0 to 1: what can be recalled now, and how well it was learned."""
     return retention_from(recall_chance(stability, retrieval, elapsed_days, curve), storage)
 
 
-def retention_from(recalled: Floats, storage: ArrayLike) -> Floats:
+def retention_from(recalled: Floats, storage: "ArrayLike") -> Floats:
     """The same where the chance of recall is known."""
     learned: Floats = np.minimum(np.asarray(storage, dtype=np.float64) / MAX_STORAGE, 1.0)
     return RETRIEVAL_SHARE * recalled + STORAGE_SHARE * learned
 
 
 def recall_chance(
-    stability: ArrayLike, retrieval: ArrayLike, elapsed_days: ArrayLike, curve: ArrayLike
+    stability: "ArrayLike", retrieval: "ArrayLike", elapsed_days: "ArrayLike", curve: "ArrayLike"
 ) -> Floats:
     """The chance that a memory is recalled now: its level, faded since."""
     return np.asarray(retrieval, dtype=np.float64) * formulas.retrievability(
@@ -92,7 +100,7 @@ def faded_days(strength: Strength, now: datetime) -> float:
     return max(0.0, (now - strength.decay_from) / _DAY)
 
 
-def accessibility(retention: ArrayLike, suppression_count: ArrayLike) -> Floats:
+def accessibility(retention: "ArrayLike", suppression_count: "ArrayLike") -> Floats:
     """Retention, less what suppression takes from it."""
     taken = np.minimum(SUPPRESSION_STEP * np.asarray(suppression_count, dtype=np.float64), MAX_SUPPRESSION)
     return np.asarray(retention, dtype=np.float64) * (1.0 - taken)
@@ -362,7 +370,7 @@ class Keeping:
     advice: str
 
 
-def states_of(accessibilities: ArrayLike) -> dict[MemoryState, int]:
+def states_of(accessibilities: "ArrayLike") -> dict[MemoryState, int]:
     """The number of memories in each state."""
     bounds = (SILENT_FROM, DORMANT_FROM, ACTIVE_FROM)
     places = np.searchsorted(bounds, np.asarray(accessibilities, dtype=np.float64), side="right")
@@ -372,7 +380,7 @@ def states_of(accessibilities: ArrayLike) -> dict[MemoryState, int]:
     return {one: found[one] for one in MemoryState}
 
 
-def keeping(retentions: ArrayLike, retrievals: ArrayLike) -> Keeping:
+def keeping(retentions: "ArrayLike", retrievals: "ArrayLike") -> Keeping:
     """The summary of one retention and one chance of recall per memory."""
     values = np.asarray(retentions, dtype=np.float64)
     recall = float(np.asarray(retrievals, dtype=np.float64).mean()) if values.size else None

@@ -5,12 +5,16 @@ A learned link fades when nothing uses it, and is pruned when it is weak (synapt
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from vestige.core.candidates import Floats
 from vestige.core.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 
 SEMANTIC, CO_ACCESS, TEMPORAL = "semantic", "co_access", "temporal"
 SHARED_CONCEPTS, COMPLEMENTARY = "shared_concepts", "complementary"
@@ -60,7 +64,7 @@ def reinforced(weight: float) -> float:
     return min(1.0, max(0.0, weight) + REINFORCEMENT)
 
 
-def fading_days(age_days: ArrayLike, faded_days: ArrayLike) -> Floats:
+def fading_days(age_days: "ArrayLike", faded_days: "ArrayLike") -> Floats:
     """The days each link has to fade now: the whole steps of its age, less those that had passed when links
     last faded (at an age of `faded_days`; below 0 it did not exist)."""
     steps = np.floor(np.maximum(np.asarray(age_days, dtype=np.float64), 0.0) / FADE_EVERY_DAYS)
@@ -69,7 +73,7 @@ def fading_days(age_days: ArrayLike, faded_days: ArrayLike) -> Floats:
     return due
 
 
-def faded(weights: ArrayLike, elapsed_days: ArrayLike) -> Floats:
+def faded(weights: "ArrayLike", elapsed_days: "ArrayLike") -> Floats:
     """The weight of learned links after these days without use."""
     kept = np.exp2(-np.asarray(elapsed_days, dtype=np.float64) / HALF_LIFE_DAYS)
     return np.asarray(weights, dtype=np.float64) * kept

@@ -11,13 +11,17 @@ The idea is predictive processing (Friston 2010).
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from vestige.cognition.prediction.habits import SESSION, Habit, Search
 from vestige.core.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 
 CO_ACCESS, CONTEXT, TEMPORAL, HABIT = "co_access", "context", "temporal", "habit"
 RELIABILITY: Mapping[str, float] = {CO_ACCESS: 0.8, CONTEXT: 0.7, TEMPORAL: 0.6, HABIT: 0.2}
@@ -122,7 +126,7 @@ def foretell(habits: Mapping[str, Habit], situation: ForecastSituation) -> list[
     return sorted(foretold, key=lambda one: (-one.confidence, one.memory_id))
 
 
-def joined(values: ArrayLike, reliability: ArrayLike) -> NDArray[np.float64]:
+def joined(values: "ArrayLike", reliability: "ArrayLike") -> NDArray[np.float64]:
     """The chance that at least one of several independent causes holds, for each row."""
     shares = np.asarray(values, dtype=np.float64) * np.asarray(reliability, dtype=np.float64)
     return np.asarray(1.0 - np.prod(1.0 - shares, axis=-1))

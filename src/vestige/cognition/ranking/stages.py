@@ -9,9 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import pairwise
 from math import nan
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from vestige.cognition.evidence.codebase import codebase_at, codebase_of, files_of
 from vestige.cognition.fsrs import strength
@@ -22,6 +23,10 @@ from vestige.core.candidates import CandidatePool, Floats, Integers, Labels, Tra
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ROOT_SCOPE, SHARED_SCOPE, Memory, MemoryContext, Record, covers, nested
 from vestige.core.timezone import local, zone_label
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 
 IN_TIME = 0.1  # The gain of a memory that happened in the time asked for.
 VALID_THEN = 0.2  # The gain of a memory that was valid at the past time asked for; its loss if it was not.
@@ -132,14 +137,14 @@ def suppression(ranking: Ranking, given: StageInputs) -> Ranking:
     return ranking.scored("accessibility", ranking.scores * kept)
 
 
-def ease(retention: ArrayLike, suppressions: ArrayLike, *, notes: ArrayLike) -> Floats:
+def ease(retention: "ArrayLike", suppressions: "ArrayLike", *, notes: "ArrayLike") -> Floats:
     """The share of its score that a memory keeps: less for a faded or suppressed one."""
     kept = strength.accessibility(1.0, suppressions)
     weight = np.where(notes, FADED_NOTE, FADED_PART)
     return kept * (1 - weight * (1 - np.asarray(retention, dtype=np.float64)))
 
 
-def joining(retention: ArrayLike, suppressions: ArrayLike, *, notes: ArrayLike) -> Floats:
+def joining(retention: "ArrayLike", suppressions: "ArrayLike", *, notes: "ArrayLike") -> Floats:
     """The share of its activation that a memory keeps that links bring in: all of it, if it is new. The ease
     of the activating memory has already been applied."""
     share = ease(retention, suppressions, notes=notes) / ease(strength.NEW, 0, notes=notes)

@@ -1,9 +1,10 @@
 """Conversion of the original weights to a model folder: fused ONNX graphs in int8, checked before use.
 
 Plain dynamic int8 is bad on AVX2, where sums of two int8 products saturate (cosine 0.93-0.98 to
-float32). One scale per channel and seven bits of range avoid that (0.987-0.995). The word
-embeddings stay float32, in a file of their own: onnxruntime maps it into memory instead of reading
-it, which halves both the time to load and the memory of a process, and processes share the pages.
+float32). One scale per channel and seven bits of range avoid that (0.987-0.995). The word embeddings
+stay float32. They and the other weights are in files of their own: onnxruntime maps these into memory
+instead of reading them, which saves most of the time to load and of the memory of a process, and
+processes share the pages.
 
 Runs as a child process (`python -m vestige.embed.minilm.convert SOURCE TARGET NAME [DELTA SHA256]`): it
 needs hundreds of megabytes for a few seconds, which a server must not keep.
@@ -25,8 +26,20 @@ from numpy.typing import NDArray
 
 from vestige.core.errors import EmbedderError, MissingExtra, VestigeError
 from vestige.embed.minilm.child import DISK_FULL
-from vestige.embed.minilm.manifest import EMBEDDINGS, GRAPH, PAIR_MODEL, Manifest, sha256_of, write_manifest
+from vestige.embed.minilm.manifest import (
+    EMBEDDINGS,
+    GRAPH,
+    GRAPH_WEIGHTS,
+    PAIR_MODEL,
+    PAIR_WEIGHTS,
+    VOCABULARY,
+    Manifest,
+    read_manifest,
+    sha256_of,
+    write_manifest,
+)
 from vestige.embed.minilm.weights import CONFIG, TOKENIZER, WEIGHTS, PairDelta
+from vestige.embed.minilm.word_pieces import sorted_pieces
 from vestige.embed.onnx import OnnxEmbedder, open_session
 from vestige.embed.protocol import Signature
 from vestige.settings.settings import forbid_telemetry
@@ -44,6 +57,8 @@ CHECK_SENTENCES = (
     "Paris is the capital of France.",
     "Deploys failed on Tuesday because the database migration held a lock for ten minutes.",
 )
+_LARGE_BYTES = 1024
+_ALIGNMENT = 64
 _PREFIX = "bert."  # some checkpoints name their tensors below it
 _WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
 
@@ -182,9 +197,11 @@ def _write_folder(graph: "ModelProto", source: Path, folder: Path, signature: Si
     for tensor in graph.graph.initializer:
         if tensor.name == _WORD_EMBEDDINGS:
             set_external_data(tensor, EMBEDDINGS)
+    move_weights(graph, folder / GRAPH_WEIGHTS)
     onnx.save(graph, folder / GRAPH)
     shutil.copymode(folder / GRAPH, folder / EMBEDDINGS)  # onnx makes it private; a shared cache is not
     shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
+    _list_pieces(folder)
     return write_manifest(folder, signature)
 
 
@@ -198,7 +215,46 @@ def _write_pair_model(graph: "ModelProto", folder: Path) -> None:
             set_external_data(tensor, EMBEDDINGS, offset=0, length=len(tensor.raw_data))
             tensor.ClearField("raw_data")
             tensor.data_location = onnx.TensorProto.EXTERNAL
+    move_weights(graph, folder / PAIR_WEIGHTS)
     onnx.save(graph, folder / PAIR_MODEL)
+
+
+def _list_pieces(folder: Path) -> None:
+    (folder / VOCABULARY).write_bytes(sorted_pieces((folder / TOKENIZER).read_bytes()))
+
+
+def move_weights(graph: "ModelProto", path: Path) -> None:
+    """Move what is large in a graph, except the word embeddings, to a file beside the graph."""
+    import onnx
+    from onnx.external_data_helper import set_external_data
+
+    with path.open("wb") as file:
+        for tensor in graph.graph.initializer:
+            size = len(tensor.raw_data)
+            if size < _LARGE_BYTES or tensor.name == _WORD_EMBEDDINGS:
+                continue
+            file.write(bytes(-file.tell() % _ALIGNMENT))
+            set_external_data(tensor, path.name, offset=file.tell(), length=size)
+            file.write(tensor.raw_data)
+            tensor.ClearField("raw_data")
+            tensor.data_location = onnx.TensorProto.EXTERNAL
+
+
+def lay_out(folder: Path, target: Path) -> Manifest:
+    """Make a model folder `target` of one of an earlier version, whose weights are inside the graphs."""
+    import onnx
+
+    manifest = read_manifest(folder)
+    target.mkdir()
+    for name in (EMBEDDINGS, TOKENIZER):
+        shutil.copyfile(folder / name, target / name)
+    _list_pieces(target)
+    for name, weights in ((GRAPH, GRAPH_WEIGHTS), (PAIR_MODEL, PAIR_WEIGHTS)):
+        if name in manifest.files:
+            graph = onnx.load(folder / name, load_external_data=False)
+            move_weights(graph, target / weights)
+            onnx.save(graph, target / name)
+    return write_manifest(target, manifest.signature, pair_model=manifest.pair_model)
 
 
 def main(arguments: list[str]) -> int:

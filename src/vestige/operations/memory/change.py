@@ -174,7 +174,7 @@ def memory_rename_tag(
 
 @registry.operation("memory.pin", permission="write", example={"id": EXAMPLE_ID}, render=_render_changed)
 def memory_pin(call: Call, id: MemoryId) -> Changed:
-    """Pin a memory: no automatic process changes, supersedes or archives it."""
+    """Pin a memory. No automatic process changes, supersedes or archives it then."""
     return _revised(call, "pin", id, lambda memory: replace(memory, pinned=True), reason="pin")
 
 

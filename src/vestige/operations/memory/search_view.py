@@ -414,7 +414,7 @@ def render_found(answer: Found) -> str:
         lines.append(f"{how}, confidence {_sureness(answer.confidence)}.")
     if answer.weaker_left_out:
         left = count(answer.weaker_left_out, "weaker match")
-        lines.append(f"{left} left out (`--all` shows them).")
+        lines.append(f"{left} left out (`--all` shows {'it' if answer.weaker_left_out == 1 else 'them'}).")
     if answer.missing:
         named = ", ".join(f'"{clip(one)}"' for one in answer.missing)
         among = f" {answer.searched}" if answer.searched else ""

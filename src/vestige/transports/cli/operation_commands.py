@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vestige.core.errors import Cancelled, InvalidInput, StoreError, VestigeError, nearest_name
+from vestige.core.errors import Cancelled, ConfigError, InvalidInput, StoreError, VestigeError, nearest_name
 from vestige.core.patterns import lazy_pattern
 from vestige.transports.arguments import Argument, ArgumentReader, Wording, invalid_argument
 from vestige.transports.cli.catalog import CommandCatalog, CommandEntry
@@ -123,7 +123,10 @@ def operation_command(
 
 
 def reword(error: VestigeError, wording: Wording) -> None:
-    """Put an error into the words of the command line."""
+    """Put an error into the words of the command line. One about the settings names a setting, which may be
+    called like an argument."""
+    if isinstance(error, ConfigError):
+        return
     error.message = wording.of(error.message)
     error.hint = error.hint and wording.of(error.hint)
 

@@ -123,19 +123,21 @@ class CliSession:
             said = (("Error: ", "red", error.message), ("Hint: ", "yellow", error.hint))
             for label, colour, text in said:
                 if text:
-                    lines = self._within_width(label + visible(text))[len(label) :]
+                    lines = within_width(label + visible(text))[len(label) :]
                     click.echo(click.style(label, fg=colour) + lines, err=True, color=shown)
         return error.exit_code
 
-    def _within_width(self, text: str) -> str:
-        """The text in lines that fit a terminal; unchanged where no person reads it, or where it is short."""
-        unknown = UNKNOWN_WIDTH if sys.stderr.isatty() else 0
-        columns = shutil.get_terminal_size((unknown, 24)).columns
-        if not columns or len(text) <= columns // 2:
-            return text
-        from vestige.operations.shared.text import wrapped
 
-        return wrapped(text, max(NARROWEST, columns))
+def within_width(text: str) -> str:
+    """A text for standard error in lines that fit a terminal; unchanged where no person reads it, or where it
+    is short."""
+    unknown = UNKNOWN_WIDTH if sys.stderr.isatty() else 0
+    columns = shutil.get_terminal_size((unknown, 24)).columns
+    if not columns or len(text) <= columns // 2:
+        return text
+    from vestige.operations.shared.text import wrapped
+
+    return wrapped(text, max(NARROWEST, columns))
 
 
 def visible(text: str) -> str:

@@ -100,7 +100,8 @@ def _bad_value(error: BadParameter, param: click.Parameter) -> InvalidInput:
         allowed = [str(choice) for choice in param.type.choices]
         details["allowed"] = allowed
         hint = f"One of: {', '.join(allowed)}."
-    return InvalidInput(f"`{name}`: {error.message}", hint=hint, details=details)
+    shown = next(iter(_flags(param)), name.upper())
+    return InvalidInput(f"`{shown}`: {error.message}", hint=hint, details=details)
 
 
 def _help_hint(ctx: click.Context | None) -> str:

@@ -183,3 +183,29 @@ def test_a_graph_says_what_is_linked_to_what(tmp_path: Path) -> None:
     assert "among 5 or more" in " ".join(alone.split())
     rows = {line.split()[0]: line for line in linked.splitlines() if "%" in line}
     assert ("@2" in rows["1"], "@1" in rows["2"]) == (True, True)
+
+
+def test_a_wrong_value_names_the_option_as_it_is_typed(tmp_path: Path) -> None:
+    assert tried(tmp_path, "ls --order newst").stderr.startswith("Error: `--order`: 'newst' is not one of")
+    assert tried(tmp_path, "serve --port 99999").stderr.startswith(
+        "Error: `--port`: 99999 is not in the range"
+    )
+
+
+def test_a_wrong_setting_is_not_named_like_an_option(tmp_path: Path) -> None:
+    done = invoke(["--table", "ls"], environ={"VESTIGE_TIMEZONE": "Nope", "HOME": str(tmp_path)})
+    assert done.stderr.startswith("Error: The setting `timezone` is invalid")
+
+
+def test_one_weaker_match_is_shown_as_one(tmp_path: Path) -> None:
+    for note in NOTES[:2]:
+        tried(tmp_path, note)
+    assert (
+        "1 weaker match left out (`--all` shows it)." in tried(tmp_path, 'search "Harbour PostgreSQL"').stdout
+    )
+
+
+def test_help_does_not_end_in_the_middle_of_a_list() -> None:
+    said = invoke(["memory", "--help"], environ={"COLUMNS": "80"}).stdout
+    assert "Pin a memory.\n" in said
+    assert "Change many memories at once.\n" in said

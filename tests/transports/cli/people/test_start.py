@@ -51,6 +51,7 @@ UNSEARCHED_MODULES = (
     "vestige.embed.minilm.child",
     "email",
     "importlib.metadata",
+    "numpy._typing._array_like",
     "numpy.ma",
     "rich",
     "subprocess",

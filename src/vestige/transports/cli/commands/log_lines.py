@@ -6,7 +6,7 @@ from datetime import datetime
 
 import orjson
 
-from vestige.transports.cli.session import visible
+from vestige.transports.cli.session import visible, within_width
 
 ACCESS = "vestige.access"
 """The logger of requests, whose messages are JSON. The server's own constant cannot be imported before its
@@ -20,7 +20,8 @@ class ShortLines(logging.Formatter):
         if record.name == ACCESS:
             return visible(_request(record.getMessage()))
         trace = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
-        return visible(f"{record.levelname.capitalize()}: {record.getMessage()}{trace}")
+        line = within_width(visible(f"{record.levelname.capitalize()}: {record.getMessage()}"))
+        return f"{line}{visible(trace)}"
 
 
 def _request(message: str) -> str:
