@@ -89,7 +89,7 @@ class App:
         self._relay = Relay(
             engine.store, engine.events, process=uuid.uuid4().hex, others=engine.store.has_peers
         )
-        self.engine = replace(engine, background=self.autopilot.status, later=self.autopilot.later)
+        self.engine = replace(engine, background=self.autopilot.status, react=self.autopilot.react)
 
     def call_tool(self, invocation: Invocation) -> dict[str, Any]:
         """Run an MCP tool; returns JSON-able data."""

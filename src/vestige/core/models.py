@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 
@@ -137,7 +137,7 @@ def nul_in_json(written: bytes) -> bool:
 
 def check_moment(name: str, moment: datetime | None) -> None:
     """Reject a datetime that is not aware and in UTC."""
-    if moment is not None and moment.utcoffset() != timedelta(0):
+    if moment is not None and moment.tzinfo is not UTC and moment.utcoffset() != timedelta(0):
         raise InvalidInput(f"`{name}` must be a UTC time.")
 
 
@@ -318,17 +318,6 @@ class MemoryContext:
             session_id=memory.session_id,
             occurred_at=memory.occurred_at,
         )
-
-
-Stored = TypeVar("Stored")
-
-
-def stored_value(kind: type[Stored], fields: Mapping[str, Any]) -> Stored:
-    """A frozen value from all its fields as they were stored, without the checks that it passed then."""
-    made = object.__new__(kind)
-    for name, value in fields.items():
-        object.__setattr__(made, name, value)
-    return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

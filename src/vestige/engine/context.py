@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from vestige.core.caller import NeverCancelled, Progress, ignore_progress
 from vestige.core.errors import Cancelled, DeadlineExceeded, Forbidden, InvalidInput, NotFound, nearest_name
-from vestige.core.events import EventBus
+from vestige.core.events import Event, EventBus
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import (
     EVERYTHING,
@@ -65,7 +65,8 @@ class Engine:
     entropy: Callable[[int], bytes]
     sessions: "SessionSource"
     background: Callable[[], WorkerStatus] = WorkerStatus
-    later: Callable[[str, Callable[[], None]], bool] = lambda _name, _work: False
+    react: Callable[[Event], bool] = lambda _event: False
+    """React to an event that is not sent to listeners; False if nothing does so soon."""
     code_indexes: CodeIndexes = NO_INDEXES
     scope_of: Callable[[Path], str] = lambda _folder: ROOT_SCOPE
     """The scope of the project around a folder."""

@@ -20,7 +20,7 @@ from vestige.core.events import (
     preview,
     scopes_of,
 )
-from vestige.core.models import ROOT_SCOPE, Access, Edge, Evidence, Filter, Memory, Record
+from vestige.core.models import ROOT_SCOPE, Access, Edge, Evidence, Filter, LogEvent, Memory, Record
 from vestige.core.timezone import time_text
 from vestige.engine.context import Call
 from vestige.store.contract.changes import Change, Embedded, Put, RecordEvidence, Revise
@@ -126,11 +126,11 @@ def retry_on_conflict(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
     return attempt()
 
 
-def save(call: Call, changes: Sequence[Change]) -> None:
-    """Commit changes to memories that the caller did not name. If one was deleted meanwhile, a Conflict is
-    raised, so that `retry_on_conflict` decides again without it."""
+def save(call: Call, changes: Sequence[Change]) -> list[LogEvent]:
+    """Commit changes to memories that the caller did not name; the events. If one was deleted meanwhile, a
+    Conflict is raised, so that `retry_on_conflict` decides again without it."""
     try:
-        call.engine.store.commit(changes, access=call.access, patience_seconds=call.patience_seconds)
+        return call.engine.store.commit(changes, access=call.access, patience_seconds=call.patience_seconds)
     except NotFound as exc:
         raise Conflict() from exc
 

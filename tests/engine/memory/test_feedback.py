@@ -58,6 +58,7 @@ def test_thanking_once_whenever_it_was_found_counts_each_time(world: World) -> N
     for _ in range(3):
         world.clock.advance(days=2)
         assert world.find("When does the moon base open?", limit=1) == [FACT]
+        world.app.settle()
         node = vote(world, memory_id, "useful")
     assert (node["timesRetrieved"], node["timesUseful"]) == (3, 3)
     assert node["storageStrength"] == pytest.approx(1 + 3 * 0.02 + 3 * 0.05)

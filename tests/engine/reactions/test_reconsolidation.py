@@ -33,6 +33,7 @@ def test_a_review_opens_the_window_and_reading_by_id_does_not(world: World, know
 
 def test_the_start_of_a_session_opens_the_window(world: World, known: str) -> None:
     world.call("session_context", queries=[TEXT])
+    world.app.settle()
     assert corrects(world, known)
 
 

@@ -33,7 +33,7 @@ def elsewhere(world: World) -> Callable[[], None]:
 
     def learn() -> None:
         search = performed(world, f"umbrella{next(numbers)}")
-        searches.SearchLearner().on_searches(Call(engine=world.app.engine), [search])
+        searches.SearchReaction().on_searches(Call(engine=world.app.engine), [search])
 
     return learn
 
@@ -152,7 +152,7 @@ def test_the_log_is_read_only_as_far_as_it_has_grown(world: World, monkeypatch: 
     for number in range(300):
         world.remember(f"Locker {number} is free.")
     world.app.settle()
-    learner = searches.SearchLearner()
+    learner = searches.SearchReaction()
     call = Call(engine=world.app.engine)
     store = world.app.engine.store
     read: list[int] = []
@@ -177,7 +177,7 @@ def test_the_log_is_read_only_as_far_as_it_has_grown(world: World, monkeypatch: 
 def test_only_the_slot_of_the_last_search_and_the_next_one_are_read(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    learner, call, store = searches.SearchLearner(), Call(engine=world.app.engine), world.app.engine.store
+    learner, call, store = searches.SearchReaction(), Call(engine=world.app.engine), world.app.engine.store
     documents, read = store.documents, list[int]()
 
     def counted(kind: str, **rest: Any) -> list[Document]:  # Any: passed on as it is
@@ -196,7 +196,7 @@ def test_only_the_slot_of_the_last_search_and_the_next_one_are_read(
 def test_the_last_search_is_found_after_another_process_has_learned_and_after_it_is_gone(
     world: World,
 ) -> None:
-    learner, call = searches.SearchLearner(), Call(engine=world.app.engine)
+    learner, call = searches.SearchReaction(), Call(engine=world.app.engine)
     learner.on_searches(call, [performed(world, "first")])
     elsewhere(world)()
     learner.on_searches(call, [performed(world, "second"), performed(world, "third")])

@@ -405,6 +405,7 @@ def test_what_did_not_fit_is_named_and_smaller_hits_behind_it_still_come(world: 
 
 def test_what_the_budget_left_out_was_not_shown(varied: World) -> None:
     answer = search(varied, "oven repair", token_budget=500, record=True)
+    varied.app.settle()
 
     assert answer["results"]
     assert answer["expandable"]

@@ -144,17 +144,18 @@ def test_being_found_leaves_a_weak_trace_once_a_day(world: World) -> None:
     world.clock.advance(days=30)
     untouched = world.get(memory_id)
 
-    world.find("door code")
-    once = world.get(memory_id)
-    world.find("door code")
-    twice = world.get(memory_id)
+    def found() -> dict[str, Any]:
+        world.find("door code")
+        world.app.settle()
+        return world.get(memory_id)
+
+    once, twice = found(), found()
 
     assert once["retentionStrength"] > untouched["retentionStrength"]
     assert once["timesRetrieved"] == 1
     assert twice == once
     world.clock.advance(days=1)
-    world.find("door code")
-    assert world.get(memory_id)["timesRetrieved"] == 2
+    assert found()["timesRetrieved"] == 2
     assert twice["reps"] == 0
     assert twice["stability"] == untouched["stability"]
 

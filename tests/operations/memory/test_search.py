@@ -377,6 +377,7 @@ def test_a_shortened_hit_is_marked_where_a_person_reads_it_and_counts_as_shown(w
 
     text = read(world, "heron", token_budget=400)
     ask(world, "heron", token_budget=400, record=True)
+    world.app.settle()
 
     assert "    The heron stands in the pond." in text
     assert "· shortened ·" in text

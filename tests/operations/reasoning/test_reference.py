@@ -192,6 +192,7 @@ def test_only_the_shown_evidence_leaves_one_trace(world: World) -> None:
     refer(world, "build server Harbour Otter", record=False)
     assert world.get(shown)["timesRetrieved"] == 0
     refer(world, "build server Harbour Otter")
+    world.app.settle()
 
     assert world.get(shown)["timesRetrieved"] == 1
     assert world.get(hidden)["timesRetrieved"] == 0

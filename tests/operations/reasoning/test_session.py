@@ -76,6 +76,7 @@ def test_what_was_shown_leaves_one_trace_and_what_was_not_leaves_none(world: Wor
 
     session = start(world, "Ada drinks green tea every morning", "green tea", token_budget=150)
     expandable = session["expandable"]
+    world.app.settle()
 
     assert set(shown(session)).isdisjoint(expandable)
     assert {world.get(one)["timesRetrieved"] for one in shown(session)} == {1}

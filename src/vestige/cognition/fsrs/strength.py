@@ -188,7 +188,8 @@ def after_sighting(strength: Strength, seen: StrengthLine) -> Strength:
 
 def moved(before: Strength, after: Strength, suppressions: int) -> tuple[str, str] | None:
     """The states in which the memory was last seen and is seen now, if they differ."""
-    was, now = (state(float(accessibility(one.retention, suppressions))) for one in (before, after))
+    left = 1.0 - min(SUPPRESSION_STEP * suppressions, MAX_SUPPRESSION)  # as `accessibility` says of many
+    was, now = state(before.retention * left), state(after.retention * left)
     return None if was is now else (was.value, now.value)
 
 

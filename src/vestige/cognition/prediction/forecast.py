@@ -39,6 +39,7 @@ OPEN = timedelta(hours=1)
 """How long a prediction stays open."""
 MOST_OPEN = 10
 MOST_OUTCOMES = 100
+_NO_TIME, _DAY = timedelta(), timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +111,7 @@ def foretell(habits: Mapping[str, Habit], situation: ForecastSituation) -> list[
         (
             _shared_value(_weights(habit, situation)),
             max(_shares(habit, situation).values(), default=0.0),
-            _hourly_value(*_times(habit, situation.now.hour)),
+            _at_hour(habit, situation.now.hour),
             _shown_value(habit, situation.now),
         )
         for habit in known.values()
@@ -178,6 +179,8 @@ def _co_access(habit: Habit, situation: ForecastSituation) -> Sign | None:
 def _weights(habit: Habit, situation: ForecastSituation) -> dict[str, float]:
     """The ties to what was shown in this session, by how recently and how high."""
     now, session = situation.now, situation.session
+    if session.keys().isdisjoint(habit.ties):  # so it is with most of hundreds
+        return {}
     return {
         other: tie.weight_at(now) * session[other] for other, tie in habit.ties.items() if other in session
     }
@@ -225,6 +228,12 @@ def _times(habit: Habit, hour: int) -> tuple[float, float]:
     return near, sum(hours.values())
 
 
+def _at_hour(habit: Habit, hour: int) -> float:
+    if sum(habit.hours.values()) < FEW_TIMES:  # then not so often at this hour either
+        return 0.0
+    return _hourly_value(*_times(habit, hour))
+
+
 def _hourly_value(near: float, total: float) -> float:
     if near < FEW_TIMES:
         return 0.0
@@ -245,7 +254,7 @@ def _habitual(habit: Habit, now: datetime) -> Sign | None:
 def _shown_value(habit: Habit, now: datetime) -> float:
     if habit.last is None or not habit.shown:
         return 0.0
-    days = max(timedelta(), now - habit.last) / timedelta(days=1)
+    days = max(_NO_TIME, now - habit.last) / _DAY
     return float(habit.shown / (habit.shown + HALF_SHOWN) * 0.5 ** (days / HABIT_HALF_LIFE_DAYS))
 
 

@@ -209,11 +209,12 @@ def home_of(memory: Memory, known: Mapping[str, Any]) -> str | None:
 
 def centres(store: MemoryStore) -> dict[str, DomainCentre]:
     """The centroids of the vectors in use, by domain; empty if they are of other vectors."""
-    signature = store.signature()
+    pages = store.documents(CENTROIDS, access=EVERYTHING, limit=PAGE)
+    signature = store.signature() if pages else None  # many stores have no domains
     if signature is None:
         return {}
     found: dict[str, DomainCentre] = {}
-    for page in store.documents(CENTROIDS, access=EVERYTHING, limit=PAGE):
+    for page in pages:
         if page.body["profile"] == signature.profile:
             found |= {row[0]: _centre(row) for row in page.body["rows"]}
     shape = (signature.dimension,)

@@ -4,7 +4,7 @@ A waiting text is a document, not a memory: no search, count, graph, dream, gate
 of this kind, so it cannot be found or move a ranking (ADR 0057).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
@@ -74,9 +74,8 @@ class Wait:
     flags: tuple[str, ...] = ()
 
 
-def reason_to_wait(call: Call, text: NewText, scope: str) -> Wait | None:
-    """Why a text has to wait for a review; None if it is stored at once."""
-    policy = policy_of(call, scope)
+def reason_to_wait(call: Call, text: NewText, policy: str) -> Wait | None:
+    """Why a text has to wait for a review by the policy of its scope; None if it is stored at once."""
     origin = origin_of(call, text)
     if text.hold is not None:
         return Wait(reason=text.hold, flags=flags_of(call, text, origin))
@@ -88,10 +87,9 @@ def reason_to_wait(call: Call, text: NewText, scope: str) -> Wait | None:
     return None
 
 
-def meaning_to_wait(call: Call, draft: Draft, made: Embedded) -> Wait | None:
+def meaning_to_wait(draft: Draft, made: Embedded, policy: str) -> Wait | None:
     """Why a text in which the rules found nothing has to wait, by the vectors that were made of it."""
-    memory = draft.memory
-    if policy_of(call, memory.scope) == "off" or not new_orders(memory, made):
+    if policy == "off" or not new_orders(draft.memory, made):
         return None
     return Wait(reason=why_flagged(MEANING), flags=MEANING)
 
@@ -203,7 +201,13 @@ class ReviewPolicy:
 
 def policy_of(call: Call, scope: str) -> str:
     """The policy that decides what waits in a scope."""
-    return nearest_policy(policies_by_scope(call, chosen_policies(call)), scope).policy
+    return policies_of(call, [scope])[0]
+
+
+def policies_of(call: Call, scopes: Iterable[str]) -> list[str]:
+    """The policies of some scopes, all as they are now."""
+    known = policies_by_scope(call, chosen_policies(call))
+    return [nearest_policy(known, scope).policy for scope in scopes]
 
 
 def chosen_policies(call: Call) -> Mapping[str, str]:

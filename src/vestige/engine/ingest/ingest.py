@@ -22,7 +22,7 @@ from vestige.engine.ingest.batch import (
 )
 from vestige.engine.ingest.decide import decide_one, find_rivals, result_of
 from vestige.engine.ingest.importance import importance_inputs, record_importance
-from vestige.engine.ingest.inbox import Wait, hold, inbox_access, meaning_to_wait, reason_to_wait
+from vestige.engine.ingest.inbox import Wait, hold, inbox_access, meaning_to_wait, policies_of, reason_to_wait
 from vestige.engine.ingest.secrets import Policy, screen
 from vestige.engine.revise import retry_on_conflict
 from vestige.store.contract.changes import Change, Claim
@@ -60,6 +60,8 @@ class _Texts:
     texts: Sequence[NewText]
     drafts: Sequence[Draft]
     waits: Sequence[Wait | None]
+    policies: Sequence[str] | None
+    """The policies of review of their scopes, as they were at the request; None if the texts are approved."""
 
 
 def ingest(
@@ -73,11 +75,12 @@ def ingest(
     """Remember every text or none. A repeated request with an idempotency key gets its first answer again."""
     clean = screen(call, texts, secrets)
     drafts = draft_all(call, clean)
-    reasons = [
-        None if approval else reason_to_wait(call, text, draft.memory.scope)
-        for text, draft in zip(clean, drafts, strict=True)
-    ]
-    asked = _Texts(texts=clean, drafts=drafts, waits=reasons)
+    policies: list[str] | None = None
+    waits: list[Wait | None] = [None] * len(clean)
+    if not approval:  # what is approved does not wait
+        policies = policies_of(call, (draft.memory.scope for draft in drafts))
+        waits = [reason_to_wait(call, text, one) for text, one in zip(clean, policies, strict=True)]
+    asked = _Texts(texts=clean, drafts=drafts, waits=waits, policies=policies)
     claim = _Claiming(call, idempotency, clean) if idempotency else None
     try:
         return retry_on_conflict(call, lambda: _attempt(call, asked, claim, approval))
@@ -104,9 +107,9 @@ def _decided(call: Call, asked: _Texts, approval: Approval | None) -> IngestBatc
     waits = list(asked.waits)
     open_places = [place for place, wait in enumerate(waits) if wait is None]
     vectors = embed(call, [asked.drafts[place] for place in open_places])
-    if vectors and approval is None:
+    if vectors and asked.policies is not None:
         for place, made in zip(open_places, vectors, strict=True):
-            waits[place] = meaning_to_wait(call, asked.drafts[place], made)
+            waits[place] = meaning_to_wait(asked.drafts[place], made, asked.policies[place])
         vectors = [made for place, made in zip(open_places, vectors, strict=True) if waits[place] is None]
     stored = [draft for draft, wait in zip(asked.drafts, waits, strict=True) if wait is None]
     batch = batch_of(call, stored, vectors)

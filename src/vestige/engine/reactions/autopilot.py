@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 MOST_WAITING = 10_000
 """The most jobs in the queue. Beyond it the oldest are dropped: a late reaction is worth less than memory."""
 MOST_LATER = 1_000
-"""The most jobs in the queue with which a search still leaves its trace to the worker."""
+"""The most jobs in the queue with which a search still leaves its trace to a reaction."""
 IDLE_SECONDS = 60.0
 """The least time between two rounds of chores."""
 LATE = 5
@@ -336,7 +336,7 @@ class Autopilot:
         """Without `reactions`, they are those of `table`, which are imported at the first event of a kind."""
         self._engine = engine
         self._given_reactions = reactions
-        self._reactions: dict[type[Event], Sequence[Reaction]] = {}
+        self._reactions: dict[Callable[[], Sequence[Reaction]], Sequence[Reaction]] = {}
         self._lock = threading.Lock()
         self._open: dict[tuple[str, Access], list[Event]] = {}
         self._active_at = engine.now()
@@ -351,7 +351,8 @@ class Autopilot:
         )
         self._listening = ExitStack()
         self.enabled = bool(wanted) or (enabled and writable)
-        if enabled and writable:
+        self._listens = enabled and writable
+        if self._listens:
             self._listening.enter_context(engine.events.listening(self._on_event))
 
     def start(self) -> None:
@@ -363,13 +364,13 @@ class Autopilot:
         """Wait until every event so far has been reacted to."""
         self._worker.settle()
 
-    def later(self, name: str, work: Callable[[], None]) -> bool:
-        """Have the worker do this after what waits already; False, without doing it, if none runs, or so much
-        waits that this would soon push reactions out of the queue: then the caller does it itself."""
-        status = self._worker.status()
-        if not status.running or status.waiting >= MOST_LATER:
+    def react(self, event: Event) -> bool:
+        """Queue the reactions to an event that is not sent to listeners; False, without doing so, if there is
+        none, or so much waits that this would soon push reactions out of the queue."""
+        reactions = self._reactions_to(type(event)) if self._listens else ()
+        if not reactions or self._worker.status().waiting >= MOST_LATER:
             return False
-        self._worker.put(ReactionJob(name=name, run=lambda _stop: work()))
+        self._on_event(event)
         return True
 
     def tick(self) -> None:
@@ -383,6 +384,7 @@ class Autopilot:
 
     def close(self, timeout_seconds: float) -> bool:
         """Stop, and run the waiting reactions as far as that is quick; False if a reaction did not end."""
+        self._listens = False
         self._listening.close()
         if not self._worker.stop(timeout_seconds):
             return False
@@ -401,12 +403,12 @@ class Autopilot:
         if self._given_reactions is not None:
             return [one for one in self._given_reactions if issubclass(kind, one.event)]
         with self._lock:
-            if kind not in self._reactions:
-                from vestige.engine.reactions.table import REACTIONS
+            from vestige.engine.reactions.table import REACTIONS
 
-                make = REACTIONS.get(kind)
-                self._reactions[kind] = make() if make else ()
-            return self._reactions[kind]
+            make = REACTIONS.get(kind, tuple)
+            if make not in self._reactions:  # several kinds of event may have the same reactions
+                self._reactions[make] = make()
+            return self._reactions[make]
 
     def _on_event(self, event: Event) -> None:
         for reaction in self._reactions_to(type(event)):

@@ -10,6 +10,7 @@ import numpy as np
 
 from vestige.cognition.fsrs.strength import retention_of
 from vestige.cognition.prediction.forecast import (
+    Forecast,
     ForecastSituation,
     Foretold,
     MadePrediction,
@@ -114,9 +115,11 @@ def predict(
         foretold = _home_first(foretold, patterns, call.scope)
     predictions = _accessible(call, foretold, where, limit)
     degraded = None if predictions else _why_not(call, habits)
+    kept = None
     if predictions and record:
-        _keep(call, scope, MadePrediction(at=now, ids=tuple(one.record.memory.id for one in predictions)))
-    made, _ = forecast(call, scope)
+        ids = tuple(one.record.memory.id for one in predictions)
+        kept = _keep(call, scope, MadePrediction(at=now, ids=ids))
+    made = kept or forecast(call, scope)[0]
     words = {term: word for one in reversed(asked) for term, word in one.terms.items()}
     return Predicted(
         predictions=predictions or (_fallback(call, where, limit, now) if fall_back else ()),
@@ -200,21 +203,25 @@ def _fallback(call: Call, where: Filter, limit: int, now: datetime) -> tuple[Pre
     )
 
 
-def _keep(call: Call, scope: str, made: MadePrediction) -> None:
-    """Store what was predicted. It never raises: the answer matters more than its trace."""
+def _keep(call: Call, scope: str, made: MadePrediction) -> Forecast | None:
+    """Store what was predicted; the predictions of the scope with it, None if it was not stored. It never
+    raises: the answer matters more than its trace."""
     store = call.engine.store
     # A document that cites nothing is not accessible to a caller that is limited to domains.
     if store.read_only or call.access.domains is not None:
-        return
+        return None
 
-    def attempt() -> None:
+    def attempt() -> Forecast:
         present, document = forecast(call, scope)
-        store.commit([put_forecast(scope, waiting(present, made), document, made.at)], access=call.access)
+        after = waiting(present, made)
+        store.commit([put_forecast(scope, after, document, made.at)], access=call.access)
+        return after
 
     try:
-        retry_on_conflict(call, attempt)
+        return retry_on_conflict(call, attempt)
     except (Conflict, StoreError) as exc:
         logger.warning("A prediction was not stored: %s", exc)
+        return None
 
 
 def _likely(

@@ -4,9 +4,9 @@ The time of a recall is the strength's `last_accessed`, which being shown sets a
 recalls a document beside the memory has the time, to the minute.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from vestige.cognition.fsrs.capture import LABILE, is_labile
 from vestige.cognition.time.validity import reworded
@@ -15,15 +15,7 @@ from vestige.core.events import SearchPerformed
 from vestige.core.models import Evidence, Memory, Record
 from vestige.core.origin import lowest
 from vestige.engine.context import Call
-from vestige.engine.revise import (
-    documents_by_id,
-    find_document,
-    load,
-    put_document,
-    retry_on_conflict,
-    revise,
-    save,
-)
+from vestige.engine.revise import documents_by_id, find_document, load, put_document, revise
 from vestige.store.contract.changes import Put
 
 KIND = "recall"
@@ -33,6 +25,7 @@ FOLLOWED = 10
 """How many results of a search count as recalled."""
 GRAIN = timedelta(minutes=1)
 """A recall is not written again within this time."""
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def edit(call: Call, memory_id: str, content: str) -> tuple[Record, bool, bool]:
@@ -57,28 +50,30 @@ def edit(call: Call, memory_id: str, content: str) -> tuple[Record, bool, bool]:
     return record, changed, changed and labile
 
 
-def on_searches(call: Call, events: Sequence[SearchPerformed]) -> None:
-    """Make the memories that searches showed labile."""
-    if not call.engine.settings.mechanisms.reconsolidation:
-        return
-    recorded = sorted((event for event in events if event.recorded), key=lambda event: event.timestamp)
+def recalls(
+    call: Call,
+    events: Sequence[SearchPerformed],
+    records: Mapping[str, Record],
+    exposed: Mapping[str, datetime],
+) -> list[Put]:
+    """The changes that make labile what searches showed, of these records. The strength of what is exposed in
+    the same commit gets that time."""
+    ordered = sorted(events, key=lambda event: event.timestamp)
     # A memory that several searches showed has the time of the last one.
-    shown = {name: event.timestamp for event in recorded for name in event.result_ids[:FOLLOWED]}
-    if not shown:
-        return
-
-    def attempt() -> None:
-        kept = documents_by_id(call, KIND, list(shown))
-        due = [one for one, at in shown.items() if one not in kept or at - kept[one].updated_at >= GRAIN]
-        changes = [
-            _recall_put(one.memory, kept.get(one.memory.id), shown[one.memory.id])
-            for one in call.engine.store.get_many(due, access=call.access)
-            if shown[one.memory.id] - one.strength.last_accessed >= GRAIN
-        ]
-        if changes:
-            save(call, changes)
-
-    retry_on_conflict(call, attempt)
+    shown = {
+        name: event.timestamp for event in ordered for name in event.result_ids[:FOLLOWED] if name in records
+    }
+    late = [
+        name
+        for name, at in shown.items()
+        if at - max(records[name].strength.last_accessed, exposed.get(name, LONG_AGO)) >= GRAIN
+    ]
+    kept = documents_by_id(call, KIND, late)
+    return [
+        _recall_put(records[name].memory, kept.get(name), shown[name])
+        for name in late
+        if name not in kept or shown[name] - kept[name].updated_at >= GRAIN
+    ]
 
 
 def _is_labile(call: Call, memory_id: str) -> bool:

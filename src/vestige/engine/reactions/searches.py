@@ -1,6 +1,7 @@
-"""Learning from searches: which memories are needed together, when, and under which words.
+"""What follows from searches, and learning from them: which memories are needed together, when, and under
+which words.
 
-It is stored as documents that hold ids, counts and words of queries:
+What is learned is stored as documents that hold ids, counts and words of queries:
 
 - `attention`: the last searches of a scope, one slot each, citing what was shown; searches with access to
   some domains only are kept apart from those of other callers;
@@ -15,6 +16,8 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from enum import Enum, auto
+from functools import partial
 from hashlib import blake2b
 
 from vestige.cognition.graph.kinds import CO_ACCESS
@@ -32,16 +35,17 @@ from vestige.cognition.prediction.habits import (
     strengthened,
 )
 from vestige.core.documents import Document
-from vestige.core.errors import Conflict
-from vestige.core.events import ConnectionDiscovered, MemoryPromoted, SearchPerformed
+from vestige.core.errors import Cancelled, Conflict, StoreError
+from vestige.core.events import ConnectionDiscovered, Event, MemoryPromoted, SearchPerformed
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.models import EVERYTHING, Access, Edge, Filter, LogEvent, Memory
+from vestige.core.models import EVERYTHING, Access, Edge, Filter, LogEvent, Memory, Record
 from vestige.engine.context import Call, access_of_cause
+from vestige.engine.reactions.reconsolidation import FOLLOWED, recalls
+from vestige.engine.recall.testing_effect import MemoriesShown, exposures
 from vestige.engine.revise import (
     connected_event,
     documents_by_id,
     find_document,
-    load_passing,
     put_document,
     retry_on_conflict,
     save,
@@ -49,6 +53,7 @@ from vestige.engine.revise import (
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import Change, Link, Put
 from vestige.store.contract.store import MemoryStore
+from vestige.store.filter_rule import passes
 
 logger = logging.getLogger(__name__)
 
@@ -75,49 +80,108 @@ MOST_NUMBERS = 1_000
 """The most scopes whose latest number is kept."""
 
 
-class SearchLearner:
-    """Learns from the searches of a process. It keeps how far it has read the log, for each access, and the
-    number of the latest search of a scope, so that the other slots are not read."""
+class SearchReaction:
+    """What follows from the searches of a process: what they showed is strengthened (`testing_effect`) and
+    labile (`reconsolidation`), and is learned from.
+
+    It keeps how far it has read the log, for each access, and the number of the latest search of a scope, so
+    that the other slots are not read."""
 
     def __init__(self) -> None:
         self._deletions = _Deletions()
         self._numbers: dict[tuple[Access, str], int] = {}
 
-    def on_searches(self, call: Call, events: Sequence[SearchPerformed]) -> None:
-        """Learn from searches of one access, in one transaction: what was shown together, after what, at
-        which hour and under which words."""
-        recorded = [event for event in events if event.recorded]
-        if not (call.engine.settings.mechanisms.prediction and recorded):
-            return
-        try:
-            discovered = retry_on_conflict(call, lambda: self._learn(call, recorded))
-        except Conflict:
-            # Other processes learn from many searches at the same time: these may be skipped.
-            logger.info("A search was not learned from: other processes wrote at the same time")
-            return
-        call.engine.events.emit(*discovered)
+    def on_searches(self, call: Call, events: Sequence[Event]) -> None:
+        """React to searches of one access in one commit, so that all of it reads and writes once.
 
-    def _learn(self, call: Call, events: Sequence[SearchPerformed]) -> list[ConnectionDiscovered]:
-        """Learn from those searches whose words cannot come from a memory that was deleted."""
+        If others write the same documents each time, or a part has a fault, less is written: the trace and
+        what is labile, then the trace alone, which needs no document. So no part is lost by the failure of
+        another one. A failure of the store concerns all parts: the worker tries again.
+        """
+        seen, fault = _Seen.of(events), None
+        for parts in _Parts:
+            try:
+                discovered = retry_on_conflict(call, partial(self._react, call, seen, parts))
+            except (StoreError, Cancelled):
+                raise
+            except Conflict:
+                if parts is _Parts.ALL:
+                    # Other processes learn from many searches at the same time: these may be skipped.
+                    logger.info("A search was not learned from: other processes wrote at the same time")
+            except Exception as exc:
+                fault = exc
+            else:
+                call.engine.events.emit(*discovered)
+                break
+        if fault is not None:
+            raise fault
+
+    def _react(self, call: Call, seen: "_Seen", parts: "_Parts") -> list[ConnectionDiscovered]:
+        """React, and return the connections that were discovered."""
         store, cause = call.engine.store, access_of_cause()
-        kept = [event for event in events if not _lost_a_result(store, event)]
-        oldest = min((event.timestamp for event in kept), default=None)
-        if oldest is None:
-            return []
-        deleted = self._deletions.latest(store, cause, oldest - DELETING)
+        learned = seen.recorded if parts is _Parts.ALL and call.engine.settings.mechanisms.prediction else ()
+        kept = [event for event in learned if not _lost_a_result(store, event)]
+        oldest = min((event.timestamp for event in kept), default=call.engine.now()) - DELETING
+        deleted = self._deletions.latest(store, cause, oldest) if kept else None
         if deleted is not None:
             kept = [event for event in kept if deleted < event.timestamp - DELETING]
-        if not kept:
+        slots = _LatestSearches(call, kept, self._numbers)
+        records = _records(call, [*seen.ids, *slots.shown])
+        changes = seen.changes(call, records, parts)
+        lesson = _Lesson(call, kept, slots, records) if kept else None
+        if lesson is not None:
+            changes += lesson.changes()
+            # Words of a search may come from a memory that was deleted meanwhile.
+            if self._deletions.latest(store, cause, oldest) != deleted:
+                raise Conflict()
+        if changes:
+            self._deletions.note_own(save(call, changes))
+        if lesson is None:
             return []
-        lesson = _Lesson(call, kept, self._numbers)
-        changes = lesson.changes()
-        if self._deletions.latest(store, cause, oldest - DELETING) != deleted:
-            raise Conflict()
-        save(call, changes)
         if len(self._numbers) >= MOST_NUMBERS:
             self._numbers.clear()
         self._numbers |= lesson.numbers()
         return lesson.discovered()
+
+
+class _Parts(Enum):
+    """What is written of a reaction to searches: everything, or less where that failed."""
+
+    ALL = auto()
+    WITHOUT_LESSON = auto()
+    TRACE = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """The searches of one access that may be recorded, and what was shown of them and elsewhere."""
+
+    recorded: tuple[SearchPerformed, ...]
+    shown: tuple[MemoriesShown, ...]
+
+    @classmethod
+    def of(cls, events: Sequence[Event]) -> "_Seen":
+        searches = (event for event in events if isinstance(event, SearchPerformed))
+        return cls(
+            recorded=tuple(event for event in searches if event.recorded),
+            shown=tuple(event for event in events if isinstance(event, MemoriesShown)),
+        )
+
+    @property
+    def ids(self) -> list[str]:
+        """The memories that a change may concern."""
+        found = [name for search in self.recorded for name in search.result_ids[:FOLLOWED]]
+        return [*found, *(name for event in self.shown for name in event.ids)]
+
+    def changes(self, call: Call, records: Mapping[str, Record], parts: _Parts) -> list[Change]:
+        """The trace, and what makes the memories labile."""
+        access = access_of_cause()
+        within = {name: record for name, record in records.items() if access.allows(record.memory)}
+        trace = exposures(self.shown, within)
+        if parts is _Parts.TRACE or not call.engine.settings.mechanisms.reconsolidation:
+            return [*trace]
+        exposed = {one.memory_id: one.at for one in trace}
+        return [*trace, *recalls(call, self.recorded, within, exposed)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +212,15 @@ class _Deletions:
         self._read[access] = read
         return read.latest if read.latest is not None and read.latest >= since else None
 
+    def note_own(self, events: Sequence[LogEvent]) -> None:
+        """Note what this process has added to the log, which is no deletion: where nothing came between, it
+        need not be read."""
+        if events:
+            first, last = events[0].position, events[-1].position
+            for access, read in self._read.items():
+                if read.position == first - 1:
+                    self._read[access] = replace(read, position=last)
+
 
 def _read_back(store: MemoryStore, access: Access, since: datetime) -> _LogRead:
     """Read the log from its end back to a time."""
@@ -176,6 +249,12 @@ def _with_page(read: _LogRead, page: Sequence[LogEvent]) -> _LogRead:
         position=max(read.position, *(event.position for event in page)),
         latest=max([*times, *([read.latest] if read.latest else [])], default=None),
     )
+
+
+def _records(call: Call, memory_ids: Sequence[str]) -> dict[str, Record]:
+    """Those of these memories that exist, whatever the access behind the searches."""
+    found = call.engine.store.get_many(memory_ids, access=call.access) if memory_ids else ()
+    return {record.memory.id: record for record in found}
 
 
 def _lost_a_result(store: MemoryStore, search: SearchPerformed) -> bool:
@@ -217,30 +296,48 @@ def put_forecast(scope: str, kept: Forecast, present: Document | None, now: date
     return put_document(PREDICTION, _name(scope), present, now, scope=scope, body=forecast_body(kept))
 
 
-class _Lesson:
-    """What some searches teach, read and decided together, so that it is one commit."""
+class _LatestSearches:
+    """The latest search of each scope in which these searches were, and the slots that they take."""
 
     def __init__(
         self, call: Call, events: Sequence[SearchPerformed], numbers: Mapping[tuple[Access, str], int]
     ) -> None:
+        domains = access_of_cause().domains
+        self.names = {scope: _name(scope, domains) for scope in dict.fromkeys(one.scope for one in events)}
+        self.documents: dict[str, Document] = {}
+        self.latest: dict[str, Search | None] = {}
+        for scope, name in self.names.items():
+            slots = _open_slots(call, name, numbers.get((call.access, name)), len(events))
+            self.documents |= {document.id: document for _, document in slots}
+            self.latest[scope] = slots[0][0] if slots else None
+
+    @property
+    def shown(self) -> list[str]:
+        """The memories that the latest searches showed."""
+        return [name for search in self.latest.values() if search for name in search.shown]
+
+
+class _Lesson:
+    """What some searches teach, decided together, so that it is one commit."""
+
+    def __init__(
+        self,
+        call: Call,
+        events: Sequence[SearchPerformed],
+        slots: _LatestSearches,
+        records: Mapping[str, Record],
+    ) -> None:
         self._call = call
         self._at = max(event.timestamp for event in events)
-        domains = access_of_cause().domains
-        scopes = dict.fromkeys(event.scope for event in events)
-        self._names = {scope: _name(scope, domains) for scope in scopes}
-        self._documents: dict[str, Document] = {}
-        self._latest: dict[str, Search | None] = {}
-        for scope, name in self._names.items():
-            slots = _open_slots(call, name, numbers.get((call.access, name)), len(events))
-            self._documents |= {document.id: document for _, document in slots}
-            self._latest[scope] = slots[0][0] if slots else None
+        self._names, self._documents, self._latest = slots.names, slots.documents, dict(slots.latest)
         shown = [name for event in events for name in event.result_ids[:LEARNED_HITS]]
-        earlier = [name for search in self._latest.values() if search for name in search.shown]
-        self._memories = _learnable(call, list(dict.fromkeys([*shown, *earlier])), self._at)
+        self._memories = _learnable(records, dict.fromkeys([*shown, *slots.shown]), self._at)
         self._patterns = documents_by_id(call, PATTERN, list(self._memories))
         self._habits = {name: habit_from(pattern.body) for name, pattern in self._patterns.items()}
         self._topics = {
-            name: asked_terms(memory.tags[:LEARNED_TAGS]) for name, memory in self._memories.items()
+            name: asked_terms(memory.tags[:LEARNED_TAGS])
+            for name, memory in self._memories.items()
+            if memory.tags
         }
         self._slots: dict[str, tuple[str, Search]] = {}
         self._needed: dict[str, Uses] = {}
@@ -310,10 +407,11 @@ def _resolved_forecasts(call: Call, needed: Mapping[str | None, Uses]) -> Iterat
             yield put_forecast(document.scope, after, document, uses[-1][1])
 
 
-def _learnable(call: Call, memory_ids: Sequence[str], at: datetime) -> dict[str, Memory]:
+def _learnable(records: Mapping[str, Record], memory_ids: Iterable[str], at: datetime) -> dict[str, Memory]:
     """Those that exist and are valid. A suppressed memory must not come back as a habit."""
-    found = load_passing(call, memory_ids, Filter(valid_at=at, include_suppressed=False))
-    return {one.memory.id: one.memory for one in found}
+    where = Filter(valid_at=at, include_suppressed=False)
+    known = (records[name].memory for name in memory_ids if name in records)
+    return {memory.id: memory for memory in known if passes(memory, where, EVERYTHING)}
 
 
 def _changed_habits(

@@ -16,6 +16,7 @@ from vestige.core.events import (
 )
 from vestige.core.lazy_dataclass import dataclass
 from vestige.engine.context import Call
+from vestige.engine.recall.testing_effect import MemoriesShown
 
 AnyEvent = TypeVar("AnyEvent", bound=Event)
 
@@ -92,12 +93,10 @@ def _to_promoted() -> tuple[Reaction, ...]:
 
 
 def _to_searches() -> tuple[Reaction, ...]:
-    from vestige.engine.reactions import reconsolidation, searches
+    """One reaction to two kinds of event, so that what follows from a search is one commit."""
+    from vestige.engine.reactions import searches
 
-    return (
-        on_many(SearchPerformed, reconsolidation.on_searches),
-        on_many(SearchPerformed, searches.SearchLearner().on_searches, own=True),
-    )
+    return (on_many((MemoriesShown, SearchPerformed), searches.SearchReaction().on_searches, own=True),)
 
 
 def _to_suppressed() -> tuple[Reaction, ...]:
@@ -110,6 +109,7 @@ REACTIONS: Mapping[type[Event], Callable[[], tuple[Reaction, ...]]] = {
     MemoryCreated: _to_created,
     ImportanceScored: lambda: (_capture(),),
     MemoryPromoted: _to_promoted,
+    MemoriesShown: _to_searches,
     SearchPerformed: _to_searches,
     MemorySuppressed: _to_suppressed,
 }

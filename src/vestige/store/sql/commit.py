@@ -54,8 +54,7 @@ class PendingMemory:
 
     @classmethod
     def known(cls, stored: memories.Stored) -> "PendingMemory":
-        memory, strength = stored.record.memory, stored.record.strength
-        return cls(key=stored.key, memory=memory, strength=strength, text_hash=stored.text_hash)
+        return cls(key=stored.key, memory=stored.memory, strength=stored.strength, text_hash=stored.text_hash)
 
 
 def row_of(memory: Memory, fingerprints: frozenset[str]) -> memories.WrittenMemory:
@@ -279,13 +278,14 @@ class PendingCommit:
         documents = PendingDocuments.begin(db, changes, access)
         named = [memory_id for change in changes for memory_id in contract.about(change)]
         touched = list(dict.fromkeys([*named, *documents.cited()]))
-        # All are asked before the first answer is read: over a network they are one trip.
-        rows, head = memories.ask_stored(db, touched), db.execute(store_facts.HEAD)
         # Every search records evidence, which needs less.
         adds = any(isinstance(one, contract.Add) for one in changes)
+        whole = adds or any(isinstance(one, contract.Revise | contract.Forget) for one in changes)
+        # All are asked before the first answer is read: over a network they are one trip.
+        rows, head = memories.ask_stored(db, touched, whole=whole), db.execute(store_facts.HEAD)
         last_key = surfaces.ask_last_key(db) if adds else None
         buried = history.ask_buried(db, touched) if adds else ()
-        known, before = memories.stored_in(rows), store_facts.head_in(head)
+        known, before = memories.stored_in(rows, whole=whole), store_facts.head_in(head)
         return cls(
             access=access,
             before=before,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import orjson
@@ -33,7 +33,7 @@ UNMATCHABLE_TEXT = "\u2028\u205f\u2028"
 
 def moment_text(moment: datetime) -> str:
     """A time as fixed-width text in UTC: sorting the text sorts the times."""
-    return utc(moment).isoformat(timespec="microseconds")
+    return (moment if moment.tzinfo is UTC else utc(moment)).isoformat(timespec="microseconds")
 
 
 def optional_text(moment: datetime | None) -> str | None:
@@ -141,6 +141,7 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
+T = TypeVar("T")
 Convert = Callable[[Any], Any]  # between a field and what the driver takes and gives
 
 KINDS: Mapping[str, tuple[Convert, Convert]] = {
@@ -176,11 +177,27 @@ class RowCodec:
         return tuple(row)
 
     def fields(self, row: Sequence[Any]) -> dict[str, Any]:
+        return dict(zip(self.columns, self._values_of(row), strict=True))
+
+    def reader(self, kind: type[T]) -> Callable[[Sequence[Any]], T]:
+        """A function from a row to a frozen value with exactly these fields, as it was stored: without the
+        checks that it passed then."""
+        setters = [vars(kind)[name].__set__ for name in self.columns]
+
+        def read(row: Sequence[Any]) -> T:
+            made = object.__new__(kind)
+            for put, value in zip(setters, self._values_of(row), strict=True):
+                put(made, value)
+            return made
+
+        return read
+
+    def _values_of(self, row: Sequence[Any]) -> list[Any]:
         found = list(row)
         for at, read, optional in self._reads:
             if not optional or found[at] is not None:
                 found[at] = read(found[at])
-        return dict(zip(self.columns, found, strict=True))
+        return found
 
 
 # -- A `Filter` and an `Access` as SQL conditions over `memories m`, applied inside every search

@@ -79,6 +79,7 @@ def test_searching_is_no_review(living: Living) -> None:
     for _ in range(101):
         living.clock.advance(days=2)
         living.world.find("witness reviewed", limit=1)
+    living.world.app.settle()
     assert living.world.get(memory_id)["timesRetrieved"] == 101
     assert step(living.restart(), "curve")["count"] == 0
 

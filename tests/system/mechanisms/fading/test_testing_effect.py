@@ -35,6 +35,7 @@ def test_a_hundred_searches_in_a_day_are_worth_one_whoever_asks(living: Living) 
     found = living.world.remember(FOUND)
     living.clock.advance(days=30)
     look_for_it(living.world)
+    living.world.app.settle()
     once = living.world.get(found)
     world = living.restart()
     for _ in range(100):
@@ -45,6 +46,7 @@ def test_a_hundred_searches_in_a_day_are_worth_one_whoever_asks(living: Living) 
 
     living.clock.advance(days=1)
     look_for_it(living.world)
+    living.world.app.settle()
     assert living.world.get(found)["storageStrength"] == pytest.approx(1.04)
 
 

@@ -323,7 +323,7 @@ def _embed(db: Database, plan: AbsorbPlan) -> None:
     if not plan.embedded:
         return
     profile = store_facts.profile(db)
-    bare = {one for one, stored in memories.stored(db, plan.embedded).items() if not stored.record.embedded}
+    bare = {one for one, stored in memories.stored(db, plan.embedded).items() if not stored.embedded}
     signature = next(iter(plan.embedded.values())).signature if profile is None else profile.signature
     vectors.put_by_id(
         db, {key: one for key, one in plan.embedded.items() if key in bare and one.signature == signature}

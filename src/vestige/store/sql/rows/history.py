@@ -24,7 +24,6 @@ from vestige.core.models import (
     Memory,
     Revision,
     Tombstone,
-    utc,
 )
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import DROPPED, LINKED, PUT, REMARKED, UNLINKED
@@ -37,7 +36,6 @@ from vestige.store.sql.filters import (
     SqlConditions,
     clause,
     in_scope,
-    json_mapping,
     json_text,
     listed,
     moment_text,
@@ -236,6 +234,7 @@ def memory_from_json(text: str) -> Memory:
 # -- The append-only event log, numbered inside the write transaction, in commit order
 
 CODEC = RowCodec("position node seq clock at:moment kind memory_id scope payload:mapping")
+from_row = CODEC.reader(LogEvent)
 INSERT = (
     f"INSERT INTO events ({', '.join(CODEC.columns)}, prior, new) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
@@ -277,23 +276,23 @@ def append(
     db: Database, node: str, entries: Sequence[LogEntry], *, position: int, seq: int
 ) -> list[LogEvent]:
     """Write events of this node and give them the positions and sequence numbers after these."""
-    events, rows = [], []
-    for number, entry in enumerate(entries, start=1):
-        event = LogEvent(
-            position=position + number,
-            node=node,
-            seq=seq + number,
-            clock=entry.clock,
-            at=utc(entry.at),
-            kind=entry.kind,
-            memory_id=entry.memory_id,
-            scope=entry.scope,
-            payload=json_mapping(json_text(entry.payload)),
+    rows = [
+        (
+            position + number,
+            node,
+            seq + number,
+            entry.clock,
+            moment_text(entry.at),
+            entry.kind,
+            entry.memory_id,
+            entry.scope,
+            json_text(entry.payload),
+            *(entry.around or (None, None)),
         )
-        events.append(event)
-        rows.append((*CODEC.to_row(event), *(entry.around or (None, None))))
+        for number, entry in enumerate(entries, start=1)
+    ]
     db.executemany(INSERT, rows)
-    return events
+    return [from_row(row[:-2]) for row in rows]
 
 
 def take(db: Database, events: Sequence[LogEvent]) -> None:
@@ -410,7 +409,3 @@ def _readable(access: Access) -> Iterator[Condition]:
         DROPPED,
         *document.params,
     )
-
-
-def from_row(row: Sequence[Any]) -> LogEvent:
-    return LogEvent(**CODEC.fields(row))

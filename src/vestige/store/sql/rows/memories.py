@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.models import ANYTHING, Access, Filter, Memory, MemoryContext, Order, Record, stored_value
+from vestige.core.models import ANYTHING, Access, Filter, Memory, MemoryContext, Order, Record, Strength
 from vestige.store.sql.database import Database, Rows
 from vestige.store.sql.filters import Condition, RowCodec, SqlConditions, clause, keys_from_text, listed
 from vestige.store.sql.rows import store_facts, strengths
@@ -23,12 +23,20 @@ CODEC = RowCodec(
 CONTEXT_CODEC = RowCodec(
     "id content created_at:moment tags:strings scope source session_id occurred_at:moment?"
 )
-COLUMNS, to_row = CODEC.columns, CODEC.to_row
+COLUMNS, to_row, from_row = CODEC.columns, CODEC.to_row, CODEC.reader(Memory)
+WEIGHED_CODEC = RowCodec("id scope domains:strings suppression_count")
+context_from_row, weighed_from_row = CONTEXT_CODEC.reader(MemoryContext), WEIGHED_CODEC.reader(Memory)
 WIDTH = len(COLUMNS)
 MEMORY = ", ".join(f"m.{column}" for column in COLUMNS)
 RECORD = (
     f"SELECT m.key, {MEMORY}, {strengths.STRENGTH}, {store_facts.HAS_VECTORS}"
     " FROM memories m JOIN strengths s ON s.key = m.key"
+)
+WHOLE, WEIGHED = (
+    f"SELECT m.text_hash, {vectors}, m.key, {', '.join(f'm.{column}' for column in columns)},"
+    f" {strengths.STRENGTH} FROM memories m JOIN strengths s ON s.key = m.key"
+    " WHERE m.id IN (SELECT value FROM json_each(?))"
+    for vectors, columns in ((store_facts.HAS_VECTORS, COLUMNS), ("0", WEIGHED_CODEC.columns))
 )
 CONTEXT = f"SELECT {', '.join(f'm.{column}' for column in CONTEXT_CODEC.columns)} FROM memories m"
 KEYS = "SELECT group_concat(m.key) FROM memories m"
@@ -65,21 +73,19 @@ class WrittenMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """A record with its key and the hash of its text, as a commit needs it."""
+    """A memory as a commit needs it: with its strength, its key and the hash of its text."""
 
     key: int
-    record: Record
+    memory: Memory
+    strength: Strength
     text_hash: str
+    embedded: bool
 
 
 def next_key(last: Rows) -> int:
     """The key of the next memory, from the answer to `Surfaces.ask_last_key`."""
     row = last.fetchone()
     return int(row[0]) + 1 if row else 1
-
-
-def from_row(row: Sequence[Any]) -> Memory:
-    return stored_value(Memory, CODEC.fields(row))
 
 
 def insert(db: Database, rows: Mapping[int, WrittenMemory]) -> None:
@@ -116,7 +122,7 @@ def contexts(db: Database, memory_ids: Iterable[str], access: Access) -> dict[st
         f"{CONTEXT} WHERE m.id IN (SELECT value FROM json_each(?)) AND {visible.sql}",
         (listed(memory_ids), *visible.params),
     )
-    return {row[0]: stored_value(MemoryContext, CONTEXT_CODEC.fields(row)) for row in rows}
+    return {row[0]: context_from_row(row) for row in rows}
 
 
 def stored(db: Database, memory_ids: Iterable[str]) -> dict[str, Stored]:
@@ -124,17 +130,25 @@ def stored(db: Database, memory_ids: Iterable[str]) -> dict[str, Stored]:
     return stored_in(ask_stored(db, memory_ids))
 
 
-def ask_stored(db: Database, memory_ids: Iterable[str]) -> Rows:
-    """The rows for `stored_in`, not read yet."""
-    return db.execute(
-        RECORD.replace("SELECT m.key", "SELECT m.text_hash, m.key", 1)
-        + " WHERE m.id IN (SELECT value FROM json_each(?))",
-        (listed(memory_ids),),
-    )
+def ask_stored(db: Database, memory_ids: Iterable[str], *, whole: bool = True) -> Rows:
+    """The rows for `stored_in` with the same `whole`, not read yet."""
+    return db.execute(WHOLE if whole else WEIGHED, (listed(memory_ids),))
 
 
-def stored_in(rows: Rows) -> dict[str, Stored]:
-    return {row[2]: Stored(key=row[1], record=_record(row[1:]), text_hash=row[0]) for row in rows}
+def stored_in(rows: Rows, *, whole: bool = True) -> dict[str, Stored]:
+    """Memories by id. Those that are not `whole` have only the fields of `WEIGHED_CODEC`: a commit that
+    changes no text reads no more of them, and every search makes one."""
+    read, width = (from_row, WIDTH) if whole else (weighed_from_row, len(WEIGHED_CODEC.columns))
+    return {
+        row[3]: Stored(
+            text_hash=row[0],
+            embedded=bool(row[1]),
+            key=row[2],
+            memory=read(row[3 : 3 + width]),
+            strength=strengths.from_row(row[3 + width :]),
+        )
+        for row in rows
+    }
 
 
 def present(db: Database, memory_ids: Iterable[str]) -> list[Memory]:

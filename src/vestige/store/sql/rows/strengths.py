@@ -1,8 +1,7 @@
 """Strengths: the narrow table of scheduling state, and retention computed over its columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from vestige.cognition.fsrs.formulas import LEAST_W20, MOST_W20, W20
 from vestige.cognition.fsrs.strength import recall_chance, retention, retention_of
 from vestige.core.errors import InvalidInput
-from vestige.core.models import Strength, stored_value
+from vestige.core.models import Strength
 from vestige.store.merge.strength_log import FOLDED_FROM
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import (
@@ -23,11 +22,14 @@ from vestige.store.sql.filters import (
     moment_text,
 )
 
-CODEC = RowCodec(
+SPEC = (
     "stability difficulty decay_from:microseconds due_at:moment last_accessed:moment retention"
     " retention_at:moment retrieval storage learning_state:state reps lapses exposed_at:moment?"
     " times_retrieved times_useful"
 )
+CODEC = RowCodec(SPEC)
+from_row = RowCodec(f"{SPEC} curve").reader(Strength)
+"""The strength of its columns and the curve."""
 COLUMNS, to_row = CODEC.columns, CODEC.to_row
 CURVE = f"(SELECT CASE WHEN w20 BETWEEN {LEAST_W20} AND {MOST_W20} THEN w20 ELSE {W20} END FROM curve)"
 """The curve in use; one out of range, which an older version took in, counts nothing."""
@@ -42,16 +44,11 @@ Keys = NDArray[np.int64]
 Levels = NDArray[np.float64]
 
 
-def from_row(row: Sequence[Any]) -> Strength:
-    """The strength of its columns and the curve."""
-    return stored_value(Strength, CODEC.fields(row[:-1]) | {"curve": row[-1]})
-
-
 def as_json(strength: Strength) -> str:
     """The scheduling numbers as `review_events` shows them."""
-    return json_text(
-        dict(zip(COLUMNS, to_row(strength), strict=True)) | {"decay_from": moment_text(strength.decay_from)}
-    )
+    numbers = dict(zip(COLUMNS, to_row(strength), strict=True))
+    numbers["decay_from"] = moment_text(strength.decay_from)
+    return json_text(numbers)
 
 
 def put(db: Database, strengths: Mapping[int, Strength]) -> None:
