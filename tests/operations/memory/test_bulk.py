@@ -70,7 +70,8 @@ def test_a_dry_run_counts_what_the_list_counts_for_the_same_filter(world: World,
     world.call("suppress", id=herd[3])
     for filters in (
         {}, {"tags": ["sheep"]}, {"pinned": True}, {"include_suppressed": True}, {"max_retention": 0.1},
-        {"include_types": ["fact"]}, {"created_from": "2020-01-01"}, {"scope": "/nowhere"},
+        {"recalled": False}, {"recalled": True}, {"include_types": ["fact"]},
+        {"created_from": "2020-01-01"}, {"scope": "/nowhere"},
     ):  # fmt: skip
         total = world.call("memory", action="list", limit=1, **filters)["total"]
         assert bulk(world, "pin", **filters)["matched"] == total, filters

@@ -44,6 +44,35 @@ def test_list_knows_what_is_due_and_what_is_fading(world: World) -> None:
     assert fresh not in {n["id"] for n in weakest}
 
 
+def test_what_was_never_recalled_can_be_listed(world: World) -> None:
+    """Of the ways to read, those that leave no trace do not count."""
+    ids = {
+        name: world.remember(text, force_create=True)
+        for name, text in {
+            "searched": "The lighthouse keeper is called Ingrid.",
+            "reviewed": "Bread rises for nine hours.",
+            "used": "The tram to the harbour is line seven.",
+            "read": "The attic has a leaking window.",
+            "looked for": "Violets grow under the hedge.",
+        }.items()
+    }
+
+    def listed(**filters: bool) -> set[str]:
+        return {one["id"] for one in world.call("memory", action="list", **filters)["results"]}
+
+    assert listed(recalled=False) == set(ids.values())
+    world.call("search", query="Who is the lighthouse keeper?", limit=1)
+    world.call("search", query="Where do violets grow?", limit=1, record=False)
+    world.call("mark_reviewed", id=ids["reviewed"], rating=3)
+    world.call("memory", action="useful", id=ids["used"])
+    world.get(ids["read"])
+    world.app.settle()
+
+    assert listed(recalled=False) == {ids["read"], ids["looked for"]}
+    assert listed(recalled=True) == {ids["searched"], ids["reviewed"], ids["used"]}
+    assert listed() == set(ids.values())
+
+
 def test_list_and_bulk_are_limited_to_a_session(world: World) -> None:
     mine = world.remember("The pier needs paint.", session_id="tuesday")
     world.remember("The crane needs oil.", session_id="wednesday")

@@ -103,8 +103,8 @@ export function Facts({ rows }) {
   return html`<dl class="facts">${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-export function Choice({ label, value, options, onChange }) {
-  return html`<label class="field"><span>${label}</span><select value=${value} onChange=${(event) => onChange(event.target.value)}>
+export function Choice({ label, value, options, onChange, title }) {
+  return html`<label class="field" title=${title}><span>${label}</span><select value=${value} onChange=${(event) => onChange(event.target.value)}>
     ${options.map(([key, text]) => html`<option value=${key} selected=${key === value}>${text}</option>`)}</select></label>`;
 }
 

@@ -9,6 +9,7 @@ const PAGE = 100;
 const SPARE = 8;
 const BELOW = 62; // the space below the list in the window
 const LEAST_HEIGHT = 320;
+const RECALLED = "Never: since it was written, it was not shown in an answer to an agent, reviewed, rated, used, corrected or stored again. Looking at it here does not count.";
 const ORDERS = [["newest", "newest"], ["oldest", "oldest"], ["due", "due first"], ["retention", "weakest first"]];
 
 export function filtersOf(query) {
@@ -25,6 +26,7 @@ export function filtersOf(query) {
     created_from: query.from || null,
     created_to: query.to || query.as_of || null, // what was written since was not known then
     pinned: query.pinned || null,
+    recalled: query.recalled || null,
     due: query.due === "1" ? true : null,
     include_suppressed: query.suppressed === "1" ? true : null,
     suppressed: query.suppressed === "only" ? true : null,
@@ -282,6 +284,7 @@ export function Memories({ query }) {
       <${Choice} label="Suppressed" value=${query.suppressed ?? ""} options=${[["", "left out"], ["1", "also"], ["only", "only these"]]} onChange=${set("suppressed")} />
       <${Field} label="Written after" type="date" value=${query.from ?? ""} onCommit=${set("from")} />
       <${Field} label="Written before" type="date" value=${query.to ?? ""} onCommit=${set("to")} />
+      <${Choice} label="Recalled" value=${query.recalled ?? ""} options=${[["", "any"], ["false", "never"], ["true", "at least once"]]} onChange=${set("recalled")} title=${RECALLED} />
       <label class="check"><input type="checkbox" checked=${query.pinned === "true"} onChange=${(event) => set("pinned")(event.target.checked ? "true" : "")} /> pinned</label>
       ${["domain", "session"].map((name) => query[name] && html`<button class="tag" onClick=${() => set(name)("")}>${name} ${query[name]} ✕</button>`)}
       ${filtered && html`<button class="quiet" onClick=${() => go("/memories", { order: query.order ?? "" })}>Clear</button>`}
