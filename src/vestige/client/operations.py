@@ -121,6 +121,18 @@ class MemoryOperations(Part):
         memory.secrets."""
         return self._channel.ask("memory.rename_tag", locals())
 
+    def move(self, id: str, to: str, *, secrets: Literal["refuse", "redact", "allow"] | None = None,
+             ) -> values.Changed:
+        """Move a memory to another scope, which the caller must have access to; move it back to undo.
+
+        Its text, strength, links and history stay. Callers with access to the former scope only lose sight of
+        it; those of the new scope see it as it is, without its past. `memory bulk` moves many.
+
+        `id`: Id of the memory. `to`: The scope to move to. `secrets`: If the text contains a key, token or
+        password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
+        memory.secrets."""
+        return self._channel.ask("memory.move", locals())
+
     def pin(self, id: str) -> values.Changed:
         """Pin a memory: no automatic process changes, supersedes or archives it.
 
@@ -166,11 +178,11 @@ class MemoryOperations(Part):
              session_id: str | None = None, pinned: bool | None = None, max_retention: float | None = None,
              due: bool | None = None, current: bool | None = None, include_suppressed: bool | None = None,
              suppressed: bool | None = None, recalled: bool | None = None, ids: Sequence[str] | None = None,
-             add: Sequence[str] | None = None, remove: Sequence[str] | None = None,
+             add: Sequence[str] | None = None, remove: Sequence[str] | None = None, to: str | None = None,
              dry_run: bool | None = None, expected: int | None = None,
              secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.BulkResult:
-        """Pin, unpin, tag, suppress, archive or delete all memories that `memory list` lists for the same
-        filter.
+        """Pin, unpin, tag, move (to another scope), suppress, archive or delete all memories that `memory
+        list` lists for the same filter.
 
         With `dry_run` (the default) it only shows how many match and would change. To run it, pass `dry_run:
         false` and `expected`, the `matched` of the dry run. It never suppresses, archives or deletes pinned
@@ -190,12 +202,12 @@ class MemoryOperations(Part):
         `include_suppressed`: Also list suppressed memories. `suppressed`: Only suppressed memories.
         `recalled`: false: only memories that were never recalled. Since they were written, none was shown in
         an answer, used after a hook brought it, reviewed, rated, corrected or stored again; reading by id and
-        `record: false` do not count. true: only others. `change`: pin, unpin, tag, suppress, archive or
+        `record: false` do not count. true: only others. `change`: pin, unpin, tag, move, suppress, archive or
         delete. `ids`: Ids of the memories, instead of a filter. `add`: Tags to add. `remove`: Tags to remove.
-        `dry_run`: Only show what would change (default true). `expected`: `matched` of the dry run; a run
-        refuses if another number matches now. `secrets`: If the text contains a key, token or password:
-        refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
-        memory.secrets."""
+        `to`: The scope to move to. `dry_run`: Only show what would change (default true). `expected`:
+        `matched` of the dry run; a run refuses if another number matches now. `secrets`: If the text contains
+        a key, token or password: refuse it, redact (replace the secret), allow (store it unchanged). Default:
+        setting memory.secrets."""
         return self._channel.ask("memory.bulk", locals())
 
     def bulk_runs(self, *, limit: int | None = None) -> values.BulkRuns:

@@ -28,6 +28,7 @@ ROUTES = {
     "memory.history": RestRoute("GET", "/memories/{id}/history", repeatable=True),
     "memory.tag": RestRoute("POST", "/memories/{id}/tags"),
     "memory.rename_tag": RestRoute("POST", "/tags/rename"),
+    "memory.move": RestRoute("PUT", "/memories/{id}/scope"),
     "memory.pin": RestRoute("PUT", "/memories/{id}/pin"),
     "memory.unpin": RestRoute("DELETE", "/memories/{id}/pin"),
     "memory.set_validity": RestRoute("PUT", "/memories/{id}/validity"),

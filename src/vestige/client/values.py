@@ -156,7 +156,7 @@ class Bucket(TypedDict):
     """The number of memories in a range of retention."""
     bucket: str; count: int
 
-BulkChange = Literal["pin", "unpin", "tag", "suppress", "archive", "delete"]
+BulkChange = Literal["pin", "unpin", "tag", "move", "suppress", "archive", "delete"]
 """What can be done to many memories at once."""
 
 class BulkResult(TypedDict):

@@ -201,6 +201,17 @@ def may_write_to(call: Call, scope: str) -> bool:
     return call.access.scopes is None or any(covers(allowed, scope) for allowed in call.access.scopes)
 
 
+def require_writable(call: Call, scope: str) -> None:
+    """Raise Forbidden for a scope outside the caller's access."""
+    if not may_write_to(call, scope):
+        allowed = ", ".join(call.access.scopes or ())
+        raise Forbidden(
+            f"You may not write into the scope {scope}.",
+            hint=f"Choose a scope at or below {allowed}, or use a key with access to {scope}.",
+            details={"scope": scope},
+        )
+
+
 def visible_scope(call: Call, scope: str) -> str:
     """The scope under which a search is announced and learned from: the one that was searched, or the
     caller's default scope without access to that."""

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from testbed.world import World
-from tests.transports.http.support.harness import Site, new_site
+from tests.transports.http.support.harness import Site, bearer, new_site
 from tests.transports.http.support.inside import URL, inside
 from vestige.transports.http import rest
 
@@ -38,3 +38,38 @@ def test_memories_that_were_never_recalled_are_listed_over_rest(world: World, ht
     assert ([one["id"] for one in never["results"]], never["total"]) == ([other], 1)
     assert ([one["id"] for one in once["results"]], once["total"]) == ([found], 1)
     assert http.get("/memories").json()["total"] == 2
+
+
+def test_a_memory_and_a_selection_move_over_rest_and_back(world: World, http: httpx.Client) -> None:
+    ids = [world.remember(f"Berth {name} has a crane.", scope="/a", force_create=True) for name in "xyz"]
+    moved = http.put(f"/memories/{ids[0]}/scope", json={"to": "/b"}).json()
+    assert (moved["changed"], moved["node"]["scope"]) == (True, "/b")
+    plan = http.post("/memories/bulk", json={"change": "move", "to": "/b", "scope": "/a"}).json()
+    assert (plan["matched"], plan["changed"], plan["dryRun"]) == (2, 2, True)
+    asked = {"change": "move", "to": "/b", "scope": "/a", "dry_run": False, "expected": 2}
+    done = http.post("/memories/bulk", json=asked).json()
+    assert http.get("/memories?scope=/b").json()["total"] == 3
+    assert http.get("/memories/bulk").json()["runs"][0]["change"] == "move"
+    back = http.post(f"/memories/bulk/{done['undoId']}/undo").json()
+    assert (sorted(back["restored"]), back["skipped"]) == (sorted(ids[1:]), 0)
+    assert http.get("/memories?scope=/a").json()["total"] == 2
+
+
+def test_a_key_moves_memories_only_between_scopes_of_its_own(site: Site) -> None:
+    memory = site.world.remember("The ledger is blue.", scope="/project/a")
+    at, to_b = f"/api/v1/memories/{memory}/scope", {"to": "/project/b"}
+
+    def status(*permissions: str, scopes: list[str], to: str = "/project/b") -> int:
+        key = bearer(site.key(*permissions, scopes=scopes))
+        return site.http.put(at, json={"to": to}, headers=key).status_code
+
+    assert status("read", "write", scopes=["/project/a"]) == 403
+    assert status("read", "write", scopes=["/project/b"]) == 404
+    assert status("read", scopes=["/project/a", "/project/b"]) == 403
+    assert site.world.get(memory)["scope"] == "/project/a"
+    assert status("read", "write", scopes=["/project/a"], to="/project/a/b") == 200
+    assert status("read", "write", scopes=["/project/a", "/project/b"]) == 200
+    one = bearer(site.key("read", "write", scopes=["/project/a"]))
+    asked = {"change": "move", **to_b, "dry_run": False, "expected": 0}
+    assert site.http.post("/api/v1/memories/bulk", json=asked, headers=one).status_code == 403
+    assert site.world.get(memory)["scope"] == "/project/b"

@@ -73,15 +73,15 @@ registry.group(
     title="One memory",
     description=(
         "Work with memories by id: get, get_batch, list, state, history; trace (all that hold a phrase); "
-        "edit, tag, rename_tag, pin, unpin, set_validity; link, unlink; promote (it was right), demote (it "
-        "was wrong), useful; delete; purge (erase from every file; needs confirm); bulk (change all that a "
-        "filter selects; a dry run by default), bulk_runs, bulk_undo."
+        "edit, tag, rename_tag, move (to a scope), pin, unpin, set_validity; link, unlink; promote (it was "
+        "right), demote (it was wrong), useful; delete; purge (erase from every file; needs confirm); bulk "
+        "(change all that a filter selects; a dry run by default), bulk_runs, bulk_undo."
     ),
     actions={
         action: f"memory.{action}"
         for action in (
-            "get", "get_batch", "list", "state", "history", "edit", "tag", "rename_tag", "pin", "unpin",
-            "set_validity", "link", "unlink", "promote", "demote", "useful", "delete", "bulk",
+            "get", "get_batch", "list", "state", "history", "edit", "tag", "rename_tag", "move", "pin",
+            "unpin", "set_validity", "link", "unlink", "promote", "demote", "useful", "delete", "bulk",
             "bulk_runs", "bulk_undo", "trace",
         )
     } | {"purge": "purge"},

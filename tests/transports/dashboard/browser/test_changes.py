@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.transports.dashboard.browser.support.browser import Watched
+from tests.transports.dashboard.browser.conftest import Open
+from tests.transports.dashboard.browser.support.browser import Site, Watched
 from tests.transports.dashboard.browser.support.garden import Garden
 
 
@@ -50,3 +51,67 @@ def test_memories_that_were_never_recalled_are_listed_and_can_be_selected(
     page.keyboard.press("Escape")
     page.get_by_label("Recalled").select_option("at least once")
     expect(page.get_by_role("row")).to_have_count(1)
+
+
+def test_a_selection_moves_to_another_scope_and_back(
+    watched: Watched, garden: Garden, wharf: list[str]
+) -> None:
+    total = listed(garden, scope="/project/wharf")
+    page = watched.open("/memories?scope=/project/wharf")
+    page.get_by_role("button", name=f"Select all {total}").click()
+    page.get_by_role("button", name="Move", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Scope").fill("/project/harbour")
+    dialog.get_by_label("Scope").blur()
+    expect(dialog.locator(".effect")).to_have_text(f"{total} memories of {total} will change.")
+    dialog.get_by_role("button", name="Move").click()
+    expect(page.get_by_text("No memory fits this filter.")).to_be_visible()
+    assert listed(garden, scope="/project/harbour") == total
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("row")).to_have_count(total)
+    assert listed(garden, scope="/project/harbour") == 0
+
+
+def test_one_memory_moves_to_another_scope_and_back(
+    watched: Watched, garden: Garden, wharf: list[str]
+) -> None:
+    page = watched.open(f"/memories/{wharf[0]}")
+    page.get_by_role("button", name="Move…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator("datalist option[value='/project/wharf']")).to_have_count(1)
+    dialog.get_by_label("Scope").fill("/project/harbour")
+    dialog.get_by_role("button", name="Move").click()
+    facts = page.locator("section.panel").filter(has=page.get_by_role("heading", name="Provenance"))
+    expect(facts.get_by_role("link", name="/project/harbour")).to_be_visible()
+    expect(page.locator(".revisions")).to_contain_text("move")
+    page.get_by_role("button", name="Undo").click()
+    expect(facts.get_by_role("link", name="/project/wharf")).to_be_visible()
+    assert garden.world.get(wharf[0])["scope"] == "/project/wharf"
+
+
+def test_a_key_is_not_moved_to_where_it_may_not_write(
+    site: Site, garden: Garden, wharf: list[str], windows: Open
+) -> None:
+    """It says so in the preview, before anything happens."""
+    watched = windows(site.login("read", "write", scopes=["/project/wharf"]))
+    page = watched.open("/memories")
+    page.get_by_label("Select", exact=True).first.check()
+    page.get_by_role("button", name="Move", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Scope").fill("/project/harbour")
+    dialog.get_by_label("Scope").blur()
+    expect(dialog.get_by_role("alert")).to_contain_text("/project/harbour")
+    assert listed(garden, scope="/project/harbour") == 0
+
+
+def test_a_key_for_domains_gets_no_button_that_its_server_refuses(
+    site: Site, garden: Garden, windows: Open
+) -> None:
+    domain = garden.call("domains", action="list")["domains"][0]["id"]
+    watched = windows(site.login("read", "write", domains=[domain]))
+    page = watched.open("/memories")
+    page.get_by_label("Select", exact=True).first.check()
+    buttons = page.get_by_role("toolbar").get_by_role("button")
+    expect(buttons.filter(has_text="Delete for good")).to_be_visible()
+    for name in ("Suppress", "Archive", "Pin", "Move"):
+        expect(buttons.filter(has_text=name)).to_have_count(0)
