@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from vestige.core.caller import NeverCancelled, Progress, ignore_progress
 from vestige.core.errors import Cancelled, DeadlineExceeded, Forbidden, InvalidInput, NotFound, nearest_name
-from vestige.core.events import EventBus
+from vestige.core.events import Actor, EventBus
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import (
     EVERYTHING,
@@ -82,7 +82,7 @@ class Call:
     words are read and times are printed for the caller; times in fields are UTC. `origin` is that of the
     texts it brings. `in_context` is set if a model reads the answer, as that of an MCP tool.
     `patience_seconds` is how long a reaction waits for other writers, if that is less than the store's own
-    setting.
+    setting. `actor` is named by the events of the call.
     """
 
     engine: Engine
@@ -100,6 +100,7 @@ class Call:
     cancelled: Callable[[], bool] = NeverCancelled().is_set
     progress: Progress = ignore_progress
     request_id: str = ""
+    actor: Actor | None = None
 
     def local_now(self) -> datetime:
         """The time, in the caller's zone."""

@@ -10,6 +10,8 @@ from playwright.sync_api import expect
 from tests.transports.dashboard.browser.conftest import Open
 from tests.transports.dashboard.browser.support.browser import Site, Watched
 from tests.transports.dashboard.browser.support.garden import Garden
+from vestige.engine.care import keys
+from vestige.engine.context import Call
 
 
 @pytest.fixture
@@ -115,3 +117,28 @@ def test_a_key_for_domains_gets_no_button_that_its_server_refuses(
     expect(buttons.filter(has_text="Delete for good")).to_be_visible()
     for name in ("Suppress", "Archive", "Pin", "Move"):
         expect(buttons.filter(has_text=name)).to_have_count(0)
+
+
+def test_the_feed_says_where_an_event_came_from_to_who_may_know_it(
+    site: Site, garden: Garden, windows: Open
+) -> None:
+    call = Call(engine=garden.world.app.engine)
+    _, text = keys.mint(call, "laptop of Ada", ("read", "write"))
+    administrator, reader = windows(site.login()), windows(site.login("read"))
+    for watched in (administrator, reader):
+        expect(watched.open("/feed").locator(".connection.live")).to_be_visible()
+    asked = {"content": "The tide table hangs in the office.", "session_id": "monday"}
+    answer = administrator.page.request.post(
+        f"{site.url}/api/v1/memories", data=asked, headers={"Authorization": f"Bearer {text}"}
+    )
+    assert answer.status == 201, answer.text()
+    told, rest = (
+        watched.page.locator(".feed-row").filter(has_text="The tide table")
+        for watched in (administrator, reader)
+    )
+    expect(told).to_contain_text("laptop of Ada")
+    expect(told.get_by_role("link", name="session monday")).to_have_attribute(
+        "href", "/memories?session=monday"
+    )
+    expect(rest).to_be_visible()
+    expect(rest).not_to_contain_text("laptop of Ada")
