@@ -811,6 +811,16 @@ class AsyncReviewOperations(AsyncPart):
         Default: the current scope. `limit`: Maximum number of texts. `offset`: Texts to skip."""
         return await self._channel.ask("review.list", locals())
 
+    async def waiting(self, *, limit: int | None = None) -> values.WaitingView:
+        """List everything that waits for the user's decision: proposed memories, contradictions, proposed
+        changes of domains, duplicates and insights.
+
+        `review list`, `contradictions`, `domains proposals`, `find_duplicates` and `insights` list one kind
+        with more options.
+
+        `limit`: Maximum number of each kind."""
+        return await self._channel.ask("review.waiting", locals())
+
     async def policy(self, scope: str | None = None) -> values.ReviewPolicies:
         """Say which texts wait for a review in a scope, and where a policy is set: the nearest scope decides.
 

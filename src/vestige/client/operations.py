@@ -804,6 +804,16 @@ class ReviewOperations(Part):
         Default: the current scope. `limit`: Maximum number of texts. `offset`: Texts to skip."""
         return self._channel.ask("review.list", locals())
 
+    def waiting(self, *, limit: int | None = None) -> values.WaitingView:
+        """List everything that waits for the user's decision: proposed memories, contradictions, proposed
+        changes of domains, duplicates and insights.
+
+        `review list`, `contradictions`, `domains proposals`, `find_duplicates` and `insights` list one kind
+        with more options.
+
+        `limit`: Maximum number of each kind."""
+        return self._channel.ask("review.waiting", locals())
+
     def policy(self, scope: str | None = None) -> values.ReviewPolicies:
         """Say which texts wait for a review in a scope, and where a policy is set: the nearest scope decides.
 

@@ -112,6 +112,7 @@ ROUTES = {
     "domains.explain": RestRoute("GET", "/memories/{id}/domains", repeatable=True),
     "capture": RestRoute("POST", "/capture"),
     "review.list": RestRoute("GET", "/review", repeatable=True),
+    "review.waiting": RestRoute("GET", "/review/waiting", repeatable=True, long=True),
     "review.policy": RestRoute("GET", "/review/policy", repeatable=True),
     "review.choose": RestRoute("PUT", "/review/policy"),
     "review.show": RestRoute("GET", "/review/{id}", repeatable=True),

@@ -1205,6 +1205,13 @@ class TurnItem(TypedDict):
     role: Literal["user", "assistant", "tool"]; text: NotRequired[str]; command: NotRequired[str | None]
     exit_status: NotRequired[int | None]
 
+class WaitingView(TypedDict):
+    """What waits for a person, by kind, each as its own operation lists it.
+
+    `domain_proposals` are absent for a caller with limited access, who does not decide about them."""
+    proposedMemories: Inbox; contradictions: Contradictions; domainProposals: NotRequired[ProposalsView]
+    duplicates: Duplicates; insights: Insights
+
 class WarmUp(TypedDict):
     """What a project is, in a text that is the same until its files or memories change."""
     project: str; text: str; tokens: int; tokenBudget: int; tokenizer: str; leftOut: int

@@ -73,3 +73,33 @@ def test_a_key_moves_memories_only_between_scopes_of_its_own(site: Site) -> None
     asked = {"change": "move", **to_b, "dry_run": False, "expected": 0}
     assert site.http.post("/api/v1/memories/bulk", json=asked, headers=one).status_code == 403
     assert site.world.get(memory)["scope"] == "/project/b"
+
+
+def test_everything_that_waits_for_a_person_is_one_answer(world: World, http: httpx.Client) -> None:
+    first = world.remember("The retry limit of the uploader is 5.", force_create=True)
+    second = world.remember("The retry limit of the uploader is 8.", force_create=True)
+    for copy in ("Anna leads the billing team.", "Anna leads the billing team!"):
+        world.remember(copy, force_create=True)
+    held = world.call("smart_ingest", content="The gate is rusty.", review=True)["nodeId"]
+    waiting = http.get("/review/waiting?limit=5").json()
+    assert [one["id"] for one in waiting["proposedMemories"]["texts"]] == [held]
+    [pair] = waiting["contradictions"]["contradictions"]
+    assert {pair["stronger"]["id"], pair["weaker"]["id"]} == {first, second}
+    assert waiting["duplicates"]["totalClusters"] == 2
+    for name, path in (
+        ("proposedMemories", "/review"), ("contradictions", "/contradictions"),
+        ("domainProposals", "/domains/proposals"), ("duplicates", "/duplicates"), ("insights", "/insights"),
+    ):  # fmt: skip
+        limit = "" if "proposals" in path else "?limit=5"
+        assert waiting[name] == http.get(f"{path}{limit}").json()
+
+
+def test_what_waits_is_limited_to_what_a_key_sees(site: Site) -> None:
+    for scope in ("/project/a", "/project/b"):
+        for value in (5, 8):
+            site.world.remember(f"The retry limit of {scope[-1]} is {value}.", scope=scope, force_create=True)
+    key = bearer(site.key("read", scopes=["/project/a"]))
+    waiting = site.http.get("/api/v1/review/waiting", headers=key).json()
+    assert waiting["contradictions"]["total"] == 1
+    assert "domainProposals" not in waiting
+    assert "/project/b" not in str(waiting)

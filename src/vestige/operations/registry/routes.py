@@ -137,6 +137,7 @@ ROUTES: dict[str, dict[str, tuple[Method, str]]] = {
     "Review": {
         "capture": ("POST", "/capture"),
         "review.list": ("GET", "/review"),
+        "review.waiting": ("GET", "/review/waiting"),
         "review.policy": ("GET", "/review/policy"),
         "review.choose": ("PUT", "/review/policy"),
         "review.show": ("GET", "/review/{id}"),

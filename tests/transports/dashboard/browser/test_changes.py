@@ -142,3 +142,20 @@ def test_the_feed_says_where_an_event_came_from_to_who_may_know_it(
     )
     expect(rest).to_be_visible()
     expect(rest).not_to_contain_text("laptop of Ada")
+
+
+def test_the_inbox_has_a_twin_with_everything_that_it_lists(watched: Watched, garden: Garden) -> None:
+    held = garden.call("smart_ingest", content="The gate of the pier is rusty.", review=True)["nodeId"]
+    page = watched.complete("/inbox")
+    twin = json.loads(page.request.get(page.get_by_role("link", name="JSON").evaluate("a => a.href")).text())
+    kinds = {
+        "proposed memory": twin["proposedMemories"]["texts"],
+        "contradiction": twin["contradictions"]["contradictions"],
+        "domain proposal": twin["domainProposals"]["proposals"],
+        "duplicates": twin["duplicates"]["clusters"],
+        "insight": twin["insights"]["insights"],
+    }
+    for name, waits in kinds.items():
+        expect(page.locator(".inbox-item").filter(has_text=name)).to_have_count(len(waits))
+    assert held in [one["id"] for one in twin["proposedMemories"]["texts"]]
+    garden.call("review", action="delete", id=held)

@@ -1,6 +1,6 @@
 // The inbox: everything that waits for a person, one after another, with keys and undo.
 
-import { act, api, capital, get, go, html, many, may, notify, number, post, useData, useEffect, useRef, useState, words } from "../lib.js";
+import { act, api, capital, get, go, html, many, may, notify, number, post, urlOf, useData, useEffect, useRef, useState, words } from "../lib.js";
 import { Badge, Empty, Failed, Link, Loaded, Loading, MemoryLink, Page } from "../ui.js";
 import { Cluster, endOlder, mergeCluster, newerOf, Pair } from "./pairs.js";
 import { acceptProposal, Proposal, rejectProposal } from "./domains.js";
@@ -173,7 +173,7 @@ export function Inbox() {
     document.querySelector(".inbox-list [aria-current=true]")?.scrollIntoView({ block: "nearest" });
     if (!from.loading) document.title = `${items.length ? `(${items.length}) ` : ""}Inbox · Vestige`;
   });
-  return html`<${Page} title="Inbox" lead=${html`Everything that waits for you. <span class="for-keys">j and k move, a accepts, r rejects, e opens, u undoes.</span>`}>
+  return html`<${Page} title="Inbox" lead=${html`Everything that waits for you. <span class="for-keys">j and k move, a accepts, r rejects, e opens, u undoes.</span>`} twin=${urlOf("/review/waiting", { limit: FIRST })}>
     ${from.failed && html`<${Failed} error=${from.failed} retry=${from.reload} />`}
     ${items.length ? html`<div class="inbox">
       <div><ol class="plain inbox-list" aria-label="Waiting">${items.map((one, index) => html`<li key=${one.key}><button class="inbox-item" aria-current=${index === current ? "true" : null} onClick=${() => setAt(index)}><${Badge}>${one.kind}<//><bdi>${titleOf(one)}</bdi></button></li>`)}</ol>${from.more > 0 && html`<p class="note">${number(from.more)} more wait: the first ${FIRST} of a kind are listed.</p>`}${from.loading && html`<p class="note" role="status">Still comparing memories…</p>`}</div>
