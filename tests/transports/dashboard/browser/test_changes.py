@@ -144,6 +144,25 @@ def test_the_feed_says_where_an_event_came_from_to_who_may_know_it(
     expect(rest).not_to_contain_text("laptop of Ada")
 
 
+def test_revoking_a_key_asks_first_and_names_it(watched: Watched, garden: Garden, site: Site) -> None:
+    call = Call(engine=garden.world.app.engine)
+    made, _ = keys.mint(call, "the lost phone", ("read",), ["/project/wharf"])
+    page = watched.open("/operate")
+    row = page.locator(".key-row").filter(has_text="the lost phone")
+    row.get_by_role("button", name="Revoke…").click()
+    dialog = page.get_by_role("dialog", name="Revoke the key “the lost phone”?")
+    expect(dialog).to_contain_text("/project/wharf")
+    expect(dialog).to_contain_text("This cannot be undone")
+    page.keyboard.press("Enter")  # what has the focus closes it
+    expect(dialog).to_have_count(0)
+    expect(row).to_be_visible()
+    row.get_by_role("button", name="Revoke…").click()
+    dialog.get_by_role("button", name="Revoke “the lost phone”").click()
+    expect(row).to_have_count(0)
+    known = garden.world.app.engine.store.list_keys([made.id])
+    assert known[0].revoked_at is not None
+
+
 def test_the_inbox_has_a_twin_with_everything_that_it_lists(watched: Watched, garden: Garden) -> None:
     held = garden.call("smart_ingest", content="The gate of the pier is rusty.", review=True)["nodeId"]
     page = watched.complete("/inbox")
