@@ -163,6 +163,33 @@ def test_revoking_a_key_asks_first_and_names_it(watched: Watched, garden: Garden
     assert known[0].revoked_at is not None
 
 
+def test_undo_of_the_first_of_two_decisions_leads_back_to_its_item(watched: Watched, garden: Garden) -> None:
+    held = [
+        garden.call("smart_ingest", content=f"The {name} of the pier is rusty.", review=True)["nodeId"]
+        for name in ("gate", "rail", "lamp", "bench")
+    ]
+    page = watched.open("/inbox")
+    proposed = page.locator(".inbox-item").filter(has_text="proposed memory")
+    current = page.locator(".inbox-item[aria-current=true] bdi")
+    expect(proposed).to_have_count(4)
+    proposed.nth(1).click()
+    names = proposed.locator("bdi").all_inner_texts()
+    for left in (3, 2):
+        page.keyboard.press("r")
+        expect(proposed).to_have_count(left)
+    expect(current).to_have_text(names[3])
+    page.keyboard.press("k")
+    expect(current).to_have_text(names[0])
+    page.locator(".notice").first.get_by_role("button", name="Undo").click()
+    expect(proposed).to_have_count(3)
+    expect(current).to_have_text(names[1])
+    page.locator(".notice").filter(has_text="Rejected").get_by_role("button", name="Undo").click()
+    expect(proposed).to_have_count(4)
+    expect(current).to_have_text(names[2])
+    for one in held:
+        garden.call("review", action="delete", id=one)
+
+
 def test_the_inbox_has_a_twin_with_everything_that_it_lists(watched: Watched, garden: Garden) -> None:
     held = garden.call("smart_ingest", content="The gate of the pier is rusty.", review=True)["nodeId"]
     page = watched.complete("/inbox")

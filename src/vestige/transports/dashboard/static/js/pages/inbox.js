@@ -113,11 +113,15 @@ function Waiting({ text: listed, reload }) {
     ${may("write") && html`<details class="waiting-edit"><summary>Edit</summary><form class="stack" onSubmit=${save}><label class="field"><span>Text</span><textarea name="content" rows="6" dir="auto" required defaultValue=${text.content}></textarea></label><button>Save</button></form></details>`}</article>`;
 }
 
-// Where the next look finds its place: at the item whose decision was taken back, else at the one that was shown,
-// else at what took its place in the list.
+// Where the next look finds its place: at an item that is back because its decision was taken back, else at the one
+// that was shown, else at what took its place in the list. `decided` are the items with a decision, and whether
+// the list was without them since.
 function seated(items, { decided, shown, index }) {
-  const place = [decided, shown].map((key) => items.findIndex((one) => one.key === key)).find((found) => found >= 0);
-  return Math.min(place ?? index, items.length - 1);
+  const places = new Map(items.map((one, at) => [one.key, at]));
+  const back = [...decided.keys()].find((key) => decided.get(key) && places.has(key));
+  decided.delete(back);
+  for (const key of decided.keys()) if (!places.has(key)) decided.set(key, true);
+  return Math.min(places.get(back) ?? places.get(shown) ?? index, items.length - 1);
 }
 
 function Item({ item, reload }) {
@@ -130,7 +134,7 @@ function Item({ item, reload }) {
 
 export function Inbox() {
   const from = useWaiting();
-  const seat = useRef({ decided: null, shown: null, index: 0 });
+  const seat = useRef({ decided: new Map(), shown: null, index: 0 });
   const [, redraw] = useState(0);
   const [later, setLater] = useState(new Set());
   useLive(["ReviewWaiting", "DreamCompleted", "DomainsChanged"], from.reload);
@@ -139,7 +143,7 @@ export function Inbox() {
   const item = items[current];
   seat.current = { ...seat.current, shown: item?.key ?? null, index: Math.max(current, 0) };
   const setAt = (index) => {
-    seat.current = { decided: null, shown: items[index]?.key ?? null, index };
+    seat.current = { ...seat.current, shown: items[index]?.key ?? null, index };
     redraw((turn) => turn + 1);
   };
   const writes = may("write");
@@ -151,7 +155,7 @@ export function Inbox() {
     else if (!writes) return;
     else if (!handler[what]) skip(item);
     else {
-      seat.current = { ...seat.current, decided: item.key };
+      seat.current.decided.set(item.key, false);
       handler[what](item.value, from.reload);
     }
   };
