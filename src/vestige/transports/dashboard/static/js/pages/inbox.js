@@ -1,9 +1,9 @@
 // The inbox: everything that waits for a person, one after another, with keys and undo.
 
-import { act, api, capital, get, go, html, many, may, notify, number, post, urlOf, useData, useEffect, useRef, useState, words } from "../lib.js";
+import { act, api, capital, get, go, html, many, may, notify, number, post, seesAll, urlOf, useData, useEffect, useRef, useState, words } from "../lib.js";
 import { Badge, Empty, Failed, Link, Loaded, Loading, MemoryLink, Page } from "../ui.js";
 import { Cluster, endOlder, mergeCluster, newerOf, Pair } from "./pairs.js";
-import { acceptProposal, Proposal, rejectProposal } from "./domains.js";
+import { acceptProposal, NO_PROPOSALS, Proposal, rejectProposal } from "./domains.js";
 import { useLive } from "../live.js";
 
 const FIRST = 50;
@@ -13,13 +13,13 @@ const FIRST = 50;
 const KINDS = [
   { kind: "proposed memory", path: "/review", list: (answer) => answer.texts, total: (answer) => answer.total, key: (one) => one.id },
   { kind: "contradiction", path: "/contradictions", list: (answer) => answer.contradictions, total: (answer) => answer.total, key: (one) => `${one.stronger.id} ${one.weaker.id}` },
-  { kind: "domain proposal", path: "/domains/proposals", list: (answer) => answer.proposals, key: (one) => one.id },
+  { kind: "domain proposal", path: "/domains/proposals", none: NO_PROPOSALS, list: (answer) => answer.proposals, key: (one) => one.id },
   { kind: "duplicates", path: "/duplicates", list: (answer) => answer.clusters, left: (one) => !apart().includes(one.clusterId), total: (answer) => answer.totalClusters, key: (one) => one.clusterId },
   { kind: "insight", path: "/insights", list: (answer) => answer.insights, key: (one) => one.id },
 ];
 
 function useWaiting() {
-  const all = KINDS.map(({ path }) => useData((signal) => get(path, path === "/domains/proposals" ? {} : { limit: FIRST }, { signal }), []));
+  const all = KINDS.map(({ path, none }) => useData((signal) => none && !seesAll() ? Promise.resolve(none) : get(path, path === "/domains/proposals" ? {} : { limit: FIRST }, { signal }), []));
   const known = useRef(0);
   while (known.current < all.length && !(all[known.current].loading && all[known.current].data === null)) known.current += 1;
   return {
