@@ -651,7 +651,7 @@ class HealthView(TypedDict):
     calendar: NotRequired[list[CalendarDay]]
 
 class RevisionView(TypedDict):
-    revision: int; content: str; tags: list[str]; recordedAt: str; endedAt: str; endedBy: str
+    revision: int; content: str; tags: list[str]; scope: str; recordedAt: str; endedAt: str; endedBy: str
     validFrom: NotRequired[str]; validUntil: NotRequired[str]
 
 class History(TypedDict):

@@ -90,7 +90,8 @@ def test_a_memory_moves_to_another_scope_with_everything_it_has(world: World) ->
     assert "The pier is painted blue." not in world.find("What colour is the pier?", scope="/project/a")
     past = world.call("memory", action="history", id=here)
     [fields] = [one["details"]["fields"] for one in past["events"] if one["kind"] == "memory.revised"]
-    assert (past["revisions"][-1]["endedBy"], fields) == ("move", ["scope"])
+    before_it = past["revisions"][-1]
+    assert (before_it["scope"], before_it["endedBy"], fields) == ("/project/a", "move", ["scope"])
     assert not world.call("memory", action="move", id=here, to="/project/b")["changed"]
     assert world.call("memory", action="move", id=here, to="/project/a")["node"]["scope"] == "/project/a"
 

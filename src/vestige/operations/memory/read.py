@@ -126,6 +126,7 @@ class RevisionView(Wire):
     revision: int
     content: str
     tags: list[str]
+    scope: str
     recorded_at: datetime
     ended_at: datetime
     ended_by: str

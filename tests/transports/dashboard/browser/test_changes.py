@@ -85,7 +85,7 @@ def test_one_memory_moves_to_another_scope_and_back(
     dialog.get_by_role("button", name="Move").click()
     facts = page.locator("section.panel").filter(has=page.get_by_role("heading", name="Provenance"))
     expect(facts.get_by_role("link", name="/project/harbour")).to_be_visible()
-    expect(page.locator(".revisions")).to_contain_text("move")
+    expect(page.locator(".revisions")).to_contain_text("From /project/wharf to /project/harbour.")
     page.get_by_role("button", name="Undo").click()
     expect(facts.get_by_role("link", name="/project/wharf")).to_be_visible()
     assert garden.world.get(wharf[0])["scope"] == "/project/wharf"

@@ -184,7 +184,7 @@ const ACTIONS = {
   pin: { name: "Pin", done: "Pinned", what: "protects them from every automatic change" },
   unpin: { name: "Unpin", done: "Unpinned", what: "ends their protection" },
   tag: { name: "Add a tag", done: "Tagged", what: "adds this tag to them", asks: "Tag" },
-  move: { name: "Move", done: "Moved", what: "moves them to another scope: who may see the former one only no longer sees them", asks: "Scope" },
+  move: { name: "Move", done: "Moved", what: "moves them to another scope: keys for the former one alone no longer see them", asks: "Scope" },
   delete: { name: "Delete for good", done: "Deleted", what: "deletes text, revisions and links; this cannot be undone" },
 };
 
@@ -219,7 +219,7 @@ function Preview({ action, selection, onClose, onDone }) {
     else plan.reload();
   };
   return html`<${Dialog} title=${plan.data ? `${name}: ${many(plan.data.changed, "memory", "memories")}` : name} onClose=${onClose}>
-    <form onSubmit=${run}><p>This ${what}.</p>
+    <form class="form" onSubmit=${run}><p>This ${what}.</p>
       ${moves ? html`<${ScopeField} value=${text} onInput=${(event) => setText(event.target.value)} onChange=${(event) => setScope(event.target.value.trim())} />`
         : asks && html`<label class="field"><span>${asks}</span><input required value=${text} onInput=${(event) => setText(event.target.value)} /></label>`}
       <${Loaded} from=${plan}>${(found) => found && html`<${Effect} plan=${found} action=${action} />`}<//>

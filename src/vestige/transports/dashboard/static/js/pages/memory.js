@@ -148,9 +148,10 @@ function History({ id, node }) {
   const from = useData((signal) => get(`/memories/${encodeURIComponent(id)}/history`, {}, { signal }), [id, node.updatedAt, node.revision]);
   return html`<${Panel} title="Revisions">
     <${Loaded} from=${from}>${(history) => {
-      const all = [...history.revisions, { revision: node.revision, content: node.content, tags: node.tags, recordedAt: node.updatedAt }];
+      const all = [...history.revisions, { revision: node.revision, content: node.content, tags: node.tags, scope: node.scope, recordedAt: node.updatedAt }];
       return html`<ol class="plain revisions">${all.map((one, index) => ({ one, before: all[index - 1] })).reverse().map(({ one, before }) => html`<li>
         <p class="revision-head"><strong>#${one.revision}</strong> <${Time} at=${one.recordedAt} /> ${before ? html`<${Badge}>${words(before.endedBy ?? "changed")}<//>` : html`<${Badge}>created<//>`}</p>
+        ${before && before.scope !== one.scope && html`<p class="note">From <code>${before.scope}</code> to <code>${one.scope}</code>.</p>`}
         ${before && before.content !== one.content ? html`<${Diff} before=${before.content} after=${one.content} />` : before ? html`<p class="note">The text stayed the same.</p>` : html`<${MemoryText} text=${one.content} />`}</li>`)}</ol>
         <details><summary>${many(history.totalEvents, "event")}</summary><ul class="plain rows">${[...history.events].reverse().map((one) => html`<li class="change"><span class="change-kind">${isReview(one) ? "review" : one.kind === "memory.remarked" ? "strength" : words(one.kind.replace("memory.", ""))}</span><span class="change-what"><${Details} of=${one.details} /></span><${Time} at=${one.at} /></li>`)}</ul></details>`;
     }}<//><//>`;

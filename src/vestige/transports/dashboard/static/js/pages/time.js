@@ -38,8 +38,9 @@ function detail(event) {
   const { data } = event;
   if (event.type === "SearchPerformed") return html`<bdi>“${data.query}”</bdi> <span class="muted">${many(data.result_count, "result")} in ${Number(data.duration_ms).toFixed(0)} ms</span>`;
   const id = data.id ?? data.memory_id ?? data.source_id;
-  const rest = Object.entries(data).filter(([name, value]) => !["timestamp", "scope", "id", "content_preview", "tags", "by", "client", "session"].includes(name) && ["string", "number"].includes(typeof value)).slice(0, 4);
-  return html`${id ? html`<${MemoryLink} id=${id} text=${data.content_preview || undefined} />` : null} <span class="muted">${rest.map(([name, value]) => `${words(name)} ${typeof value === "number" ? Number(value.toFixed(3)) : value}`).join(" · ")}</span>`;
+  const to = data.target_id;
+  const rest = Object.entries(data).filter(([name, value]) => !["timestamp", "scope", "id", "content_preview", "tags", "by", "client", "session"].includes(name) && !name.endsWith("_id") && ["string", "number"].includes(typeof value)).slice(0, 4);
+  return html`${id ? html`<${MemoryLink} id=${id} text=${data.content_preview || undefined} />` : null}${to && html` → <${MemoryLink} id=${to} />`} <span class="muted">${rest.map(([name, value]) => `${words(name)} ${typeof value === "number" ? Number(value.toFixed(3)) : value}`).join(" · ")}</span>`;
 }
 
 // Who did it, as far as this login may know: the key, the program behind it, and its session.
