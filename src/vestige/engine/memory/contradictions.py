@@ -5,9 +5,11 @@ Not every memory is compared with every other. Candidates are pairs with the mos
 is judged as in a search and in `deep_reference` (`cognition.gate.relation`).
 """
 
+import gc
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import field, replace
 from datetime import datetime
 from hashlib import blake2b
@@ -133,6 +135,19 @@ def true_records(
     return RecordsToCompare(records=tuple(latest), fitting=fitting, basis=basis, shared=shared)
 
 
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Read many records, which make no cycles, without the collector looking through them again and again: it
+    takes as long as a quarter of the reading."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _shared(call: Call, where: Filter, mark: LogMark) -> SharedRecords | None:
     """The records that pass a filter, and others that are pinned or not true; None if they are too many."""
     store = call.engine.store
@@ -146,9 +161,10 @@ def _shared(call: Call, where: Filter, mark: LogMark) -> SharedRecords | None:
         found = _SHARED.get(key)
         if found is None:
             found = SharedRecords()
-            for batch in store.stream(broad, access=call.access, batch=BATCH):
-                call.check()
-                found.extend(batch)
+            with _without_collections():
+                for batch in store.stream(broad, access=call.access, batch=BATCH):
+                    call.check()
+                    found.extend(batch)
             _SHARED[key] = found
     return found
 
