@@ -2,6 +2,7 @@
 
 import json
 import logging
+import threading
 from dataclasses import FrozenInstanceError, fields, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +14,7 @@ from vestige.core import events
 from vestige.core.events import (
     PREVIEW_CHARS,
     ActivationSpread,
+    Actor,
     BackupCompleted,
     ConnectionDiscovered,
     ConsolidationCompleted,
@@ -41,6 +43,7 @@ from vestige.core.events import (
     ReviewWaiting,
     SearchPerformed,
     StoreMerged,
+    acting,
     event_from,
     preview,
     sent_fields,
@@ -250,6 +253,24 @@ def test_what_happened_elsewhere_is_told_only_to_those_who_listen_everywhere() -
     assert not bus.followed
     assert here == [DELETED]
     assert everywhere == [CREATED, DELETED]
+
+
+def test_an_event_says_which_caller_it_is_of_and_a_reaction_on_another_thread_none() -> None:
+    heard: list[Event] = []
+    bus = EventBus()
+    with bus.listening(heard.append):
+        with acting(Actor(by="laptop", client="claude-code")):
+            bus.emit(CREATED)
+            worker = threading.Thread(target=bus.emit, args=(DELETED,))
+            worker.start()
+            worker.join()
+        bus.emit(CREATED)
+    by_ada, reaction, after = heard
+    assert by_ada == replace(CREATED, by="laptop", client="claude-code")
+    assert by_ada.message()["data"] == {**CREATED.message()["data"], "by": "laptop", "client": "claude-code"}
+    assert by_ada.message(actor=False) == CREATED.message()
+    assert (reaction, after) == (DELETED, CREATED)
+    assert "by" not in CREATED.message()["data"]
 
 
 def test_events_cannot_be_changed() -> None:

@@ -32,7 +32,7 @@ from vestige.core.caller import LOCAL_USER, Caller, Invocation, Progress
 from vestige.core.clock import Clock as Clock
 from vestige.core.clock import Uuid7
 from vestige.core.errors import Cancelled, VestigeError
-from vestige.core.events import EventBus
+from vestige.core.events import Actor, EventBus, acting
 from vestige.core.models import EVERYTHING, ROOT_SCOPE
 from vestige.core.origin import Origin
 from vestige.core.timezone import show_times_in
@@ -112,7 +112,8 @@ class App:
         )
         call = operation.in_stated_zone(self._call(invocation), arguments)
         show_times_in(call.zone)  # the answer is rendered after this
-        answer = operation.answer(call, arguments)
+        with acting(call.actor):
+            answer = operation.answer(call, arguments)
         self._record_project(operation, invocation)
         return answer
 
@@ -276,6 +277,7 @@ class App:
             progress=invocation.progress,
             cancelled=invocation.cancelled.is_set,
             request_id=invocation.request_id,
+            actor=Actor(by=caller.name, client=invocation.client),
         )
 
     def _embed_missing(self, embedder: Embedder) -> None:

@@ -23,8 +23,8 @@ class MemoryOperations(Part):
              min_retention: float | None = None, as_of: values.Moment | None = None,
              session_id: str | None = None, pinned: bool | None = None, max_retention: float | None = None,
              due: bool | None = None, current: bool | None = None, include_suppressed: bool | None = None,
-             suppressed: bool | None = None, limit: int | None = None, offset: int | None = None,
-             order: values.Order | None = None,
+             suppressed: bool | None = None, recalled: bool | None = None, limit: int | None = None,
+             offset: int | None = None, order: values.Order | None = None,
              detail_level: Literal["brief", "summary", "full"] | None = None) -> values.Listed:
         """List memories without searching: newest, oldest, due or fading.
 
@@ -43,9 +43,12 @@ class MemoryOperations(Part):
         `as_of`: Only memories that were true at this time. `session_id`: Only memories from this session.
         `pinned`: true: only pinned memories; false: only others. `max_retention`: Maximum retention. `due`:
         Only memories that are true now and due for review. `current`: Only memories that are true now.
-        `include_suppressed`: Also list suppressed memories. `suppressed`: Only suppressed memories. `limit`:
-        Maximum number of memories. `offset`: How many to skip. `order`: newest, oldest, due (next review
-        first) or retention (weakest first). `detail_level`: How much of each memory to show."""
+        `include_suppressed`: Also list suppressed memories. `suppressed`: Only suppressed memories.
+        `recalled`: false: only memories that were never recalled. Since they were written, none was shown in
+        an answer, used after a hook brought it, reviewed, rated, corrected or stored again; reading by id and
+        `record: false` do not count. true: only others. `limit`: Maximum number of memories. `offset`: How
+        many to skip. `order`: newest, oldest, due (next review first) or retention (weakest first).
+        `detail_level`: How much of each memory to show."""
         return self._channel.ask("memory.list", locals())
 
     def get(self, id: str) -> values.Got:
@@ -118,6 +121,18 @@ class MemoryOperations(Part):
         memory.secrets."""
         return self._channel.ask("memory.rename_tag", locals())
 
+    def move(self, id: str, to: str, *, secrets: Literal["refuse", "redact", "allow"] | None = None,
+             ) -> values.Changed:
+        """Move a memory to another scope, which the caller must have access to; move it back to undo.
+
+        Its text, strength, links and history stay. Callers with access to the former scope only lose sight of
+        it; those of the new scope see it as it is, without its past. `memory bulk` moves many.
+
+        `id`: Id of the memory. `to`: The scope to move to. `secrets`: If the text contains a key, token or
+        password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting
+        memory.secrets."""
+        return self._channel.ask("memory.move", locals())
+
     def pin(self, id: str) -> values.Changed:
         """Pin a memory. No automatic process changes, supersedes or archives it then.
 
@@ -162,11 +177,12 @@ class MemoryOperations(Part):
              min_retention: float | None = None, as_of: values.Moment | None = None,
              session_id: str | None = None, pinned: bool | None = None, max_retention: float | None = None,
              due: bool | None = None, current: bool | None = None, include_suppressed: bool | None = None,
-             suppressed: bool | None = None, ids: Sequence[str] | None = None,
-             add: Sequence[str] | None = None, remove: Sequence[str] | None = None,
+             suppressed: bool | None = None, recalled: bool | None = None, ids: Sequence[str] | None = None,
+             add: Sequence[str] | None = None, remove: Sequence[str] | None = None, to: str | None = None,
              dry_run: bool | None = None, expected: int | None = None,
              secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.BulkResult:
-        """Change many memories at once: pin, unpin, tag, suppress, archive or delete them.
+        """Change many memories at once: pin, unpin, tag, move (to another scope), suppress, archive or delete
+        them.
 
         These are all that `memory list` lists for the same filter. With `dry_run` (the default) it only shows
         how many match and would change. To run it, pass `dry_run: false` and `expected`, the `matched` of the
@@ -184,12 +200,15 @@ class MemoryOperations(Part):
         `as_of`: Only memories that were true at this time. `session_id`: Only memories from this session.
         `pinned`: true: only pinned memories; false: only others. `max_retention`: Maximum retention. `due`:
         Only memories that are true now and due for review. `current`: Only memories that are true now.
-        `include_suppressed`: Also list suppressed memories. `suppressed`: Only suppressed memories. `change`:
-        pin, unpin, tag, suppress, archive or delete. `ids`: Ids of the memories, instead of a filter. `add`:
-        Tags to add. `remove`: Tags to remove. `dry_run`: Only show what would change (default true).
-        `expected`: `matched` of the dry run; a run refuses if another number matches now. `secrets`: If the
-        text contains a key, token or password: refuse it, redact (replace the secret), allow (store it
-        unchanged). Default: setting memory.secrets."""
+        `include_suppressed`: Also list suppressed memories. `suppressed`: Only suppressed memories.
+        `recalled`: false: only memories that were never recalled. Since they were written, none was shown in
+        an answer, used after a hook brought it, reviewed, rated, corrected or stored again; reading by id and
+        `record: false` do not count. true: only others. `change`: pin, unpin, tag, move, suppress, archive or
+        delete. `ids`: Ids of the memories, instead of a filter. `add`: Tags to add. `remove`: Tags to remove.
+        `to`: The scope to move to. `dry_run`: Only show what would change (default true). `expected`:
+        `matched` of the dry run; a run refuses if another number matches now. `secrets`: If the text contains
+        a key, token or password: refuse it, redact (replace the secret), allow (store it unchanged). Default:
+        setting memory.secrets."""
         return self._channel.ask("memory.bulk", locals())
 
     def bulk_runs(self, *, limit: int | None = None) -> values.BulkRuns:
@@ -785,6 +804,16 @@ class ReviewOperations(Part):
         `status`: Only texts with this status. `scope`: Only this scope and scopes below it; / is everything.
         Default: the current scope. `limit`: Maximum number of texts. `offset`: Texts to skip."""
         return self._channel.ask("review.list", locals())
+
+    def waiting(self, *, limit: int | None = None) -> values.WaitingView:
+        """List everything that waits for the user's decision: proposed memories, contradictions, proposed
+        changes of domains, duplicates and insights.
+
+        `review list`, `contradictions`, `domains proposals`, `find_duplicates` and `insights` list one kind
+        with more options.
+
+        `limit`: Maximum number of each kind."""
+        return self._channel.ask("review.waiting", locals())
 
     def policy(self, scope: str | None = None) -> values.ReviewPolicies:
         """Say which texts wait for a review in a scope, and where a policy is set: the nearest scope decides.

@@ -156,7 +156,7 @@ class Bucket(TypedDict):
     """The number of memories in a range of retention."""
     bucket: str; count: int
 
-BulkChange = Literal["pin", "unpin", "tag", "suppress", "archive", "delete"]
+BulkChange = Literal["pin", "unpin", "tag", "move", "suppress", "archive", "delete"]
 """What can be done to many memories at once."""
 
 class BulkResult(TypedDict):
@@ -651,7 +651,7 @@ class HealthView(TypedDict):
     calendar: NotRequired[list[CalendarDay]]
 
 class RevisionView(TypedDict):
-    revision: int; content: str; tags: list[str]; recordedAt: str; endedAt: str; endedBy: str
+    revision: int; content: str; tags: list[str]; scope: str; recordedAt: str; endedAt: str; endedBy: str
     validFrom: NotRequired[str]; validUntil: NotRequired[str]
 
 class History(TypedDict):
@@ -1204,6 +1204,13 @@ class TurnItem(TypedDict):
     """One turn of a transcript."""
     role: Literal["user", "assistant", "tool"]; text: NotRequired[str]; command: NotRequired[str | None]
     exit_status: NotRequired[int | None]
+
+class WaitingView(TypedDict):
+    """What waits for a person, by kind, each as its own operation lists it.
+
+    `domain_proposals` are absent for a caller with limited access, who does not decide about them."""
+    proposedMemories: Inbox; contradictions: Contradictions; domainProposals: NotRequired[ProposalsView]
+    duplicates: Duplicates; insights: Insights
 
 class WarmUp(TypedDict):
     """What a project is, in a text that is the same until its files or memories change."""

@@ -86,7 +86,7 @@ class Invocation:
 
     `roots` are the URIs of the folders the client works in, if known. `deadline` is a time of the
     engine's monotonic clock. `local` is set for the user of this machine, who may name any file. `origin` is
-    that of the texts it brings.
+    that of the texts it brings, `client` the program that an MCP client says it is.
     """
 
     name: str
@@ -99,3 +99,4 @@ class Invocation:
     roots: Sequence[str] = ()
     local: bool = False
     origin: Origin = Origin.ASSISTANT
+    client: str | None = None

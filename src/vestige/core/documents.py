@@ -397,7 +397,7 @@ BODIES: Mapping[str, Body] = {
     "bulk": Body(
         fields=Fields(
             {
-                "change": one_of("pin", "unpin", "tag", "suppress", "archive"),
+                "change": one_of("pin", "unpin", "tag", "move", "suppress", "archive"),
                 "memories": table_of(COUNT),
                 "at": moment,
                 "terms": table_of(flag),

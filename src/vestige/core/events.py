@@ -9,7 +9,8 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, field, fields
+from contextvars import ContextVar
+from dataclasses import MISSING, Field, field, fields, replace
 from datetime import datetime
 from typing import Any, get_origin
 
@@ -35,8 +36,34 @@ def scopes_of(*memories: Memory) -> tuple[EventScope, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """Who makes a call: the label of its key, or "local user", and the program that the client names, if it
+    does."""
+
+    by: str
+    client: str | None = None
+
+
+_ACTOR: ContextVar[Actor | None] = ContextVar("actor", default=None)
+
+
+@contextmanager
+def acting(actor: Actor | None) -> Iterator[None]:
+    """Run a block for a caller. Its events say so; those of reactions, on other threads, do not."""
+    before = _ACTOR.set(actor)
+    try:
+        yield
+    finally:
+        _ACTOR.reset(before)
+
+
+ACTOR_FIELDS = ("by", "client", "session")
+"""Which caller an event is of, as far as known. Only listeners who may list the keys are sent it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """An event: what happened, when, and in which scopes."""
+    """An event: what happened, when, in which scopes, and of which caller."""
 
     timestamp: datetime
     scopes: tuple[EventScope, ...] | None
@@ -45,6 +72,10 @@ class Event:
     """
     scope: str | None = field(default=None, init=False)
     """The scope, if there is only one. Receivers have access to it."""
+    by: str | None = None
+    client: str | None = None
+    session: str | None = None
+    """The session that the call stated, as agents name it."""
 
     def __post_init__(self) -> None:
         names = {one.scope for one in self.scopes or ()}
@@ -62,18 +93,22 @@ class Event:
         """The fields that listeners receive, by name."""
         return {one.name: getattr(self, one.name) for one in sent_fields(type(self))}
 
-    def message(self) -> dict[str, Any]:
-        """The event for listeners outside this process: `{type, data}`."""
+    def actor_fields(self) -> dict[str, str]:
+        """Which caller it is of, as far as known."""
+        return {name: value for name in ACTOR_FIELDS if (value := getattr(self, name)) is not None}
+
+    def message(self, *, actor: bool = True) -> dict[str, Any]:
+        """The event for listeners outside this process: `{type, data}`, with its caller or without."""
         data = {
             name: value.isoformat() if isinstance(value, datetime) else value
             for name, value in self.details().items()
         }
-        return {"type": type(self).__name__, "data": data}
+        return {"type": type(self).__name__, "data": {**data, **(self.actor_fields() if actor else {})}}
 
 
 def sent_fields(kind: type[Event]) -> tuple[Field[Any], ...]:
-    """The fields of an event that listeners receive."""
-    return tuple(one for one in fields(kind) if one.name != "scopes")
+    """The fields of an event that every listener receives."""
+    return tuple(one for one in fields(kind) if one.name not in ("scopes", *ACTOR_FIELDS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,6 +364,7 @@ def event_from(message: Mapping[str, Any]) -> Event | None:
         return None
     given = [one for one in sent_fields(kind) if one.init and one.name in data]
     stated = {one.name: _read(one.type, data[one.name]) for one in given}
+    stated |= {name: data[name] for name in ACTOR_FIELDS if isinstance(data.get(name), str)}
     return kind(**stated, scopes=_scopes(message.get("places")))
 
 
@@ -386,8 +422,11 @@ class EventBus:
                 self._listeners = (*self._listeners[:at], *self._listeners[at + 1 :])
 
     def emit(self, *events: Event) -> None:
-        """Send events of this process to every listener."""
+        """Send events of this process to every listener, with the caller that they are of."""
+        actor = _ACTOR.get()
         for event in events:
+            if actor is not None:
+                event = replace(event, by=actor.by, client=actor.client)
             for listener, _ in self._listeners:
                 _send(listener, event)
 

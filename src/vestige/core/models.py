@@ -347,6 +347,12 @@ class Strength:
     times_useful: int = 0
     curve: float = 0.1542  # the default of FSRS-6, `cognition.fsrs.fsrs.W20`
 
+    @property
+    def recalled(self) -> bool:
+        """Whether anything has come back to the memory since it was written: it was shown in an answer, used,
+        reviewed, rated, corrected or stored again."""
+        return self.times_retrieved + self.times_useful + self.reps > 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
@@ -442,7 +448,8 @@ class Filter:
     `min_retention` and `max_retention` (both inclusive) are computed at `now`, which is then required.
     `include_suppressed` includes suppressed memories; `suppressed_by` keeps only those whose last suppression
     was then or before. `archived` keeps only what is archived, or not; None does not filter. What is
-    suppressed or archived now stays hidden whatever `known_at` is.
+    suppressed or archived now stays hidden whatever `known_at` is. `recalled` keeps only what was recalled
+    (`Strength.recalled`), or not.
     """
 
     scope: str | None = None
@@ -471,6 +478,7 @@ class Filter:
     min_retention: float | None = None
     max_retention: float | None = None
     due_by: datetime | None = None
+    recalled: bool | None = None
     now: datetime | None = None
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from vestige.core.caller import NeverCancelled, Progress, ignore_progress
 from vestige.core.errors import Cancelled, DeadlineExceeded, Forbidden, InvalidInput, NotFound, nearest_name
-from vestige.core.events import Event, EventBus
+from vestige.core.events import Actor, Event, EventBus
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import (
     EVERYTHING,
@@ -83,7 +83,7 @@ class Call:
     words are read and times are printed for the caller; times in fields are UTC. `origin` is that of the
     texts it brings. `in_context` is set if a model reads the answer, as that of an MCP tool.
     `patience_seconds` is how long a reaction waits for other writers, if that is less than the store's own
-    setting.
+    setting. `actor` is named by the events of the call.
     """
 
     engine: Engine
@@ -101,6 +101,7 @@ class Call:
     cancelled: Callable[[], bool] = NeverCancelled().is_set
     progress: Progress = ignore_progress
     request_id: str = ""
+    actor: Actor | None = None
 
     def local_now(self) -> datetime:
         """The time, in the caller's zone."""
@@ -200,6 +201,17 @@ def user_scope(call: Call) -> str | None:
 
 def may_write_to(call: Call, scope: str) -> bool:
     return call.access.scopes is None or any(covers(allowed, scope) for allowed in call.access.scopes)
+
+
+def require_writable(call: Call, scope: str) -> None:
+    """Raise Forbidden for a scope outside the caller's access."""
+    if not may_write_to(call, scope):
+        allowed = ", ".join(call.access.scopes or ())
+        raise Forbidden(
+            f"You may not write into the scope {scope}.",
+            hint=f"Choose a scope at or below {allowed}, or use a key with access to {scope}.",
+            details={"scope": scope},
+        )
 
 
 def visible_scope(call: Call, scope: str) -> str:

@@ -37,6 +37,7 @@ def created_event(memory: Memory, at: datetime) -> MemoryCreated:
         content_preview=preview(memory.content),
         node_type=memory.node_type,
         tags=memory.tags,
+        session=memory.session_id,
     )
 
 

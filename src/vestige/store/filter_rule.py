@@ -1,6 +1,6 @@
 """The rule by which a memory, present or past, passes a filter. Every store obeys it.
 
-Conditions on strength (`due_by`, retention) are not checked here, because strength has no past.
+Conditions on strength (`due_by`, `recalled`, retention) are not checked here, because strength has no past.
 """
 
 from collections.abc import Callable

@@ -261,6 +261,11 @@ def _events() -> str:
         "# Events",
         "## Live events\n\nSent to listeners after a commit, as `{type, data}`; a slow listener may miss "
         "some.",
+        "An event that a caller caused also has `by`: the label of its API key, or “local user” over stdio "
+        "and at the command line; `client`: the program that an MCP client says it is; and `session`: the "
+        "session that the call stated. What the memory does by itself has none of them. Over the network "
+        "only a key that may list the keys gets them: one with the permission admin and access to "
+        "everything.",
     ]
     for kind in kinds:
         names = ", ".join(f"`{field.name}`" for field in events.sent_fields(kind))

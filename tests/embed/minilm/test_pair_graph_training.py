@@ -117,7 +117,13 @@ def test_every_file_of_pairs_is_listed_and_read() -> None:
 
 @pytest.mark.parametrize(
     ("names", "kinds"),
-    [(AUTHORS, KINDS), (PLAIN, KINDS), (TWINS, KINDS), (GENERAL, GENERAL_KINDS), ([HANDWRITTEN], HANDWRITTEN_KINDS)],
+    [
+        (AUTHORS, KINDS),
+        (PLAIN, KINDS),
+        (TWINS, KINDS),
+        (GENERAL, GENERAL_KINDS),
+        ([HANDWRITTEN], HANDWRITTEN_KINDS),
+    ],
     ids=["authors", "plain", "twins", "general", "handwritten"],
 )
 def test_labels_and_kinds_are_the_known_ones(names: Sequence[str], kinds: dict[str, tuple[str, ...]]) -> None:

@@ -3,7 +3,9 @@
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -197,3 +199,90 @@ def test_a_cluster_is_judged_again_when_its_memories_are_marked(world: World) ->
     one, other = (member["id"] for member in cluster["members"])
     world.call("memory", action="link", id=one, target=other, type="contradicts")
     assert world.call("find_duplicates")["clusters"][0]["suggestedAction"] == "review"
+
+
+def change(world: World, dice: random.Random, ids: list[str]) -> None:
+    """Something that may change what contradicts or repeats what, or that should not."""
+    one, other = dice.sample(ids, 2)
+    near = (world.app.engine.now() + timedelta(hours=dice.randrange(-2, 5))).isoformat()
+    text = f"The {dice.choice(THINGS)} {dice.choice(WAYS)}."
+    changes: list[tuple[str, dict[str, Any]]] = [
+        ("edit", {"content": text}),
+        ("set_validity", {"valid_from": None, "valid_until": near}),
+        ("set_validity", {"valid_from": near, "valid_until": None}),
+        ("move", {"to": dice.choice(("/", "/project/a"))}),
+        ("pin", {}),
+        ("unpin", {}),
+        ("link", {"target": other, "type": "contradicts"}),
+        ("promote", {}),
+        ("delete", {"even_pinned": True}),
+        ("new", {}),
+        ("search", {}),
+        ("suppress", {}),
+        ("wait", {}),
+    ]
+    action, arguments = dice.choice(changes)
+    if action == "new":
+        ids.append(world.remember(text, force_create=True))
+    elif action == "search":
+        world.call("search", query=text)
+        world.app.settle()
+    elif action == "suppress":
+        world.call("suppress", id=one)
+    elif action == "wait":
+        world.clock.advance(hours=1)
+    else:
+        world.call("memory", action=action, id=one, **arguments)
+        ids[:] = [memory_id for memory_id in ids if action != "delete" or memory_id != one]
+
+
+def test_answers_that_are_kept_are_those_of_comparing_again(world: World) -> None:
+    dice, engine = random.Random(11), world.app.engine
+    ids = [memory.id for memory in fill(world, 60, seed=7)]
+    calls = [Call(engine=engine, access=access) for access in (EVERYTHING, Access(scopes=("/project/a",)))]
+
+    def asked() -> list[object]:
+        now = engine.now()
+        true = Filter(valid_at=now, include_suppressed=False, now=now)
+        pairs = [contradictions.contradictions(call, true, None, now) for call in calls]
+        return [
+            *((shown(one.contradictions), one.memories, one.pairs, one.left_out) for one in pairs),
+            *(found(call, 0.8, replace(true, pinned=False)) for call in calls),
+        ]
+
+    for _ in range(40):
+        change(world, dice, ids)
+        kept = asked()
+        for cache in (contradictions._KNOWN, contradictions.COMPARED, duplicates._KNOWN, duplicates.COMPARED):
+            cache.clear()
+        contradictions.HARMLESS.clear()
+        assert kept == asked()
+
+
+def test_nothing_is_read_again_while_only_answers_were_given(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(world, 60, seed=7)
+    call, reads = Call(engine=world.app.engine), list[Filter]()
+    stream = type(world.app.engine.store).stream
+
+    def counted(store: object, where: Filter, **more: Any) -> Any:
+        reads.append(where)
+        return stream(store, where, **more)  # type: ignore[arg-type]  # the store it belongs to
+
+    def asked() -> None:
+        now = world.app.engine.now()
+        true = Filter(valid_at=now, include_suppressed=False, now=now)
+        contradictions.contradictions(call, true, None, now)
+        found(call, 0.8, replace(true, pinned=False))
+
+    asked()
+    monkeypatch.setattr(type(world.app.engine.store), "stream", counted)
+    world.call("search", query="Is the audit log enabled in staging?")
+    world.app.settle()
+    world.clock.advance(hours=1)
+    asked()
+    assert reads == []
+    world.remember("The audit log is on fire.", force_create=True)
+    asked()
+    assert len(reads) == 2

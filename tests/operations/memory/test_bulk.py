@@ -6,13 +6,13 @@ import pytest
 
 from testbed.world import World, open_world
 from vestige.core.caller import Caller, Invocation
-from vestige.core.errors import Forbidden
+from vestige.core.errors import Forbidden, NotFound
 from vestige.core.events import MemoriesArchived, MemorySuppressed, MemoryUpdated
 from vestige.core.models import Access
 from vestige.engine.memory import bulk as engine_bulk
 from vestige.operations.registry.groups import registry
 
-CHANGES = ("pin", "unpin", "tag", "suppress", "archive")
+CHANGES = ("pin", "unpin", "tag", "move", "suppress", "archive")
 
 
 def bulk(world: World, change: str, **arguments: Any) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def listed(world: World, **arguments: Any) -> list[dict[str, Any]]:
     return nodes
 
 
-FIELDS = ("pinned", "suppressionCount", "suppressedAt", "content", "validUntil", "stability")
+FIELDS = ("pinned", "scope", "suppressionCount", "suppressedAt", "content", "validUntil", "stability")
 
 
 def state(world: World, ids: list[str]) -> dict[str, list[Any]]:
@@ -70,7 +70,8 @@ def test_a_dry_run_counts_what_the_list_counts_for_the_same_filter(world: World,
     world.call("suppress", id=herd[3])
     for filters in (
         {}, {"tags": ["sheep"]}, {"pinned": True}, {"include_suppressed": True}, {"max_retention": 0.1},
-        {"include_types": ["fact"]}, {"created_from": "2020-01-01"}, {"scope": "/nowhere"},
+        {"recalled": False}, {"recalled": True}, {"include_types": ["fact"]},
+        {"created_from": "2020-01-01"}, {"scope": "/nowhere"},
     ):  # fmt: skip
         total = world.call("memory", action="list", limit=1, **filters)["total"]
         assert bulk(world, "pin", **filters)["matched"] == total, filters
@@ -84,7 +85,11 @@ def test_a_dry_run_counts_each_link_once(world: World, herd: list[str]) -> None:
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_made_and_taken_back_exactly(world: World, herd: list[str], change: str) -> None:
-    more = {"add": ["flock", "sheep"], "remove": ["ram"]} if change == "tag" else {}
+    asked: dict[str, dict[str, Any]] = {
+        "tag": {"add": ["flock", "sheep"], "remove": ["ram"]},
+        "move": {"to": "/project/farm"},
+    }
+    more = asked.get(change, {})
     if change == "unpin":
         for one in herd[1:3]:
             world.call("memory", action="pin", id=one)
@@ -92,7 +97,7 @@ def test_a_change_is_made_and_taken_back_exactly(world: World, herd: list[str], 
     before = state(world, herd)
     done = run(world, change, tags=["sheep"], **more)
     after = state(world, herd)
-    assert done["changed"] == {"pin": 5, "unpin": 3, "tag": 6, "suppress": 5, "archive": 5}[change]
+    assert done["changed"] == {"pin": 5, "unpin": 3, "tag": 6, "move": 6, "suppress": 5, "archive": 5}[change]
     if change == "archive":
         assert {one["id"] for one in listed(world)} & set(herd) == {herd[0]}
     else:
@@ -151,6 +156,8 @@ def test_a_run_refuses_when_more_match_than_were_shown(world: World, herd: list[
         ({"change": "tag"}, "add"),
         ({"change": "pin", "add": ["x"]}, "add"),
         ({"change": "pin", "ids": ["a"], "tags": ["sheep"]}, "ids"),
+        ({"change": "move"}, "to"),
+        ({"change": "pin", "to": "/project/farm"}, "to"),
         ({"change": "melt"}, "change"),
     ],
 )
@@ -220,6 +227,11 @@ def as_caller(world: World, action: str, arguments: dict[str, Any], caller: Call
     return world.app.call_operation(asked)
 
 
+def as_member(*scopes: str) -> Caller:
+    """A caller with access to these scopes only."""
+    return Caller(name="test", permissions=frozenset({"read", "write"}), access=Access(scopes=tuple(scopes)))
+
+
 def test_a_caller_changes_only_what_it_has_access_to(world: World, herd: list[str]) -> None:
     mine = world.remember("The ledger is blue.", scope="/project/a", force_create=True)
     also = world.remember("The ledger is thick.", scope="/project/b/c", force_create=True)
@@ -237,6 +249,40 @@ def test_a_caller_changes_only_what_it_has_access_to(world: World, herd: list[st
         name="test", permissions=frozenset({"read", "write"}), access=Access(scopes=("/project/z",))
     )
     assert as_caller(world, "bulk_runs", {}, others)["runs"] == []
+
+
+def test_a_move_needs_access_to_both_scopes(world: World) -> None:
+    mine = world.remember("The ledger is blue.", scope="/project/a", force_create=True)
+    also = world.remember("The ledger is thick.", scope="/project/a", force_create=True)
+    other = world.remember("The ledger is lost.", scope="/project/c", force_create=True)
+    both = as_member("/project/a", "/project/b")
+    asked = {"change": "move", "to": "/project/b"}
+    for caller in (as_member("/project/a"), as_member("/project/b")):
+        outside = {
+            **asked,
+            "to": "/project/b" if "/project/a" in (caller.access.scopes or ()) else "/project/a",
+        }
+        with pytest.raises(Forbidden):
+            as_caller(world, "bulk", outside, caller)
+        with pytest.raises(Forbidden):
+            as_caller(world, "bulk", {**outside, "dry_run": False, "expected": 0}, caller)
+    assert as_caller(world, "bulk", {**asked, "ids": [other]}, both)["matched"] == 0
+    done = as_caller(world, "bulk", {**asked, "dry_run": False, "expected": 2}, both)
+    assert [world.get(one)["scope"] for one in (mine, also, other)] == [
+        "/project/b", "/project/b", "/project/c",
+    ]  # fmt: skip
+    as_caller(world, "move", {"id": also, "to": "/project/b/far"}, both)
+    back = as_caller(world, "bulk_undo", {"id": done["undoId"]}, both)
+    assert (back["restored"], back["skipped"]) == ([mine], 1)
+    assert [world.get(one)["scope"] for one in (mine, also)] == ["/project/a", "/project/b/far"]
+
+
+def test_who_sees_the_new_scope_only_cannot_take_a_move_back(world: World) -> None:
+    moved = world.remember("The ledger is blue.", scope="/project/a", force_create=True)
+    done = run(world, "move", ids=[moved], to="/project/b")
+    with pytest.raises(NotFound):
+        as_caller(world, "bulk_undo", {"id": done["undoId"]}, as_member("/project/b"))
+    assert world.get(moved)["scope"] == "/project/b"
 
 
 def test_who_may_only_read_changes_nothing(world: World, herd: list[str]) -> None:

@@ -44,6 +44,58 @@ def test_list_knows_what_is_due_and_what_is_fading(world: World) -> None:
     assert fresh not in {n["id"] for n in weakest}
 
 
+def test_what_was_never_recalled_can_be_listed(world: World) -> None:
+    """Of the ways to read, those that leave no trace do not count."""
+    ids = {
+        name: world.remember(text, force_create=True)
+        for name, text in {
+            "searched": "The lighthouse keeper is called Ingrid.",
+            "reviewed": "Bread rises for nine hours.",
+            "used": "The tram to the harbour is line seven.",
+            "read": "The attic has a leaking window.",
+            "looked for": "Violets grow under the hedge.",
+        }.items()
+    }
+
+    def listed(**filters: bool) -> set[str]:
+        return {one["id"] for one in world.call("memory", action="list", **filters)["results"]}
+
+    assert listed(recalled=False) == set(ids.values())
+    world.call("search", query="Who is the lighthouse keeper?", limit=1)
+    world.call("search", query="Where do violets grow?", limit=1, record=False)
+    world.call("mark_reviewed", id=ids["reviewed"], rating=3)
+    world.call("memory", action="useful", id=ids["used"])
+    world.get(ids["read"])
+    world.app.settle()
+
+    assert listed(recalled=False) == {ids["read"], ids["looked for"]}
+    assert listed(recalled=True) == {ids["searched"], ids["reviewed"], ids["used"]}
+    assert listed() == set(ids.values())
+
+
+def test_a_memory_moves_to_another_scope_with_everything_it_has(world: World) -> None:
+    here = world.remember("The pier is painted blue.", scope="/project/a", tags=["paint"])
+    beside = world.remember("The crane was sold.", scope="/project/a", force_create=True)
+    world.call("memory", action="link", id=here, target=beside)
+    world.call("mark_reviewed", id=here, rating=3)
+    before = world.get(here)
+
+    moved = world.call("memory", action="move", id=here, to="/project/b")
+
+    kept = ("content", "tags", "createdAt", "stability", "reps", "domains")
+    assert (moved["changed"], moved["node"]["scope"]) == (True, "/project/b")
+    assert [moved["node"].get(name) for name in kept] == [before.get(name) for name in kept]
+    assert len(world.call("memory", action="get", id=here)["edges"]) == 1
+    assert world.find("What colour is the pier?", scope="/project/b") == ["The pier is painted blue."]
+    assert "The pier is painted blue." not in world.find("What colour is the pier?", scope="/project/a")
+    past = world.call("memory", action="history", id=here)
+    [fields] = [one["details"]["fields"] for one in past["events"] if one["kind"] == "memory.revised"]
+    before_it = past["revisions"][-1]
+    assert (before_it["scope"], before_it["endedBy"], fields) == ("/project/a", "move", ["scope"])
+    assert not world.call("memory", action="move", id=here, to="/project/b")["changed"]
+    assert world.call("memory", action="move", id=here, to="/project/a")["node"]["scope"] == "/project/a"
+
+
 def test_list_and_bulk_are_limited_to_a_session(world: World) -> None:
     mine = world.remember("The pier needs paint.", session_id="tuesday")
     world.remember("The crane needs oil.", session_id="wednesday")

@@ -119,6 +119,20 @@ def test_edits_of_different_fields_both_hold_and_of_the_same_the_later(
     assert whole(laptop) == whole(desktop)
 
 
+def test_a_memory_that_one_machine_moved_is_there_on_the_other(
+    machines: tuple[World, World], folder: Path
+) -> None:
+    laptop, desktop = machines
+    memory_id = laptop.remember("The deploy script is deploy.sh.", scope="/project/a")
+    round_of(machines, folder)
+    laptop.clock.advance(hours=1)
+    laptop.call("memory", action="move", id=memory_id, to="/project/b")
+    round_of(machines, folder)
+    assert desktop.get(memory_id)["scope"] == "/project/b"
+    assert desktop.call("memory", action="list", scope="/project/a")["total"] == 0
+    assert whole(laptop) == whole(desktop)
+
+
 def test_what_one_machine_purges_is_gone_on_the_other_and_from_its_file(
     machines: tuple[World, World], folder: Path
 ) -> None:

@@ -295,6 +295,7 @@ def generated_filter(dice: Dice) -> Filter:
         min_retention=low if dice.often(rare) else None,
         max_retention=high if dice.often(rare) else None,
         due_by=dice.moment(500) if dice.often(rare) else None,
+        recalled=dice.maybe((True, False), rare),
         now=T0 + timedelta(days=450),
     )
 

@@ -164,10 +164,17 @@ def _absorb(
     deletions.after_merge()
     for note in fork_notes(dict.fromkeys(done.forks)):
         logger.warning("%s: %s", path.name, note)
-    counts = {"added": done.memories_added, "changed": done.memories_changed, "ended": done.memories_ended}
-    if any(counts.values()):
-        now = call.engine.now()
-        call.engine.events.emit(StoreMerged(timestamp=now, scopes=None, source=path.name, **counts))
+    if done.memories_added or done.memories_changed or done.memories_ended:
+        call.engine.events.emit(
+            StoreMerged(
+                timestamp=call.engine.now(),
+                scopes=None,
+                source=path.name,
+                added=done.memories_added,
+                changed=done.memories_changed,
+                ended=done.memories_ended,
+            )
+        )
     return done, secrets.held()
 
 

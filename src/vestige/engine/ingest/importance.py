@@ -225,12 +225,15 @@ def _terms(text: str) -> frozenset[str]:
 def _scored(
     judged: Judgement, content: str, memory_id: str | None, at: datetime, scopes: tuple[EventScope, ...]
 ) -> ImportanceScored:
-    channels = {name: round(value, DIGITS) for name, value in judged.channels.values().items()}
+    channels = judged.channels
     return ImportanceScored(
         timestamp=at,
         scopes=scopes,
         memory_id=memory_id,
         content_preview=preview(content),
-        composite_score=round(judged.channels.composite, DIGITS),
-        **channels,
+        composite_score=round(channels.composite, DIGITS),
+        novelty=round(channels.novelty, DIGITS),
+        arousal=round(channels.arousal, DIGITS),
+        reward=round(channels.reward, DIGITS),
+        attention=round(channels.attention, DIGITS),
     )

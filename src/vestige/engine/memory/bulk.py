@@ -1,4 +1,4 @@
-"""One change of many memories: pin, tag, suppress, archive or delete what a filter selects, and undo it.
+"""One change of many memories: tag, move, suppress or delete what a filter selects, for example; and undo.
 
 A change runs in portions: each is one transaction that also writes a document with the ids it changed, by
 which it is undone. Memories that are as wanted already are not touched, so a run that was interrupted is
@@ -26,7 +26,7 @@ from vestige.core.events import (
 )
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import ROOT_SCOPE, Access, Filter, Memory, Record, check_label, covers
-from vestige.engine.context import Call
+from vestige.engine.context import Call, require_writable
 from vestige.engine.memory.archive import ARCHIVED, RESTORED
 from vestige.engine.memory.delete import forget
 from vestige.engine.memory.states import transition
@@ -74,6 +74,21 @@ def _renamed(memory: Memory, tag: str, to: str) -> Memory:
     return replace(memory, tags=tuple(dict.fromkeys(to if one == tag else one for one in memory.tags)))
 
 
+# -- Moving to another scope
+
+MOVED = "move"
+"""The reason of the revision."""
+IN_A_FILE = "in a shared file of its project"
+"""Why a memory is not moved: the file would bring it again."""
+
+
+def moved_to(memory: Memory, scope: str) -> Memory | str:
+    """The memory in a scope, or why it stays."""
+    from vestige.engine.project.memory.team_file import SHARED  # brings the reading of projects
+
+    return IN_A_FILE if SHARED in memory.metadata else replace(memory, scope=scope)
+
+
 # -- One change of many memories
 
 BULK = "bulk"
@@ -91,6 +106,7 @@ class BulkChange(StrEnum):
     PIN = "pin"
     UNPIN = "unpin"
     TAG = "tag"
+    MOVE = "move"
     SUPPRESS = "suppress"
     ARCHIVE = "archive"
     DELETE = "delete"
@@ -105,6 +121,8 @@ class BulkRequest:
     where: Filter = Filter()
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
+    to: str = ROOT_SCOPE
+    """The scope to move to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +170,8 @@ class BulkUndone:
 def preview(call: Call, asked: BulkRequest) -> BulkPreview:
     """What a change would do, without doing it."""
     now, matched, size = call.engine.now(), 0, 0
+    if asked.change is BulkChange.MOVE:
+        require_writable(call, asked.to)
     found: defaultdict[str, list[str]] = defaultdict(list)
     refused: Counter[str] = Counter()
     sample: list[Record] = []
@@ -263,6 +283,8 @@ def _wanted(asked: BulkRequest, memory: Memory, now: datetime) -> Memory | str |
         case BulkChange.TAG:
             kept = (tag for tag in memory.tags if tag not in asked.remove)
             return replace(memory, tags=tuple(dict.fromkeys((*kept, *asked.add))))
+        case BulkChange.MOVE:
+            return moved_to(memory, asked.to)
     if memory.pinned:
         return "pinned"
     match asked.change:
@@ -303,6 +325,7 @@ _REASONS = {
     BulkChange.PIN: "pin",
     BulkChange.UNPIN: "unpin",
     BulkChange.TAG: "tag",
+    BulkChange.MOVE: MOVED,
     BulkChange.SUPPRESS: SUPPRESSED,
     BulkChange.ARCHIVE: ARCHIVED,
 }
@@ -310,9 +333,17 @@ _BACK = {
     BulkChange.PIN: "unpin",
     BulkChange.UNPIN: "pin",
     BulkChange.TAG: "tag",
+    BulkChange.MOVE: MOVED,
     BulkChange.SUPPRESS: REVERSED,
     BulkChange.ARCHIVE: RESTORED,
 }
+_FIELDS = {
+    BulkChange.PIN: "pinned",
+    BulkChange.UNPIN: "pinned",
+    BulkChange.TAG: "tags",
+    BulkChange.MOVE: "scope",
+}
+"""The field that an event about a change names."""
 
 
 def _change_portion(call: Call, asked: BulkRequest, ids: Sequence[str], name: str, scope: str) -> list[str]:
@@ -365,7 +396,7 @@ def _events(
                 reversible_until=now + WINDOW,
             )
         else:
-            yield updated_event(memory, now, ("tags" if change is BulkChange.TAG else "pinned",))
+            yield updated_event(memory, now, (_FIELDS[change],))
 
 
 def _undo_portion(call: Call, name: str) -> list[str]:
@@ -395,8 +426,7 @@ def _undo_portion(call: Call, name: str) -> list[str]:
             )
         )
     else:
-        field_name = "tags" if change is BulkChange.TAG else "pinned"
-        call.engine.events.emit(*(updated_event(memory, now, (field_name,)) for memory in after))
+        call.engine.events.emit(*(updated_event(memory, now, (_FIELDS[change],)) for memory in after))
     return list(ids)
 
 
@@ -410,6 +440,8 @@ def _before(call: Call, portion: Document, memory: Memory, now: datetime) -> Mem
             return None if memory.pinned else replace(memory, pinned=True)
         case BulkChange.TAG:
             return _retagged(call, memory, portion.body["memories"][memory.id])
+        case BulkChange.MOVE:
+            return _moved_back(call, memory, portion.body["memories"][memory.id])
         case BulkChange.SUPPRESS:
             mine = memory.suppression_count == 1 and memory.suppressed_at == at
             lifted = replace(memory, suppression_count=0, suppressed_at=None)
@@ -420,15 +452,26 @@ def _before(call: Call, portion: Document, memory: Memory, now: datetime) -> Mem
 
 def _retagged(call: Call, memory: Memory, revision: int) -> Memory | None:
     """The memory without the tags that this revision gave it and with those that it took; others stay."""
-    past = {
-        one.memory.revision: one.memory for one in call.engine.store.history(memory.id, access=call.access)
-    }
-    had, got = past.get(revision - 1), past.get(revision, memory)
+    had, got = _around(call, memory, revision)
     if had is None:
         return None
     kept = [tag for tag in memory.tags if tag in had.tags or tag not in got.tags]
     back = [tag for tag in had.tags if tag not in got.tags and tag not in kept]
     return replace(memory, tags=(*kept, *back)) if [*kept, *back] != list(memory.tags) else None
+
+
+def _moved_back(call: Call, memory: Memory, revision: int) -> Memory | None:
+    """The memory in the scope where it was before this revision; None if it was moved again."""
+    had, got = _around(call, memory, revision)
+    return replace(memory, scope=had.scope) if had is not None and memory.scope == got.scope else None
+
+
+def _around(call: Call, memory: Memory, revision: int) -> tuple[Memory | None, Memory]:
+    """A memory before and after a revision. None if the caller must not see what it was."""
+    past = {
+        one.memory.revision: one.memory for one in call.engine.store.history(memory.id, access=call.access)
+    }
+    return past.get(revision - 1), past.get(revision, memory)
 
 
 # -- Documents of a run

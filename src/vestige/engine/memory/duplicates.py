@@ -5,11 +5,12 @@ store is: while there are no lists yet, because it would take too long to make t
 memories are compared by vectors and the others by words.
 """
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from hashlib import blake2b
 from itertools import combinations
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -30,11 +31,20 @@ from vestige.cognition.evidence.merge import in_order
 from vestige.cognition.text.analyser import fingerprint, terms
 from vestige.cognition.text.likeness import alike_pairs
 from vestige.core.lazy_dataclass import dataclass
-from vestige.core.models import Filter, Record
+from vestige.core.models import Access, Filter, Record
 from vestige.engine.context import Call
-from vestige.engine.memory.contradictions import memory_digest
+from vestige.engine.memory.contradictions import (
+    ComparisonBasis,
+    LogMark,
+    keep,
+    kept_for,
+    log_mark,
+    memory_digest,
+    true_records,
+)
 from vestige.engine.memory.merge import marked_apart
 from vestige.store.contract.answers import NearestMemories
+from vestige.store.contract.store import MemoryStore
 
 MOST_MEMORIES = 50_000
 """In a larger scope, only the latest memories are compared."""
@@ -45,7 +55,6 @@ MOST_TO_MERGE = 3
 BATCH = 500
 COMPARED: dict[bytes, "_ComparedDuplicates"] = {}
 """The last comparisons of this process, by a digest of all that was compared, as for contradictions."""
-MOST_KEPT = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,22 +113,70 @@ class _DuplicateSurvey:
     asked: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KnownDuplicates:
+    """A comparison of a whole scope, its basis with a digest of the lists of neighbours, and the ids of the
+    memories in groups by their index. `memories` were compared, `left_out` were not."""
+
+    basis: ComparisonBasis
+    near: bytes | None
+    compared: _ComparedDuplicates
+    ids: Mapping[int, str]
+    memories: int
+    left_out: int
+
+
+_KNOWN: WeakKeyDictionary[MemoryStore, dict[tuple[Access, Filter, float], _KnownDuplicates]] = (
+    WeakKeyDictionary()
+)
+"""The last comparisons of each store."""
+
+
 def find_duplicates(
     call: Call, where: Filter, *, least: float, limit: int, offset: int = 0
 ) -> FoundDuplicates:
-    """The clusters of memories that pass the filter, are valid now and may be merged."""
-    records, passed = _mergeable(call, where)
-    near = call.engine.store.neighbours(access=call.access, most_products=MOST_COSINES, check=call.check)
-    compared = _compared(call, records, near, least)
+    """The clusters of memories that pass the filter, are valid now and may be merged. While nothing has
+    changed, only those of the clusters asked for are read again."""
+    store, mark = call.engine.store, log_mark(call)
+    near = store.neighbours(access=call.access, most_products=MOST_COSINES, check=call.check)
+    lists = None if near is None else _near_digest(call, near)
+    kept, key = _KNOWN.setdefault(store, {}), (*kept_for(call, where), least)
+    known, passing = kept.get(key), store.count(where, access=call.access)
+    if known is None or known.near != lists or not known.basis.holds(mark, passing, call.engine.now()):
+        known = _compare_all(call, where, mark, near, least)
+        if near is not None:  # otherwise a later call has lists, and finds more
+            keep(kept, key, known)
+    groups = known.compared.groups[offset : offset + limit]
+    wanted = [known.ids[at] for group in groups for at in group.members]
+    there = {record.memory.id: record for record in store.get_many(wanted, access=call.access)}
     return FoundDuplicates(
         clusters=tuple(
-            _cluster(call, records, compared, group) for group in compared.groups[offset : offset + limit]
+            _cluster(call, [there[known.ids[at]] for at in group.members], known.compared, group)
+            for group in groups
+            if all(known.ids[at] in there for at in group.members)  # else one was deleted just now
         ),
-        total=len(compared.groups),
-        memories=len(records),
-        pairs=compared.pairs,
-        by_words=compared.by_words,
-        left_out=passed - len(records),
+        total=len(known.compared.groups),
+        memories=known.memories,
+        pairs=known.compared.pairs,
+        by_words=known.compared.by_words,
+        left_out=known.left_out,
+    )
+
+
+def _compare_all(
+    call: Call, where: Filter, mark: LogMark, near: NearestMemories | None, least: float
+) -> _KnownDuplicates:
+    """The comparison of all memories that pass the filter and may be merged."""
+    now = call.engine.now()
+    found = true_records(call, where, mark, MOST_MEMORIES, lambda memory: unfit(memory, now) is None)
+    compared = _compared(call, found.records, near, least)
+    return _KnownDuplicates(
+        basis=found.basis,
+        near=None if near is None else _near_digest(call, near),
+        compared=compared,
+        ids={at: found.records[at].memory.id for group in compared.groups for at in group.members},
+        memories=len(found.records),
+        left_out=found.fitting - len(found.records),
     )
 
 
@@ -127,23 +184,27 @@ def _compared(
     call: Call, records: Sequence[Record], near: NearestMemories | None, least: float
 ) -> _ComparedDuplicates:
     """The comparison of these memories: that of an earlier call if nothing that it depends on has changed."""
-    if near is None:  # a later call has lists, and finds more
+    if near is None:
         return _compare(call, records, near, least)
     key = _digest(call, records, near, least)
     known = COMPARED.get(key)
     if known is None:
         known = _compare(call, records, near, least)
-        if len(COMPARED) >= MOST_KEPT:
-            COMPARED.pop(next(iter(COMPARED)), None)
-        COMPARED[key] = known
+        keep(COMPARED, key, known)
     return known
+
+
+def _near_digest(call: Call, near: NearestMemories) -> bytes:
+    """The lists of neighbours in a few bytes."""
+    whole = blake2b(repr((call.engine.store.signature(), near.ids)).encode(), digest_size=32)
+    for numbers in (near.lists.near, near.lists.products, near.lists.floors):
+        whole.update(numbers.tobytes())
+    return whole.digest()
 
 
 def _digest(call: Call, records: Sequence[Record], near: NearestMemories, least: float) -> bytes:
     """All that a comparison depends on, in a few bytes."""
-    whole = blake2b(repr((least, call.engine.store.signature(), near.ids)).encode(), digest_size=32)
-    for numbers in (near.lists.near, near.lists.products, near.lists.floors):
-        whole.update(numbers.tobytes())
+    whole = blake2b(repr(least).encode() + _near_digest(call, near), digest_size=32)
     for record in records:
         memory = record.memory
         whole.update(memory_digest(memory))
@@ -184,18 +245,6 @@ def _compare(
     return _ComparedDuplicates(
         groups=tuple(groups), pairs=len(survey.pairs), by_words=len(records) - survey.asked
     )
-
-
-def _mergeable(call: Call, where: Filter) -> tuple[Sequence[Record], int]:
-    """The latest memories that may be merged, in the order of arrival, and how many there are."""
-    now, passed = call.engine.now(), 0
-    latest: deque[Record] = deque(maxlen=MOST_MEMORIES)
-    for batch in call.engine.store.stream(where, access=call.access, batch=BATCH):
-        call.check()
-        fitting = [record for record in batch if unfit(record.memory, now) is None]
-        passed += len(fitting)
-        latest.extend(fitting)
-    return tuple(latest), passed
 
 
 def _load(survey: _DuplicateSurvey, members: Iterable[int]) -> None:
@@ -286,10 +335,9 @@ def _group(survey: _DuplicateSurvey, group: Sequence[int]) -> _Group:
 
 
 def _cluster(
-    call: Call, records: Sequence[Record], compared: _ComparedDuplicates, group: _Group
+    call: Call, members: Sequence[Record], compared: _ComparedDuplicates, group: _Group
 ) -> DuplicateCluster:
     call.check()
-    members = [records[at] for at in group.members]
     objections = compared.objections.get(group.members)
     if objections is None:
         pairs = combinations([record.memory for record in members], 2)

@@ -40,7 +40,7 @@ from vestige.cognition.text.form import Form, features
 from vestige.cognition.time.query_window import NO_TIME, TimeAsked, time_asked
 from vestige.core.candidates import CandidatePool
 from vestige.core.errors import EmbedderError
-from vestige.core.events import EventScope, SearchPerformed, scopes_of
+from vestige.core.events import EventScope, SearchPerformed, preview, scopes_of
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Filter, Memory
 from vestige.core.pair_model import PairModelState
@@ -412,5 +412,6 @@ def emit_search(
             scope=scope,
             topics=tuple(redact_query(call, topic) for topic in query.context.topics),
             recorded=recorded,
+            session=preview(redact_query(call, query.context.session_id or "")) or None,
         )
     )

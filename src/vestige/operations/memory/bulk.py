@@ -7,12 +7,13 @@ from pydantic import Field
 
 from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput
+from vestige.core.models import ROOT_SCOPE
 from vestige.engine.context import Call
 from vestige.engine.ingest.secrets import screen_fields
 from vestige.engine.memory import bulk
 from vestige.engine.memory.bulk import BulkChange
 from vestige.operations.memory.read import SelectionArguments
-from vestige.operations.registry.arguments import IdOf, Switch, Tags, Wire
+from vestige.operations.registry.arguments import IdOf, Scope, Switch, Tags, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.memory_view import MemoryView, memory_lines, view
 from vestige.operations.shared.secrets import Secrets
@@ -24,6 +25,7 @@ DONE = {
     BulkChange.PIN: "Pinned",
     BulkChange.UNPIN: "Unpinned",
     BulkChange.TAG: "Tagged",
+    BulkChange.MOVE: "Moved",
     BulkChange.SUPPRESS: "Suppressed",
     BulkChange.ARCHIVE: "Archived",
     BulkChange.DELETE: "Deleted",
@@ -85,12 +87,13 @@ class BulkUndoneView(Wire):
 class BulkArguments(SelectionArguments):
     """A change, and which memories it is for."""
 
-    change: BulkChange = Field(description="pin, unpin, tag, suppress, archive or delete.")
+    change: BulkChange = Field(description="pin, unpin, tag, move, suppress, archive or delete.")
     ids: Annotated[list[str], Field(min_length=1, max_length=1000), IdOf("memory")] | None = Field(
         None, description="Ids of the memories, instead of a filter."
     )
     add: Tags = Field([], description="Tags to add.")
     remove: Tags = Field([], description="Tags to remove.")
+    to: Scope | None = Field(None, description="The scope to move to.")
     dry_run: Switch = Field(True, description="Only show what would change (default true).")
     expected: int | None = Field(
         None, ge=0, description="`matched` of the dry run; a run refuses if another number matches now."
@@ -127,7 +130,7 @@ def _render_runs(answer: BulkRuns) -> str:
     render=_render_result,
 )
 def memory_bulk(call: Call, asked: BulkArguments) -> BulkResult:
-    """Change many memories at once: pin, unpin, tag, suppress, archive or delete them.
+    """Change many memories at once: pin, unpin, tag, move (to another scope), suppress, archive or delete them.
 
     These are all that `memory list` lists for the same filter. With `dry_run` (the default) it only shows how
     many match and would change. To run it, pass `dry_run: false` and `expected`, the `matched` of the dry
@@ -135,13 +138,14 @@ def memory_bulk(call: Call, asked: BulkArguments) -> BulkResult:
     memories. It runs in portions: if it is interrupted, run it again. All but a deletion can be undone.
     """
     _check(asked)
-    added = screen_fields(call, {"add": asked.add}, asked.secrets).get("add", asked.add)
+    clean = screen_fields(call, {"add": asked.add, "scope": asked.to or ""}, asked.secrets)
     request = bulk.BulkRequest(
         change=asked.change,
         ids=None if asked.ids is None else tuple(asked.ids),
         where=asked.where(call),
-        add=tuple(added),
+        add=tuple(clean.get("add", asked.add)),
         remove=tuple(asked.remove),
+        to=clean.get("scope", asked.to) or ROOT_SCOPE,
     )
     if asked.dry_run:
         return _shown(call, asked, bulk.preview(call, request))
@@ -154,6 +158,12 @@ def _check(asked: BulkArguments) -> None:
             "`add` and `remove` are for the change `tag`, which needs one of them.",
             hint="Give the tags to add or remove with `change: tag`.",
             details={"argument": "add"},
+        )
+    if (asked.change is BulkChange.MOVE) != (asked.to is not None):
+        raise InvalidInput(
+            "`to` is for the change `move`, which needs it.",
+            hint="Give the scope with `change: move`, for example `to: /project/garden`.",
+            details={"argument": "to"},
         )
     both = [tag for tag in asked.add if tag in asked.remove]
     if both:

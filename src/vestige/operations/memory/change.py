@@ -7,11 +7,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from vestige.core.errors import InvalidInput
+from vestige.core.errors import Conflict, InvalidInput
 from vestige.core.models import Evidence, Filter, Memory, Record
-from vestige.engine.context import Call
+from vestige.engine.context import Call, require_writable
 from vestige.engine.ingest.secrets import screen_fields, screen_text
-from vestige.engine.memory.bulk import rename_tag
+from vestige.engine.memory.bulk import MOVED, moved_to, rename_tag
 from vestige.engine.memory.feedback import FeedbackResult, give_feedback
 from vestige.engine.reactions.reconsolidation import edit
 from vestige.engine.revise import revise
@@ -21,6 +21,7 @@ from vestige.operations.registry.arguments import (
     MemoryId,
     Moment,
     Reason,
+    Scope,
     ScopeTree,
     Tags,
     Wire,
@@ -170,6 +171,39 @@ def memory_rename_tag(
     name = str(screen_fields(call, {"to": to}, secrets).get("to", to)).strip()
     changed = rename_tag(call, tag, name, Filter(scope=place, archived=None))
     return Renamed(tag=tag, renamed_to=name, memories=changed, scope=place)
+
+
+@registry.operation(
+    "memory.move",
+    permission="write",
+    example={"id": EXAMPLE_ID, "to": "/project/garden"},
+    render=_render_changed,
+)
+def memory_move(
+    call: Call,
+    id: MemoryId,
+    to: Annotated[Scope, Field(description="The scope to move to.")],
+    secrets: Secrets = None,
+) -> Changed:
+    """Move a memory to another scope, which the caller must have access to; move it back to undo.
+
+    Its text, strength, links and history stay. Callers with access to the former scope only lose sight of it;
+    those of the new scope see it as it is, without its past. `memory bulk` moves many.
+    """
+    scope = str(screen_fields(call, {"scope": to}, secrets).get("scope", to))
+    require_writable(call, scope)
+
+    def moved(memory: Memory) -> Memory:
+        there = moved_to(memory, scope)
+        if isinstance(there, str):
+            raise Conflict(
+                f"The memory {id} is {there}, so it stays there.",
+                hint="Move the file to the other project instead.",
+                details={"id": id},
+            )
+        return there
+
+    return _revised(call, "move", id, moved, reason=MOVED)
 
 
 @registry.operation("memory.pin", permission="write", example={"id": EXAMPLE_ID}, render=_render_changed)

@@ -126,6 +126,7 @@ class RevisionView(Wire):
     revision: int
     content: str
     tags: list[str]
+    scope: str
     recorded_at: datetime
     ended_at: datetime
     ended_by: str
@@ -255,6 +256,12 @@ class SelectionArguments(FilterArguments):
     current: bool = Field(False, description="Only memories that are true now.")
     include_suppressed: bool = Field(False, description="Also list suppressed memories.")
     suppressed: bool = Field(False, description="Only suppressed memories.")
+    recalled: bool | None = Field(
+        None,
+        description="false: only memories that were never recalled. Since they were written, none was shown "
+        "in an answer, used after a hook brought it, reviewed, rated, corrected or stored again; reading by "
+        "id and `record: false` do not count. true: only others.",
+    )
 
     def where(self, call: Call) -> Filter:
         """The filter of these arguments."""
@@ -271,6 +278,7 @@ class SelectionArguments(FilterArguments):
                 suppressed_by=now if self.suppressed else None,
                 max_retention=self.max_retention,
                 due_by=now if self.due else None,
+                recalled=self.recalled,
             ),
         )
 

@@ -44,16 +44,16 @@ from vestige.operations.project import share as project_share
 from vestige.operations.reasoning import importance, insights, prediction, reference, session, sleep
 from vestige.operations.registry import gateway, routes
 from vestige.operations.registry.registry import registry
-from vestige.operations.review import capture, policy, review
+from vestige.operations.review import capture, inbox, policy, review
 from vestige.operations.sessions import sessions
 
 __all__ = [
     "agent", "archive", "backup", "bulk", "capture", "change", "changelog", "codebase", "connections",
     "contradictions", "dedup", "doctor", "domain_map", "domains", "export", "forget", "gateway",
-    "graph", "health", "import_", "importance", "index", "ingest", "insights", "intentions", "keys", "policy",
-    "prediction", "project_durable", "project_exchange", "project_graph", "project_index", "project_recall",
-    "project_search", "project_share", "read", "reference", "registry", "review", "routes", "scan",
-    "search", "session", "sessions", "settings", "sleep", "status", "sync", "timeline", "trace",
+    "graph", "health", "import_", "importance", "inbox", "index", "ingest", "insights", "intentions",
+    "keys", "policy", "prediction", "project_durable", "project_exchange", "project_graph", "project_index",
+    "project_recall", "project_search", "project_share", "read", "reference", "registry", "review", "routes",
+    "scan", "search", "session", "sessions", "settings", "sleep", "status", "sync", "timeline", "trace",
     "vendors",
 ]  # fmt: skip
 
@@ -73,15 +73,15 @@ registry.group(
     title="One memory",
     description=(
         "Work with memories by id: get, get_batch, list, state, history; trace (all that hold a phrase); "
-        "edit, tag, rename_tag, pin, unpin, set_validity; link, unlink; promote (it was right), demote (it "
-        "was wrong), useful; delete; purge (erase from every file; needs confirm); bulk (change all that a "
-        "filter selects; a dry run by default), bulk_runs, bulk_undo."
+        "edit, tag, rename_tag, move (to a scope), pin, unpin, set_validity; link, unlink; promote (it was "
+        "right), demote (it was wrong), useful; delete; purge (erase from every file; needs confirm); bulk "
+        "(change all that a filter selects; a dry run by default), bulk_runs, bulk_undo."
     ),
     actions={
         action: f"memory.{action}"
         for action in (
-            "get", "get_batch", "list", "state", "history", "edit", "tag", "rename_tag", "pin", "unpin",
-            "set_validity", "link", "unlink", "promote", "demote", "useful", "delete", "bulk",
+            "get", "get_batch", "list", "state", "history", "edit", "tag", "rename_tag", "move", "pin",
+            "unpin", "set_validity", "link", "unlink", "promote", "demote", "useful", "delete", "bulk",
             "bulk_runs", "bulk_undo", "trace",
         )
     } | {"purge": "purge"},
@@ -254,7 +254,8 @@ registry.group(
     title="Review inbox",
     description=(
         "Texts that wait for the user's decision and are found nowhere else: list, show; approve (store it), "
-        "edit, merge (into a memory), reject, undo; delete (erases the text); policy, choose (what waits)."
+        "edit, merge (into a memory), reject, undo; delete (erases the text); policy, choose (what waits); "
+        "waiting lists contradictions, duplicates, insights and proposed domains too."
     ),
     actions={
         action: f"review.{action}"
@@ -269,6 +270,7 @@ registry.group(
             "delete",
             "policy",
             "choose",
+            "waiting",
         )
     },
 )

@@ -25,6 +25,7 @@ from vestige.core.errors import (
     VestigeError,
     nearest_name,
 )
+from vestige.core.events import acting
 from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import EVERYTHING
 from vestige.core.timezone import in_zone, known_zone
@@ -74,7 +75,7 @@ class Operation:
     def call(self, call: Call, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Check permission and arguments, run, and return the answer as JSON-able data."""
         with hide_installation_errors(call):
-            with caused_by(call.access):
+            with caused_by(call.access), acting(call.actor):
                 answer = self.answer(call, arguments)
             return without_inaccessible_ids(call, answer.wire())
 

@@ -33,6 +33,7 @@ ROUTES: dict[str, dict[str, tuple[Method, str]]] = {
         "memory.history": ("GET", "/memories/{id}/history"),
         "memory.tag": ("POST", "/memories/{id}/tags"),
         "memory.rename_tag": ("POST", "/tags/rename"),
+        "memory.move": ("PUT", "/memories/{id}/scope"),
         "memory.pin": ("PUT", "/memories/{id}/pin"),
         "memory.unpin": ("DELETE", "/memories/{id}/pin"),
         "memory.set_validity": ("PUT", "/memories/{id}/validity"),
@@ -136,6 +137,7 @@ ROUTES: dict[str, dict[str, tuple[Method, str]]] = {
     "Review": {
         "capture": ("POST", "/capture"),
         "review.list": ("GET", "/review"),
+        "review.waiting": ("GET", "/review/waiting"),
         "review.policy": ("GET", "/review/policy"),
         "review.choose": ("PUT", "/review/policy"),
         "review.show": ("GET", "/review/{id}"),

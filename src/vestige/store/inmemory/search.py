@@ -107,6 +107,8 @@ def _passes(held: MemoryEntry, where: Filter, access: Access) -> bool:
 def _remembered(held: MemoryEntry, where: Filter) -> bool:
     if where.due_by is not None and held.strength.due_at > where.due_by:
         return False
+    if where.recalled not in (None, held.strength.recalled):
+        return False
     if where.now is None or (where.min_retention, where.max_retention) == (None, None):
         return True
     retention = retention_of(held.strength, where.now)

@@ -390,7 +390,7 @@ def _known(known_at: datetime, asked: Iterable[Condition], then: Sequence[int]) 
 
 
 def _visible(where: Filter) -> Iterator[Condition]:
-    """Conditions on suppression, archive and due time, for the present state whatever `known_at`."""
+    """Conditions on suppression, archive, due time and recalls, for the present state whatever `known_at`."""
     if not where.include_suppressed:
         yield Condition(sql="m.suppression_count = 0", excluded="m.suppression_count > 0")
     if where.suppressed_by is not None:
@@ -408,6 +408,10 @@ def _visible(where: Filter) -> Iterator[Condition]:
             bound="due_by",
             fleeting=True,
         )
+    if where.recalled is not None:
+        # Asked row by row, so that a page follows the order of creation only as far as it needs.
+        counted = "SELECT times_retrieved + times_useful + reps FROM strengths WHERE key = m.key"
+        yield Condition.of(f"({counted}) {'>' if where.recalled else '='} 0", fleeting=True)
 
 
 def _retained(where: Filter) -> Retained | None:

@@ -130,6 +130,7 @@ class Workers:
             progress=progress,
             cancelled=self._cancelled[job],
             roots=job.roots,
+            client=job.client,
         )
         return app.call_tool(invocation) if job.kind == TOOL else app.read_resource(invocation)
 

@@ -196,6 +196,34 @@ def test_due_by_keeps_what_is_due_at_that_moment_or_before(store: MemoryStore) -
     assert found(store, Filter(due_by=due_at + DAY)) == ["early", "late"]
 
 
+RECALLS = (
+    Evidence.EXPOSED, Evidence.AGAIN, Evidence.GOOD, Evidence.PROMOTED, Evidence.DEMOTED, Evidence.USEFUL,
+    Evidence.REINFORCED, Evidence.RECONSOLIDATED,
+)  # fmt: skip
+OTHERS = (Evidence.IMPORTANT, Evidence.CAPTURED, Evidence.REPLAYED, Evidence.INHIBITED)
+
+
+def test_recalled_is_what_came_back_to_someone_not_what_only_the_memory_itself_did(
+    store: MemoryStore,
+) -> None:
+    for one in (*RECALLS, *OTHERS):
+        add_with(store, a_memory(one.value), axis(0))
+        remark(store, one.value, one, T0 + DAY)
+    add_with(store, a_memory("untouched"), axis(0))
+    expected = {True: {one.value for one in RECALLS}, False: {*(one.value for one in OTHERS), "untouched"}}
+    for recalled, names in expected.items():
+        where = Filter(recalled=recalled)
+        (near,) = store.nearest(np.array([axis(0)]), SIGNATURE, where, access=EVERYTHING, limit=100)
+        assert set(found(store, where)) == names
+        assert store.count(where, access=EVERYTHING) == len(names)
+        assert set(flat(ids(some) for some in store.stream(where, access=EVERYTHING, batch=2))) == names
+        assert set(hits(store.lexical(["zinc"], where, access=EVERYTHING, limit=100))) == names
+        assert set(hits(near)) == names
+        assert set(found(store, Filter(recalled=recalled, known_at=T0))) == names
+    remark(store, "untouched", Evidence.EXPOSED, T0 + 2 * DAY)
+    assert "untouched" in found(store, Filter(recalled=True))
+
+
 def test_a_filter_follows_a_revision(store: MemoryStore) -> None:
     add(store, replace(a_memory("a"), tags=("red",), scope="/project", domains=("work",)))
     later = replace(a_memory("a"), tags=("blue",), scope="/user", domains=("home",), author="ada", revision=2)

@@ -32,8 +32,7 @@ def test_a_key_that_may_only_read_sees_no_buttons_that_fail(
         page = watched.complete(path)
         for name in WRITES:
             assert page.get_by_role("button", name=name, exact=True).count() == 0, (path, name)
-    # Doctors, keys and the map are not for it: a page says so instead of failing.
-    assert [line for line in watched.wrong if "403" not in line] == []
+    assert watched.wrong == []
 
 
 def test_a_key_of_a_scope_sees_that_scope_only(site: Site, garden: Garden, windows: Open) -> None:
@@ -44,10 +43,29 @@ def test_a_key_of_a_scope_sees_that_scope_only(site: Site, garden: Garden, windo
     expect(page.locator(f"a[href='/memories/{mine}']")).to_be_visible()
     for path in PAGES:
         watched.complete(path)
-        for text in ("PostgreSQL", "Kubernetes"):
+        for text in ("PostgreSQL", "Kubernetes", "This page failed", "Your key may not see this"):
             assert page.locator("main").get_by_text(text).count() == 0, (path, text)
+    assert watched.wrong == []
     page.goto(f"{site.url}/memories/{garden.ids[0]}")
     expect(page.get_by_role("alert")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "permissions", [("read",), ("read", "write"), ("read", "write", "admin")], ids="/".join
+)
+def test_no_page_fails_or_offers_what_is_for_the_whole_store_to_a_limited_key(
+    permissions: tuple[str, ...], site: Site, garden: Garden, windows: Open
+) -> None:
+    """The server refuses these to a key for some scopes, whatever it may do there."""
+    garden.world.remember("Only the pharmacy project knows this.", scope="/project/pharmacy")
+    watched = windows(site.login(*permissions, scopes=["/project/pharmacy"]))
+    for path in PAGES:
+        page = watched.complete(path)
+        for name in ("Discover", "Check", "Back up now", "Create", "Revoke…", "Trace"):
+            assert page.get_by_role("button", name=name, exact=True).count() == 0, (path, name)
+        expect(page.get_by_text("This page failed")).to_have_count(0)
+        expect(page.get_by_role("alert")).to_have_count(0)
+    assert watched.wrong == []
 
 
 def test_a_hostile_memory_is_shown_as_text(watched: Watched, hostile: str) -> None:

@@ -446,6 +446,7 @@ def test_the_store_is_checked_backed_up_and_keys_are_managed(watched: Watched, g
     expect(page.locator(".secret code")).to_contain_text("vst_")
     row = page.locator(".key-row").filter(has_text="for a test")
     row.get_by_role("button", name="Revoke").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke “for a test”").click()
     expect(row).to_have_count(0)
 
 

@@ -15,6 +15,7 @@ from testbed.patience import PATIENCE_SECONDS
 from tests.transports.http.support.harness import URL, WS, Site, bearer, new_site
 from tests.transports.http.support.holders import cookie
 from vestige import __version__
+from vestige.transports.http import rest
 from vestige.transports.http.events import endpoints, listeners
 from vestige.transports.http.events.endpoints import MAX_FRAME_BYTES
 from vestige.transports.http.events.listeners import LOCKED_OUT
@@ -132,6 +133,40 @@ def test_a_filtered_key_hears_nothing_of_what_it_may_not_reach(
             told.append(happened(session))
     assert [one["data"].get("id", mine) for one in told] == [mine] * len(told)
     assert "CANARY" not in json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    ("permissions", "filters", "told"),
+    [
+        (("read", "write", "admin"), {}, True),
+        (("read", "write"), {}, False),
+        (("read",), {}, False),
+        (("read", "write", "admin"), {"scopes": ["/tea"]}, False),
+    ],
+    ids=["administrator", "writer", "reader", "limited administrator"],
+)
+def test_only_who_may_list_the_keys_is_told_where_an_event_came_from(
+    tmp_path: Path, permissions: tuple[str, ...], filters: dict[str, list[str]], told: bool
+) -> None:
+    with new_site(tmp_path, parts=(*PARTS, rest.routes)) as site:
+        laptop = bearer(site.key(label="laptop of Ada"))
+        with socket(site, site.key(*permissions, label="a listener", **filters)) as session:
+            happened(session)
+            asked = {"content": "Ada prefers tea.", "scope": "/tea", "session_id": "monday"}
+            assert site.http.post("/api/v1/memories", json=asked, headers=laptop).status_code == 201
+            question = {"query": "Which drink?", "scope": "/tea", "context_session": "tuesday"}
+            assert site.http.post("/api/v1/search", json=question, headers=laptop).status_code == 200
+            heard: dict[str, dict[str, Any]] = {}
+            while "SearchPerformed" not in heard:
+                one = happened(session)
+                heard[one["type"]] = one["data"]
+    origins = [
+        {name: heard[kind][name] for name in ("by", "client", "session") if name in heard[kind]}
+        for kind in ("MemoryCreated", "SearchPerformed")
+    ]
+    ada = {"by": "laptop of Ada"}
+    assert origins == ([ada | {"session": "monday"}, ada | {"session": "tuesday"}] if told else [{}, {}])
+    assert told or "laptop" not in json.dumps(heard)
 
 
 def test_a_header_narrows_what_is_heard(site: Site) -> None:

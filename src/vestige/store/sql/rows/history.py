@@ -158,6 +158,7 @@ def reworded(db: Database, where: Filter, access: Access, limit: int, statistics
         for key, record in zip(keys.tolist(), memories.by_key(db, keys), strict=True)
         if stands(record.memory, where)
         and (where.due_by is None or record.strength.due_at <= where.due_by)
+        and where.recalled in (None, record.strength.recalled)
         and (retained is None or strengths.is_retained(record.strength, retained))
     ]
     found.sort(key=lambda pair: pair[0].memory.id)

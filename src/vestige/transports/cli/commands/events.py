@@ -49,7 +49,7 @@ def follow_events(session: CliSession, types: Sequence[str], limit: int | None) 
 
 
 def in_a_line(event: Event) -> str:
-    details = event.details()
+    details = event.details() | event.actor_fields()
     at = details.pop("timestamp")
     shown = (f"{name}={_plain(value)}" for name, value in details.items() if value not in (None, "", ()))
     return f"{time_text(at, seconds=True)}  {type(event).__name__:<22}  {'  '.join(shown)}".rstrip()

@@ -31,10 +31,11 @@ def as_text(kind: str, data: dict[str, Any]) -> str:
 
 
 class Channel:
-    """The events that listeners with one access are sent. Used on the event loop's thread."""
+    """The events that listeners with one access are sent, with their callers (`actors`) or without. Used on
+    the event loop's thread."""
 
-    def __init__(self, access: Access) -> None:
-        self.access = access
+    def __init__(self, access: Access, *, actors: bool) -> None:
+        self.access, self.actors = access, actors
         self.listeners = 0
         self.sent = self.beats = 0
         self.heartbeat = ""

@@ -13,6 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from vestige import __version__
+from vestige.core.models import EVERYTHING
 from vestige.transports.http.auth.credentials import Identity
 from vestige.transports.http.context import Gauge, ServerContext, caller_of, key_of, recheck_of, request_id_of
 from vestige.transports.http.events.channels import Ending, Listener, as_text
@@ -94,7 +95,10 @@ def _refused(connection: HTTPConnection, listeners: Listeners) -> Response | Non
 
 def _joined(listeners: Listeners, connection: HTTPConnection) -> AbstractAsyncContextManager[Listener]:
     identity: Identity = connection.state.identity
-    return listeners.joined(caller_of(connection).access, identity, recheck_of(connection))
+    caller = caller_of(connection)
+    # An event can name the key that caused it, which is for those who may list the keys.
+    actors = "admin" in caller.permissions and caller.access == EVERYTHING
+    return listeners.joined(caller.access, identity, recheck_of(connection), actors=actors)
 
 
 async def _converse(context: ServerContext, websocket: WebSocket, listener: Listener) -> None:

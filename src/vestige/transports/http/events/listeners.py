@@ -118,7 +118,7 @@ class Listeners:
         self._listeners: set[Listener] = set()
         self._by_key: Counter[str] = Counter()
         self._elsewhere = held_elsewhere(context.group, "listeners")
-        self._channels: dict[Access, Channel] = {}
+        self._channels: dict[tuple[Access, bool], Channel] = {}
         self._joining = anyio.Lock()
         self._following = ExitStack()
         self._follows = False
@@ -164,19 +164,20 @@ class Listeners:
 
     @asynccontextmanager
     async def joined(
-        self, access: Access, identity: Identity, recheck: Callable[[], bool]
+        self, access: Access, identity: Identity, recheck: Callable[[], bool], *, actors: bool = False
     ) -> AsyncIterator[Listener]:
-        """Listen to the events of this access while the block runs."""
+        """Listen to the events of this access while the block runs; with `actors`, it also
+        learns of which caller each one is."""
         # Before the first await: a concurrent check for the limit must count this one.
-        listener = self._add(access, identity, recheck)
+        listener = self._add(Channel(access, actors=actors), identity, recheck)
         try:
             await self._follow()
             yield listener
         finally:
             self._leave(listener)
 
-    def _add(self, access: Access, identity: Identity, recheck: Callable[[], bool]) -> Listener:
-        channel = self._channels.setdefault(access, Channel(access))
+    def _add(self, new: Channel, identity: Identity, recheck: Callable[[], bool]) -> Listener:
+        channel = self._channels.setdefault((new.access, new.actors), new)
         listener = Listener(channel, identity, recheck)
         self._listeners.add(listener)
         self._by_key[identity.key_id] += 1
@@ -193,7 +194,7 @@ class Listeners:
             del self._by_key[key_id]
         channel.listeners -= 1
         if not channel.listeners:
-            del self._channels[channel.access]
+            del self._channels[channel.access, channel.actors]
         if not self._listeners:
             self._following.close()
             self._follows = False
@@ -237,16 +238,16 @@ class Listeners:
                 logger.exception("The event %s was not sent to listeners", type(event).__name__)
 
     async def _hand_out(self, event: Event) -> None:
-        text = ""
+        texts: dict[bool, str] = {}
         for channel in list(self._channels.values()):
             self._compared += 1
             if not self._compared % AT_ONCE:
                 await anyio.sleep(0)
             if event.within(channel.access):
-                if not text:
-                    message = event.message()
-                    text = as_text(message["type"], message["data"])
-                channel.add(text)
+                if channel.actors not in texts:
+                    message = event.message(actor=channel.actors)
+                    texts[channel.actors] = as_text(message["type"], message["data"])
+                channel.add(texts[channel.actors])
 
     async def recheck(self) -> None:
         """End the streams of listeners whose key is not valid any more."""
@@ -255,7 +256,8 @@ class Listeners:
 
     async def count(self) -> None:
         """Refresh the numbers of the heartbeat, as far as time allows."""
-        await run_sync(self._status.refresh, list(self._channels), self._events, limiter=self._counting)
+        watched = list(dict.fromkeys(access for access, _ in self._channels))
+        await run_sync(self._status.refresh, watched, self._events, limiter=self._counting)
 
     async def beat(self) -> None:
         """Send a heartbeat with the latest numbers to all."""

@@ -107,6 +107,7 @@ def run_job(app: ServerApplication, work: McpWork) -> Outcome:
             cancelled=work.cancelled,
             deadline=work.deadline,
             roots=job.roots,
+            client=job.client,
         )
         return app.call_tool(invocation) if job.kind == TOOL else app.read_resource(invocation)
 

@@ -111,6 +111,7 @@ class ClientConversation:
         self._local = local
         self._server_info: Message = {"name": "vestige", "title": "Vestige", "version": version}
         self._handshake: str | None = None
+        self._client: str | None = None
         self._seen_modern = stateless
         self._jobs: dict[RequestId, Job] = {}
         self._roots = roots.Roots()
@@ -139,11 +140,16 @@ class ClientConversation:
 
     def state(self) -> "dict[str, Any]":
         """What another process needs to go on with this client, between two requests."""
-        return {"version": self._handshake, "local": self._local, "roots": self._roots.state()}
+        return {
+            "version": self._handshake,
+            "client": self._client,
+            "local": self._local,
+            "roots": self._roots.state(),
+        }
 
     def resume(self, state: "dict[str, Any]") -> None:
         """Go on where another process left off."""
-        self._handshake = state["version"]
+        self._handshake, self._client = state["version"], state["client"]
         self._roots.resume(state["roots"])
 
     # -- Input
@@ -240,6 +246,7 @@ class ClientConversation:
             if batch is not None:
                 raise ProtocolError(INVALID_REQUEST, "Invalid request: initialize cannot be in a batch")
             self._handshake = versions.legacy_version(request)
+            self._client = versions.client_name(request.params.get("clientInfo"))
             self._roots.greeted(request.params.get("capabilities") if self._local else None)
             return self._introduction(self._handshake)
         if self._handshake is None:
@@ -313,7 +320,9 @@ class ClientConversation:
         if request.id is None:
             raise ProtocolError(INVALID_REQUEST, "Invalid request: a job needs an id")
         known: tuple[str, ...] = ()
+        client = self._client
         if version in versions.MODERN:
+            client = versions.client_name(request.meta.get(versions.CLIENT_KEY))
             question = roots.wanted(request) if self._local else None
             if question is not None:
                 return versions.input_required(question, self._server_info)
@@ -329,6 +338,7 @@ class ClientConversation:
             progress_token=as_id(request.meta.get("progressToken")),
             long=long,
             origin=self._origin,
+            client=client,
         )
 
     # -- Jobs

@@ -10,7 +10,8 @@ RESOURCE = "resource"
 class Job:
     """A request that needs Vestige itself: a tool call or a resource (`name` is its uri). `roots` are the
     URIs of the client's folders, known when it starts. `origin` is what the driver passed with the request.
-    Jobs are compared by identity: a client may reuse the id of a cancelled request."""
+    `client` is the program that the client says it is. Jobs are compared by identity: a client may reuse the
+    id of a cancelled request."""
 
     def __init__(
         self,
@@ -24,6 +25,7 @@ class Job:
         progress_token: RequestId | None = None,
         long: bool = False,
         origin: object = None,
+        client: str | None = None,
     ) -> None:
         self.id = request_id
         self.kind = kind
@@ -34,6 +36,7 @@ class Job:
         self.progress_token = progress_token
         self.long = long
         self.origin = origin
+        self.client = client
         self.batch: ReplyBatch | None = None
         self.last_progress: float | None = None
 

@@ -40,6 +40,18 @@ PERSONAL: Message = {"ttlMs": 0, "cacheScope": "private"}
 """Cache hints for user data that changes: the contents of a resource."""
 
 
+MOST_NAMED_CHARS = 60
+
+
+def client_name(stated: object) -> str | None:
+    """The program that a client says it is, as text that can be shown; None if it does not say."""
+    name = stated.get("name") if isinstance(stated, dict) else None
+    if not isinstance(name, str):
+        return None
+    shown_name = "".join(one for one in " ".join(name.split()) if one.isprintable())
+    return shown_name[:MOST_NAMED_CHARS] or None
+
+
 def is_modern(request: Request) -> bool:
     """The generation of a message, decided per message. `initialize` is legacy even inside an envelope (a
     client whose probe timed out sends it); any envelope key marks a modern request, so that an incomplete

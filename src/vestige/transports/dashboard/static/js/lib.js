@@ -86,6 +86,11 @@ export function may(permission) {
   return session.value?.permissions.includes(permission) ?? false;
 }
 
+// Whether this login is limited to no scopes or domains: what is about the whole store or its machine needs that.
+export function seesAll() {
+  return !(session.value?.scopes ?? []).length && !(session.value?.domains ?? []).length;
+}
+
 export function toLogin() {
   location.assign(address("/login", { next: location.pathname + location.search }));
 }

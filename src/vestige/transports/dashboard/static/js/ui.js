@@ -1,6 +1,6 @@
 // Components that pages are made of.
 
-import { address, ago, clip, failure, go, html, number, percent, route, store, useEffect, useLayoutEffect, useRef, useState, useStore, when, words } from "./lib.js";
+import { address, ago, clip, failure, get, go, html, number, percent, route, store, useData, useEffect, useLayoutEffect, useRef, useState, useStore, when, words } from "./lib.js";
 
 export const TYPES = {
   fact: "F", concept: "C", event: "E", person: "P", place: "L", note: "N", pattern: "A", decision: "D",
@@ -103,8 +103,8 @@ export function Facts({ rows }) {
   return html`<dl class="facts">${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-export function Choice({ label, value, options, onChange }) {
-  return html`<label class="field"><span>${label}</span><select value=${value} onChange=${(event) => onChange(event.target.value)}>
+export function Choice({ label, value, options, onChange, title }) {
+  return html`<label class="field" title=${title}><span>${label}</span><select value=${value} onChange=${(event) => onChange(event.target.value)}>
     ${options.map(([key, text]) => html`<option value=${key} selected=${key === value}>${text}</option>`)}</select></label>`;
 }
 
@@ -114,6 +114,13 @@ export function Field({ label, value, onCommit, type = "text", className = "", .
   return html`<label class=${`field ${className}`}><span>${label}</span><input type=${type} value=${text} ...${rest}
     onInput=${(event) => set(event.target.value)}
     onChange=${(event) => onCommit(event.target.value)} /></label>`;
+}
+
+// A scope, with those that exist as suggestions.
+export function ScopeField({ label = "Scope", ...rest }) {
+  const known = useData((signal) => get("/stats", {}, { signal, quiet: true }), []);
+  return html`<label class="field"><span>${label}</span><input name="scope" list="scopes" required placeholder="/project/name" pattern="/.*" title="A scope begins with /" autocomplete="off" ...${rest} />
+    <datalist id="scopes">${Object.keys(known.data?.byScope ?? {}).map((one) => html`<option value=${one} />`)}</datalist></label>`;
 }
 
 export function Dialog({ title, onClose, children, className = "" }) {

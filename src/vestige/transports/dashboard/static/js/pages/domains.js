@@ -1,6 +1,6 @@
 // Domains: topics of the memory, proposals to change them, and how well members fit.
 
-import { act, api, get, go, html, many, may, number, percent, post, score, useData, useState, words } from "../lib.js";
+import { act, api, get, go, html, many, may, number, percent, post, score, seesAll, useData, useState, words } from "../lib.js";
 import { Badge, Dialog, Empty, Facts, Link, Loaded, MemoryLink, Meter, Page, Panel, Time, topicName, TypeMark } from "../ui.js";
 import { useLive } from "../live.js";
 
@@ -20,9 +20,13 @@ export function Proposal({ proposal, children }) {
     ${proposal.termsLost.length > 0 && html`<p class="note">Loses the terms ${proposal.termsLost.join(", ")}.</p>`}${children}</article>`;
 }
 
+// A login for some scopes or domains does not decide about topics of all memories.
+export const NO_PROPOSALS = { proposals: [] };
+
 export function Domains() {
   const from = useData((signal) => get("/domains", {}, { signal }), []);
-  const proposals = useData((signal) => get("/domains/proposals", {}, { signal }), []);
+  const sees = seesAll();
+  const proposals = useData((signal) => (sees ? get("/domains/proposals", {}, { signal }) : Promise.resolve(NO_PROPOSALS)), []);
   const reload = () => {
     from.reload();
     proposals.reload();
@@ -30,9 +34,9 @@ export function Domains() {
   useLive(["DomainsChanged"], reload);
   const discover = () => act((answer) => answer.message, () => post("/domains/discover", {}), { after: reload });
   return html`<${Page} title="Domains" lead="Topics that the memory found in itself. Changes are proposed, never made silently." twin="/api/v1/domains"
-      actions=${may("admin") || may("write") ? html`<button onClick=${discover}>Discover</button>` : null}>
+      actions=${may("write") && sees ? html`<button onClick=${discover}>Discover</button>` : null}>
     <${Loaded} from=${proposals}>${({ proposals: all, unconfirmed }) => all.length ? html`<h2 class="section">Proposals</h2>${all.map((one) => html`<${Proposal} proposal=${one}>${may("write") && html`<div class="actions"><button class="primary" onClick=${() => acceptProposal(one, reload)}>Accept</button><button onClick=${() => rejectProposal(one, reload)}>Reject</button></div>`}<//>`)}`
-      : html`<p class="note">No proposal waits for you${unconfirmed ? `; ${unconfirmed} must be confirmed by another discovery first` : ""}.</p>`}<//>
+      : sees && html`<p class="note">No proposal waits for you${unconfirmed ? `; ${unconfirmed} must be confirmed by another discovery first` : ""}.</p>`}<//>
     ${(proposals.data || proposals.error) && html`<${Loaded} from=${from}>${({ domains, unclassified, memories }) => domains.length ? html`<p class="note">${many(domains.length, "domain")}; ${unclassified ? `${number(unclassified)} of ${number(memories)} memories are in none` : `each of the ${number(memories)} memories is in one or more`}.</p>
       <div class="grid cards">${domains.map((one) => html`<${Panel} title=${html`<${Link} to=${`/domains/${encodeURIComponent(one.id)}`}>${topicName(one)}<//>`} extra=${html`<${Link} to="/memories" query=${{ domain: one.id }}>${number(one.memories)}<//>`}>
         ${one.terms.length > 0 && html`<p class="terms">${one.terms.map((term) => html`<span class="tag">${term}</span>`)}</p>`}<p class="note">${one.origin === "found" ? "found automatically" : words(one.origin)}</p><//>`)}</div>` : html`<${Empty} title="There are no domains yet.">They are discovered from 150 memories on.<//>`}<//>`}

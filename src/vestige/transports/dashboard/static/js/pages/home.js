@@ -1,6 +1,6 @@
 // Home: how the memory is, how it grows, what changed since the last visit, and what waits for a person.
 
-import { get, html, many, number, percent, store, useData, useStore, words } from "../lib.js";
+import { get, html, many, number, percent, seesAll, store, useData, useStore, words } from "../lib.js";
 import { Empty, Figure, Link, Loaded, MemoryLink, Meter, Page, Panel, Prose, Time, TypeMark } from "../ui.js";
 import { Bars } from "../charts.js";
 import { useLive } from "../live.js";
@@ -47,7 +47,7 @@ export const WAITING = [
   { path: "/inbox", name: "proposed memories", load: (signal) => get("/review", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.total) },
   { path: "/contradictions", name: "contradictions", slow: true, load: (signal) => get("/contradictions", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.total) },
   { path: "/duplicates", name: "duplicate groups", slow: true, load: (signal) => get("/duplicates", { limit: 1 }, { signal, quiet: true }).then((answer) => answer.totalClusters) },
-  { path: "/domains", name: "domain proposals", load: (signal) => get("/domains/proposals", {}, { signal, quiet: true }).then((answer) => answer.proposals.length) },
+  { path: "/domains", name: "domain proposals", whole: true, load: (signal) => get("/domains/proposals", {}, { signal, quiet: true }).then((answer) => answer.proposals.length) },
   { path: "/inbox", name: "insights", load: (signal) => get("/insights", { limit: 100 }, { signal, quiet: true }).then((answer) => answer.insights.length) },
 ];
 
@@ -61,7 +61,7 @@ function WaitingRow({ one }) {
 
 function Waiting({ due }) {
   return html`<${Panel} title="Waits for you" extra=${html`<${Link} to="/inbox">Open the inbox<//>`}>
-    <ul class="plain rows">${WAITING.map((one) => html`<${WaitingRow} one=${one} key=${one.name} />`)}
+    <ul class="plain rows">${WAITING.filter((one) => !one.whole || seesAll()).map((one) => html`<${WaitingRow} one=${one} key=${one.name} />`)}
       <li><${Link} to="/schedule" class="row-link"><span>due for review</span><strong class=${due ? "" : "muted"}>${number(due)}</strong><//></li></ul><//>`;
 }
 

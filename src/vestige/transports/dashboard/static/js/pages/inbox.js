@@ -1,9 +1,9 @@
 // The inbox: everything that waits for a person, one after another, with keys and undo.
 
-import { act, api, capital, get, go, html, many, may, notify, number, post, useData, useEffect, useRef, useState, words } from "../lib.js";
+import { act, api, capital, get, go, html, many, may, notify, number, post, seesAll, urlOf, useData, useEffect, useRef, useState, words } from "../lib.js";
 import { Badge, Empty, Failed, Link, Loaded, Loading, MemoryLink, Page } from "../ui.js";
 import { Cluster, endOlder, mergeCluster, newerOf, Pair } from "./pairs.js";
-import { acceptProposal, Proposal, rejectProposal } from "./domains.js";
+import { acceptProposal, NO_PROPOSALS, Proposal, rejectProposal } from "./domains.js";
 import { useLive } from "../live.js";
 
 const FIRST = 50;
@@ -13,13 +13,13 @@ const FIRST = 50;
 const KINDS = [
   { kind: "proposed memory", path: "/review", list: (answer) => answer.texts, total: (answer) => answer.total, key: (one) => one.id },
   { kind: "contradiction", path: "/contradictions", list: (answer) => answer.contradictions, total: (answer) => answer.total, key: (one) => `${one.stronger.id} ${one.weaker.id}` },
-  { kind: "domain proposal", path: "/domains/proposals", list: (answer) => answer.proposals, key: (one) => one.id },
+  { kind: "domain proposal", path: "/domains/proposals", none: NO_PROPOSALS, list: (answer) => answer.proposals, key: (one) => one.id },
   { kind: "duplicates", path: "/duplicates", list: (answer) => answer.clusters, left: (one) => !apart().includes(one.clusterId), total: (answer) => answer.totalClusters, key: (one) => one.clusterId },
   { kind: "insight", path: "/insights", list: (answer) => answer.insights, key: (one) => one.id },
 ];
 
 function useWaiting() {
-  const all = KINDS.map(({ path }) => useData((signal) => get(path, path === "/domains/proposals" ? {} : { limit: FIRST }, { signal }), []));
+  const all = KINDS.map(({ path, none }) => useData((signal) => none && !seesAll() ? Promise.resolve(none) : get(path, path === "/domains/proposals" ? {} : { limit: FIRST }, { signal }), []));
   const known = useRef(0);
   while (known.current < all.length && !(all[known.current].loading && all[known.current].data === null)) known.current += 1;
   return {
@@ -113,11 +113,15 @@ function Waiting({ text: listed, reload }) {
     ${may("write") && html`<details class="waiting-edit"><summary>Edit</summary><form class="stack" onSubmit=${save}><label class="field"><span>Text</span><textarea name="content" rows="6" dir="auto" required defaultValue=${text.content}></textarea></label><button>Save</button></form></details>`}</article>`;
 }
 
-// Where the next look finds its place: at the item whose decision was taken back, else at the one that was shown,
-// else at what took its place in the list.
+// Where the next look finds its place: at an item that is back because its decision was taken back, else at the one
+// that was shown, else at what took its place in the list. `decided` are the items with a decision, and whether
+// the list was without them since.
 function seated(items, { decided, shown, index }) {
-  const place = [decided, shown].map((key) => items.findIndex((one) => one.key === key)).find((found) => found >= 0);
-  return Math.min(place ?? index, items.length - 1);
+  const places = new Map(items.map((one, at) => [one.key, at]));
+  const back = [...decided.keys()].find((key) => decided.get(key) && places.has(key));
+  decided.delete(back);
+  for (const key of decided.keys()) if (!places.has(key)) decided.set(key, true);
+  return Math.min(places.get(back) ?? places.get(shown) ?? index, items.length - 1);
 }
 
 function Item({ item, reload }) {
@@ -130,7 +134,7 @@ function Item({ item, reload }) {
 
 export function Inbox() {
   const from = useWaiting();
-  const seat = useRef({ decided: null, shown: null, index: 0 });
+  const seat = useRef({ decided: new Map(), shown: null, index: 0 });
   const [, redraw] = useState(0);
   const [later, setLater] = useState(new Set());
   useLive(["ReviewWaiting", "DreamCompleted", "DomainsChanged"], from.reload);
@@ -139,7 +143,7 @@ export function Inbox() {
   const item = items[current];
   seat.current = { ...seat.current, shown: item?.key ?? null, index: Math.max(current, 0) };
   const setAt = (index) => {
-    seat.current = { decided: null, shown: items[index]?.key ?? null, index };
+    seat.current = { ...seat.current, shown: items[index]?.key ?? null, index };
     redraw((turn) => turn + 1);
   };
   const writes = may("write");
@@ -151,7 +155,7 @@ export function Inbox() {
     else if (!writes) return;
     else if (!handler[what]) skip(item);
     else {
-      seat.current = { ...seat.current, decided: item.key };
+      seat.current.decided.set(item.key, false);
       handler[what](item.value, from.reload);
     }
   };
@@ -173,7 +177,7 @@ export function Inbox() {
     document.querySelector(".inbox-list [aria-current=true]")?.scrollIntoView({ block: "nearest" });
     if (!from.loading) document.title = `${items.length ? `(${items.length}) ` : ""}Inbox · Vestige`;
   });
-  return html`<${Page} title="Inbox" lead=${html`Everything that waits for you. <span class="for-keys">j and k move, a accepts, r rejects, e opens, u undoes.</span>`}>
+  return html`<${Page} title="Inbox" lead=${html`Everything that waits for you. <span class="for-keys">j and k move, a accepts, r rejects, e opens, u undoes.</span>`} twin=${urlOf("/review/waiting", { limit: FIRST })}>
     ${from.failed && html`<${Failed} error=${from.failed} retry=${from.reload} />`}
     ${items.length ? html`<div class="inbox">
       <div><ol class="plain inbox-list" aria-label="Waiting">${items.map((one, index) => html`<li key=${one.key}><button class="inbox-item" aria-current=${index === current ? "true" : null} onClick=${() => setAt(index)}><${Badge}>${one.kind}<//><bdi>${titleOf(one)}</bdi></button></li>`)}</ol>${from.more > 0 && html`<p class="note">${number(from.more)} more wait: the first ${FIRST} of a kind are listed.</p>`}${from.loading && html`<p class="note" role="status">Still comparing memories…</p>`}</div>

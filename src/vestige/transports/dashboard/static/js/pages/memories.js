@@ -1,7 +1,7 @@
 // Memories: a list of all, filtered and counted by the server, drawn row by row as it is scrolled.
 
-import { act, bytes, clip, get, go, html, many, may, number, post, setQuery, urlOf, useData, useEffect, useRef, useState } from "../lib.js";
-import { Choice, Dialog, Empty, Failed, Field, Loaded, Loading, MemoryLink, Meter, openMemory, Page, Tags, Time, TYPES, TypeMark } from "../ui.js";
+import { act, bytes, clip, get, go, html, many, may, number, post, session, setQuery, urlOf, useData, useEffect, useRef, useState } from "../lib.js";
+import { Choice, Dialog, Empty, Failed, Field, Loaded, Loading, MemoryLink, Meter, openMemory, Page, ScopeField, Tags, Time, TYPES, TypeMark } from "../ui.js";
 import { useLive } from "../live.js";
 
 const ROW = 40;
@@ -9,6 +9,7 @@ const PAGE = 100;
 const SPARE = 8;
 const BELOW = 62; // the space below the list in the window
 const LEAST_HEIGHT = 320;
+const RECALLED = "Never: since it was written, it was not shown in an answer to an agent, reviewed, rated, used, corrected or stored again. Looking at it here does not count.";
 const ORDERS = [["newest", "newest"], ["oldest", "oldest"], ["due", "due first"], ["retention", "weakest first"]];
 
 export function filtersOf(query) {
@@ -25,6 +26,7 @@ export function filtersOf(query) {
     created_from: query.from || null,
     created_to: query.to || query.as_of || null, // what was written since was not known then
     pinned: query.pinned || null,
+    recalled: query.recalled || null,
     due: query.due === "1" ? true : null,
     include_suppressed: query.suppressed === "1" ? true : null,
     suppressed: query.suppressed === "only" ? true : null,
@@ -182,6 +184,7 @@ const ACTIONS = {
   pin: { name: "Pin", done: "Pinned", what: "protects them from every automatic change" },
   unpin: { name: "Unpin", done: "Unpinned", what: "ends their protection" },
   tag: { name: "Add a tag", done: "Tagged", what: "adds this tag to them", asks: "Tag" },
+  move: { name: "Move", done: "Moved", what: "moves them to another scope: keys for the former one alone no longer see them", asks: "Scope" },
   delete: { name: "Delete for good", done: "Deleted", what: "deletes text, revisions and links; this cannot be undone" },
 };
 
@@ -199,10 +202,12 @@ function Effect({ plan, action }) {
 
 function Preview({ action, selection, onClose, onDone }) {
   const [text, setText] = useState("");
+  const [scope, setScope] = useState(""); // where to move to, once it is written
   const [busy, setBusy] = useState(false);
   const { name, done, what, asks } = ACTIONS[action];
-  const args = { change: action, ...selection, ...(asks ? { add: [text.trim() || "…"] } : {}) };
-  const plan = useData((signal) => post("/memories/bulk", { ...args, dry_run: true }, { signal }), [action, asks ? "" : text]);
+  const moves = action === "move";
+  const args = { change: action, ...selection, ...(moves ? { to: text.trim() } : asks ? { add: [text.trim() || "…"] } : {}) };
+  const plan = useData((signal) => (moves && !scope ? Promise.resolve(undefined) : post("/memories/bulk", { ...args, dry_run: true }, { signal })), [action, scope]);
   const run = async (event) => {
     event.preventDefault();
     setBusy(true);
@@ -214,9 +219,10 @@ function Preview({ action, selection, onClose, onDone }) {
     else plan.reload();
   };
   return html`<${Dialog} title=${plan.data ? `${name}: ${many(plan.data.changed, "memory", "memories")}` : name} onClose=${onClose}>
-    <form onSubmit=${run}><p>This ${what}.</p>
-      ${asks && html`<label class="field"><span>${asks}</span><input required value=${text} onInput=${(event) => setText(event.target.value)} /></label>`}
-      <${Loaded} from=${plan}>${(found) => html`<${Effect} plan=${found} action=${action} />`}<//>
+    <form class="form" onSubmit=${run}><p>This ${what}.</p>
+      ${moves ? html`<${ScopeField} value=${text} onInput=${(event) => setText(event.target.value)} onChange=${(event) => setScope(event.target.value.trim())} />`
+        : asks && html`<label class="field"><span>${asks}</span><input required value=${text} onInput=${(event) => setText(event.target.value)} /></label>`}
+      <${Loaded} from=${plan}>${(found) => found && html`<${Effect} plan=${found} action=${action} />`}<//>
       <div class="actions"><button class=${action === "delete" ? "danger" : "primary"} disabled=${busy || (plan.data ? !plan.data.changed : action === "delete")}>${name}</button><button type="button" onClick=${onClose}>Cancel</button></div></form><//>`;
 }
 
@@ -247,6 +253,8 @@ export function Memories({ query }) {
   const [whole, setWhole] = useState(null); // the filter whose every memory is selected, on the server
   const all = whole !== null && whole === JSON.stringify(filters);
   const writes = may("write");
+  // A key for some domains could not undo a change of many: the server lets it delete only.
+  const actions = Object.entries(ACTIONS).filter(([name]) => name === "delete" || !session.value.domains);
   const [small] = useState(() => matchMedia("(max-width: 768px)").matches);
   useLive(["MemoryCreated", "MemoryUpdated", "MemoryDeleted", "MemorySuppressed", "MemoryUnsuppressed"], rows.look);
   const choose = (id) => {
@@ -282,6 +290,7 @@ export function Memories({ query }) {
       <${Choice} label="Suppressed" value=${query.suppressed ?? ""} options=${[["", "left out"], ["1", "also"], ["only", "only these"]]} onChange=${set("suppressed")} />
       <${Field} label="Written after" type="date" value=${query.from ?? ""} onCommit=${set("from")} />
       <${Field} label="Written before" type="date" value=${query.to ?? ""} onCommit=${set("to")} />
+      <${Choice} label="Recalled" value=${query.recalled ?? ""} options=${[["", "any"], ["false", "never"], ["true", "at least once"]]} onChange=${set("recalled")} title=${RECALLED} />
       <label class="check"><input type="checkbox" checked=${query.pinned === "true"} onChange=${(event) => set("pinned")(event.target.checked ? "true" : "")} /> pinned</label>
       ${["domain", "session"].map((name) => query[name] && html`<button class="tag" onClick=${() => set(name)("")}>${name} ${query[name]} ✕</button>`)}
       ${filtered && html`<button class="quiet" onClick=${() => go("/memories", { order: query.order ?? "" })}>Clear</button>`}
@@ -289,7 +298,7 @@ export function Memories({ query }) {
     ${writes && rows.total > 0 && html`<div class="bulk" role="toolbar" aria-label="Selected memories">
       <span>${all ? `All ${number(count)} selected` : count ? `${number(count)} selected` : "None selected"}</span>
       ${!all && html`<button class="quiet" onClick=${everything}>Select all ${number(rows.total)}</button>`}
-      ${count > 0 && html`${Object.entries(ACTIONS).map(([name, one]) => html`<button class=${name === "delete" ? "danger" : ""} onClick=${() => setPlan(name)}>${one.name}</button>`)}<button class="quiet" onClick=${nothing}>Select none</button>`}</div>`}
+      ${count > 0 && html`${actions.map(([name, one]) => html`<button class=${name === "delete" ? "danger" : ""} onClick=${() => setPlan(name)}>${one.name}</button>`)}<button class="quiet" onClick=${nothing}>Select none</button>`}</div>`}
     ${rows.error ? html`<${Failed} error=${rows.error} retry=${rows.retry} />`
       : rows.total === null ? html`<${Loading} rows=${10} />`
       : rows.total === 0 ? html`<${Empty} title=${filtered ? "No memory fits this filter." : "The memory is empty."}>${filtered ? html`<button onClick=${() => go("/memories")}>Clear the filter</button>` : "What your agents remember appears here."}<//>`

@@ -1,7 +1,7 @@
 // One memory: its text, where it comes from, how it changed, what it is linked with, and how it fades.
 
 import { act, ago, api, clip, day, get, go, html, many, may, number, percent, post, score, setQuery, useData, useState, when, words } from "../lib.js";
-import { Badge, canLift, Dialog, Empty, Facts, Link, Loaded, MemoryLink, MemoryText, Meter, Page, Panel, Tags, Time, topicName, TypeMark } from "../ui.js";
+import { Badge, canLift, Dialog, Empty, Facts, Link, Loaded, MemoryLink, MemoryText, Meter, Page, Panel, ScopeField, Tags, Time, topicName, TypeMark } from "../ui.js";
 import { Curve, FRACTIONS } from "../charts.js";
 import { diff } from "../diff.js";
 import { useLive } from "../live.js";
@@ -24,8 +24,10 @@ function Actions({ node, reload }) {
     <button onClick=${() => act((answer) => answer.message, () => post(`${at}/demote`, {}), { after: reload, undo: () => post(`${at}/promote`, {}) })}>Demote</button>
     ${canLift(node) ? html`<button onClick=${lift}>Lift suppression</button>` : html`<button onClick=${suppress}>Suppress</button>`}
     <button onClick=${() => setAsking("ends")}>Outdated…</button>
+    <button onClick=${() => setAsking("move")}>Move…</button>
     <button class="danger" onClick=${() => setAsking("delete")}>Delete…</button>
     ${asking === "ends" && html`<${Outdated} node=${node} onClose=${() => setAsking(null)} reload=${reload} />`}
+    ${asking === "move" && html`<${Move} node=${node} onClose=${() => setAsking(null)} reload=${reload} />`}
     ${asking === "delete" && html`<${Delete} node=${node} onClose=${() => setAsking(null)} />`}`;
 }
 
@@ -41,6 +43,20 @@ function Outdated({ node, onClose, reload }) {
     <p>It stays readable in the past, and searches about the present leave it out.</p>
     <label class="field"><span>True until</span><input type="date" name="until" required value=${new Date().toISOString().slice(0, 10)} /></label>
     <div class="actions"><button class="primary">Set</button><button type="button" onClick=${onClose}>Cancel</button></div></form><//>`;
+}
+
+function Move({ node, onClose, reload }) {
+  const at = `/memories/${encodeURIComponent(node.id)}/scope`;
+  const submit = async (event) => {
+    event.preventDefault();
+    const to = event.target.elements.scope.value.trim();
+    const done = await act((answer) => (answer.changed ? `Moved to ${answer.node.scope}.` : "It was there already."), () => api("PUT", at, { to }), { after: reload, undo: () => api("PUT", at, { to: node.scope }) });
+    if (done) onClose();
+  };
+  return html`<${Dialog} title="Move to another scope" onClose=${onClose}><form class="form" onSubmit=${submit}>
+    <p>It is in <code>${node.scope}</code>. Keys for the scope that it leaves no longer see it; keys for the other one do, without its past.</p>
+    <${ScopeField} />
+    <div class="actions"><button class="primary">Move</button><button type="button" onClick=${onClose}>Cancel</button></div></form><//>`;
 }
 
 function Delete({ node, onClose }) {
@@ -129,12 +145,13 @@ function Details({ of }) {
 }
 
 function History({ id, node }) {
-  const from = useData((signal) => get(`/memories/${encodeURIComponent(id)}/history`, {}, { signal }), [id, node.updatedAt]);
+  const from = useData((signal) => get(`/memories/${encodeURIComponent(id)}/history`, {}, { signal }), [id, node.updatedAt, node.revision]);
   return html`<${Panel} title="Revisions">
     <${Loaded} from=${from}>${(history) => {
-      const all = [...history.revisions, { revision: node.revision, content: node.content, tags: node.tags, recordedAt: node.updatedAt }];
+      const all = [...history.revisions, { revision: node.revision, content: node.content, tags: node.tags, scope: node.scope, recordedAt: node.updatedAt }];
       return html`<ol class="plain revisions">${all.map((one, index) => ({ one, before: all[index - 1] })).reverse().map(({ one, before }) => html`<li>
         <p class="revision-head"><strong>#${one.revision}</strong> <${Time} at=${one.recordedAt} /> ${before ? html`<${Badge}>${words(before.endedBy ?? "changed")}<//>` : html`<${Badge}>created<//>`}</p>
+        ${before && before.scope !== one.scope && html`<p class="note">From <code>${before.scope}</code> to <code>${one.scope}</code>.</p>`}
         ${before && before.content !== one.content ? html`<${Diff} before=${before.content} after=${one.content} />` : before ? html`<p class="note">The text stayed the same.</p>` : html`<${MemoryText} text=${one.content} />`}</li>`)}</ol>
         <details><summary>${many(history.totalEvents, "event")}</summary><ul class="plain rows">${[...history.events].reverse().map((one) => html`<li class="change"><span class="change-kind">${isReview(one) ? "review" : one.kind === "memory.remarked" ? "strength" : words(one.kind.replace("memory.", ""))}</span><span class="change-what"><${Details} of=${one.details} /></span><${Time} at=${one.at} /></li>`)}</ul></details>`;
     }}<//><//>`;

@@ -1,9 +1,9 @@
 // Projects: the index of a project's code, a search in it, and the package that an agent would get for a task.
 
-import { act, bytes, failure, get, html, may, number, percent, post, score, session, setQuery, urlOf, useData, useStore, when } from "../lib.js";
+import { act, bytes, failure, get, html, may, number, percent, post, score, seesAll, session, setQuery, urlOf, useData, useStore, when } from "../lib.js";
 import { Bars } from "../charts.js";
 import { Badge, Empty, Facts, Field, Loaded, MemoryLink, Page, Panel, Prose } from "../ui.js";
-import { NotHere, seesMachine } from "./sessions.js";
+import { NotHere } from "./sessions.js";
 
 const TONES = { fresh: "good", stale: "warn", diverged: "warn", unknown: "" };
 
@@ -56,8 +56,8 @@ function Scopes() {
 }
 
 export function Projects({ query }) {
-  const who = useStore(session);
-  const sees = seesMachine(who) && may("admin"); // naming a folder of the server needs that
+  useStore(session);
+  const sees = seesAll() && may("admin"); // naming a folder of the server needs that
   return html`<${Page} title="Projects" lead="The index of a project's code on this machine, and what an agent gets from it." twin=${sees && query.path ? urlOf("/project", { path: query.path }) : null}>
     ${!sees ? html`<${NotHere} what="projects" />` : html`
       <div class="filters"><${Field} className="grow-field" label="Folder on the server's machine" value=${query.path ?? ""} placeholder="~/code" onCommit=${(path) => setQuery({ path: path.trim() })} /></div>

@@ -1,15 +1,10 @@
 // Sessions: transcripts of coding agents on the server's machine. They are listed, searched and read here.
 
-import { act, get, go, html, many, may, number, post, session, setQuery, useData, useStore } from "../lib.js";
+import { act, get, go, html, many, may, number, post, seesAll, session, setQuery, useData, useStore } from "../lib.js";
 import { Badge, Choice, Empty, Link, Loaded, Page, Pager, Panel, Prose, Time } from "../ui.js";
 
 const CLIENTS = ["claude", "codex", "gemini", "opencode", "cursor", "cursor-cli", "copilot", "factory", "goose", "amp", "openclaw"];
 const PAGE = 50;
-
-// What belongs to the machine of the server is shown to logins with access to everything.
-export function seesMachine(who) {
-  return !(who.scopes ?? []).length && !(who.domains ?? []).length;
-}
 
 export function NotHere({ what }) {
   return html`<${Empty} title=${`Your key does not see ${what}.`}>They belong to the machine of the server, and your key may not see what is there.<//>`;
@@ -53,14 +48,14 @@ function Found({ query }) {
 }
 
 export function Sessions({ query }) {
-  const who = useStore(session);
+  useStore(session);
   const submit = (event) => {
     event.preventDefault();
     go("/sessions", { q: event.target.elements.q.value.trim(), client: query.client ?? "" });
   };
-  const twin = seesMachine(who) ? (query.id ? `/api/v1/sessions/${encodeURIComponent(query.id)}` : "/api/v1/sessions") : null;
+  const twin = seesAll() ? (query.id ? `/api/v1/sessions/${encodeURIComponent(query.id)}` : "/api/v1/sessions") : null;
   return html`<${Page} title="Sessions" lead="What was asked, said and done in sessions of coding agents on this machine." twin=${twin}>
-    ${!seesMachine(who) ? html`<${NotHere} what="sessions" />` : query.id ? html`<${Reader} id=${query.id} first=${Number(query.first ?? 0)} />` : html`
+    ${!seesAll() ? html`<${NotHere} what="sessions" />` : query.id ? html`<${Reader} id=${query.id} first=${Number(query.first ?? 0)} />` : html`
       <form class="search-form" role="search" onSubmit=${submit}><input type="search" name="q" value=${query.q ?? ""} placeholder="the flaky login test last week" aria-label="Question" /><button class="primary">Search</button></form>
       <div class="filters"><${Choice} label="Client" value=${query.client ?? ""} options=${[["", "any"], ...CLIENTS.map((one) => [one, one])]} onChange=${(client) => setQuery({ client, offset: "" })} /></div>
       <${Found} query=${query} />`}<//>`;

@@ -1,6 +1,6 @@
 // Settings: of this browser, of your login, and those of the server with where each value comes from.
 
-import { act, get, html, may, number, post, session, setQuery, useData, useStore } from "../lib.js";
+import { act, get, html, may, number, post, seesAll, session, setQuery, useData, useStore } from "../lib.js";
 import { Badge, Empty, Facts, Loaded, Page, Panel, Prose } from "../ui.js";
 import { previewPulse } from "../live.js";
 
@@ -32,7 +32,7 @@ function Server({ query }) {
 export function Settings({ query }) {
   const who = useStore(session);
   const limits = [...(who.scopes ?? []), ...(who.domains ?? [])];
-  const sees = may("admin") && !limits.length;
+  const sees = may("admin") && seesAll();
   return html`<${Page} title="Settings" lead="Of this browser, of your login, and of the server." twin=${sees ? "/api/v1/settings" : null}>
     <div class="grid three"><${Panel} title="Cognitive operations"><p>Toasts tell what the memory does while you work: dreams, new links, forgetting.</p>
       <div class="actions"><button class="primary" onClick=${previewPulse}>Preview Pulse</button>

@@ -38,8 +38,16 @@ function detail(event) {
   const { data } = event;
   if (event.type === "SearchPerformed") return html`<bdi>“${data.query}”</bdi> <span class="muted">${many(data.result_count, "result")} in ${Number(data.duration_ms).toFixed(0)} ms</span>`;
   const id = data.id ?? data.memory_id ?? data.source_id;
-  const rest = Object.entries(data).filter(([name, value]) => !["timestamp", "scope", "id", "content_preview", "tags"].includes(name) && ["string", "number"].includes(typeof value)).slice(0, 4);
-  return html`${id ? html`<${MemoryLink} id=${id} text=${data.content_preview || undefined} />` : null} <span class="muted">${rest.map(([name, value]) => `${words(name)} ${typeof value === "number" ? Number(value.toFixed(3)) : value}`).join(" · ")}</span>`;
+  const to = data.target_id;
+  const rest = Object.entries(data).filter(([name, value]) => !["timestamp", "scope", "id", "content_preview", "tags", "by", "client", "session"].includes(name) && !name.endsWith("_id") && ["string", "number"].includes(typeof value)).slice(0, 4);
+  return html`${id ? html`<${MemoryLink} id=${id} text=${data.content_preview || undefined} />` : null}${to && html` → <${MemoryLink} id=${to} />`} <span class="muted">${rest.map(([name, value]) => `${words(name)} ${typeof value === "number" ? Number(value.toFixed(3)) : value}`).join(" · ")}</span>`;
+}
+
+// Who did it, as far as this login may know: the key, the program behind it, and its session.
+function Origin({ data }) {
+  if (!data.by && !data.session) return null;
+  return html`<span class="feed-origin muted">${data.by && html`<bdi>${[data.by, data.client].filter(Boolean).join(" · ")}</bdi>`}
+    ${data.session && html` <${Link} to="/memories" query=${{ session: data.session }} title="What this session wrote"><bdi>session ${data.session}</bdi><//>`}</span>`;
 }
 
 const SLOW_MS = 500;
@@ -56,6 +64,6 @@ export function Feed() {
       actions=${html`<button aria-pressed=${kept !== null} onClick=${() => setKept(kept ? null : all)}>${kept ? `Go on (${all.length && all[0].id - (kept[0]?.id ?? 0)} new)` : "Pause"}</button>`}>
     <div class="filters"><${Choice} label="Event" value=${kind} options=${[["", "all"], ...kinds.map((one) => [one, words(one)])]} onChange=${setKind} />
       <span class="note">${FEED_STATES[now.state]}${now.heartbeat ? ` · ${many(now.heartbeat.memory_count, "memory", "memories")} · average retention ${percent(now.heartbeat.avg_retention)}` : ""}</span></div>
-    ${shown.length ? html`<ol class="plain rows feed">${shown.map((one) => html`<li class="feed-row" key=${one.id}><span class=${`event-dot event-${one.type}`} aria-hidden="true"></span><span class="change-kind">${words(one.type)}</span><span class="change-what">${detail(one)}</span>${one.data.duration_ms > SLOW_MS ? html`<${Badge} tone="warn">slow<//>` : null}<${Time} at=${one.data.timestamp} /></li>`)}</ol>` : html`<${Empty} title="Nothing has happened since you opened the dashboard.">Searches, new memories, dreams and everything else appear here at once.<//>`}
+    ${shown.length ? html`<ol class="plain rows feed">${shown.map((one) => html`<li class="feed-row" key=${one.id}><span class=${`event-dot event-${one.type}`} aria-hidden="true"></span><span class="change-kind">${words(one.type)}</span><span class="change-what">${detail(one)}</span><${Origin} data=${one.data} />${one.data.duration_ms > SLOW_MS ? html`<${Badge} tone="warn">slow<//>` : null}<${Time} at=${one.data.timestamp} /></li>`)}</ol>` : html`<${Empty} title="Nothing has happened since you opened the dashboard.">Searches, new memories, dreams and everything else appear here at once.<//>`}
   <//>`;
 }

@@ -1,8 +1,7 @@
 // Trace a text: every record that holds a phrase, in the present or in an earlier revision, and transcripts of sessions.
 
-import { act, html, many, may, number, post, session, setQuery, useData, useState, useStore, words } from "../lib.js";
+import { act, html, many, may, number, post, seesAll, session, setQuery, useData, useState, useStore, words } from "../lib.js";
 import { Badge, Dialog, Empty, Facts, Link, Loaded, MemoryLink, Page, Panel, Time } from "../ui.js";
-import { seesMachine } from "./sessions.js";
 
 const MOST = 100;
 const FIELDS = { content: "text", phrasings: "other wording", tags: "tag", node_type: "type", agent_id: "agent", session_id: "session" };
@@ -47,10 +46,10 @@ function Transcripts({ phrase }) {
 
 export function Trace({ query }) {
   const phrase = query.q ?? "";
-  const who = useStore(session);
+  useStore(session);
   const [receipts, setReceipts] = useState([]);
   const [chosen, setChosen] = useState(null);
-  const sees = seesMachine(who);
+  const sees = seesAll();
   const from = useData((signal) => phrase && sees ? post("/memories/trace", { phrase, limit: MOST }, { signal }) : Promise.resolve(undefined), [phrase]);
   const submit = (event) => {
     event.preventDefault();
