@@ -181,8 +181,7 @@ class MemoryOperations(Part):
              add: Sequence[str] | None = None, remove: Sequence[str] | None = None, to: str | None = None,
              dry_run: bool | None = None, expected: int | None = None,
              secrets: Literal["refuse", "redact", "allow"] | None = None) -> values.BulkResult:
-        """Change many memories at once: pin, unpin, tag, move (to another scope), suppress, archive or delete
-        them.
+        """Change many memories at once: pin, unpin, tag, move to a scope, suppress, archive or delete them.
 
         These are all that `memory list` lists for the same filter. With `dry_run` (the default) it only shows
         how many match and would change. To run it, pass `dry_run: false` and `expected`, the `matched` of the

@@ -130,7 +130,7 @@ def _render_runs(answer: BulkRuns) -> str:
     render=_render_result,
 )
 def memory_bulk(call: Call, asked: BulkArguments) -> BulkResult:
-    """Change many memories at once: pin, unpin, tag, move (to another scope), suppress, archive or delete them.
+    """Change many memories at once: pin, unpin, tag, move to a scope, suppress, archive or delete them.
 
     These are all that `memory list` lists for the same filter. With `dry_run` (the default) it only shows how
     many match and would change. To run it, pass `dry_run: false` and `expected`, the `matched` of the dry
