@@ -71,7 +71,7 @@ FOLDER_CODES: set[str | None] = {"forbidden", "not_found"}
 """What needs the folder that the caller works in. Only who administers the whole store may name a folder of
 the server's machine, and that of the examples is not there."""
 
-OF_A_SCOPE = {"review.policy", "review.choose"}
+OF_A_SCOPE = {"review.policy", "review.choose", "memory.move"}
 SCOPE_CODES: set[str | None] = {"forbidden", None}
 """What is about one scope: that of the example is out of the access of some."""
 
