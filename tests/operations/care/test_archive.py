@@ -72,6 +72,7 @@ def test_what_is_pinned_asked_for_or_just_suppressed_is_not_taken(
     world.call("memory", action="pin", id=crowd["faded"])
     world.call("suppress", id=crowd["weak"])
     world.find("The there one.", scope="/elsewhere")  # it is shown: somebody asks for it
+    world.app.settle()
 
     assert [one["id"] for one in gc(world)["sample"]] == [crowd["young"]]
 

@@ -28,6 +28,7 @@ def lived(world: World) -> tuple[str, str]:
     world.call("memory", action="edit", id=old, content="The service runs on PostgreSQL 15.")
     world.clock.advance(days=1)
     world.call("search", query="PostgreSQL")
+    world.app.settle()
     world.clock.advance(days=1)
     world.call("memory", action="promote", id=old)
     world.clock.advance(days=1)

@@ -69,6 +69,7 @@ DOORS: dict[str, Callable[[Ids], Arguments]] = {
     "memory_timeline": lambda ids: {"start": "2020-01-01", "limit": 200},
     "review.policy": lambda ids: {},
     "review.list": lambda ids: {"status": "all"},
+    "review.waiting": lambda ids: {},
     "predict": lambda ids: {"context": {"current_topics": ["staging", "PostgreSQL"]}},
     "recall_sessions": lambda ids: {"query": QUERY},
     "project.citations": lambda ids: {"path": ids["project"]},
@@ -92,7 +93,8 @@ SHOWING = {
     "agent.recall", "codebase.get_context", "codebase.structure", "connections.associations",
     "connections.bridges", "connections.chain", "contradictions", "deep_reference", "domains.map",
     "domains.show", "find_duplicates", "gc", "insights.list", "memory.list", "memory_changelog",
-    "memory_graph", "memory_timeline", "predict", "project_recall", "project_warm_up", "session_context",
+    "memory_graph", "memory_timeline", "predict", "project_recall", "project_warm_up", "review.waiting",
+    "session_context",
 }  # fmt: skip
 """Those that do show it before it is put out of mind."""
 

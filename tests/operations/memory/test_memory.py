@@ -352,6 +352,7 @@ def test_history_shows_the_latest_events_of_a_busy_memory(world: World) -> None:
     for _ in range(30):
         world.clock.advance(days=1)
         world.find("looked at every day")
+        world.app.settle()
     world.call("memory", action="pin", id=memory_id)
 
     history = world.call("memory", action="history", id=memory_id, limit=5)
