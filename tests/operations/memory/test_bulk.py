@@ -285,6 +285,27 @@ def test_who_sees_the_new_scope_only_cannot_take_a_move_back(world: World) -> No
     assert world.get(moved)["scope"] == "/project/b"
 
 
+def test_who_lost_sight_of_what_was_moved_does_not_end_its_undo(world: World) -> None:
+    here, there = as_member("/project/a"), as_member("/project/b")
+    both = as_member("/project/a", "/project/b")
+    ids = [
+        world.remember(text, scope="/project/a", force_create=True)
+        for text in ("The ledger is blue.", "The ledger is thick.")
+    ]
+    asked = {"change": "move", "to": "/project/b", "ids": ids, "dry_run": False, "expected": 2}
+    done = as_caller(world, "bulk", asked, both)["undoId"]
+    as_caller(world, "move", {"id": ids[1], "to": "/project/a"}, both)
+    revision = world.get(ids[1])["revision"]
+
+    assert as_caller(world, "bulk_undo", {"id": done}, here)["restored"] == []
+    with pytest.raises(NotFound):
+        as_caller(world, "bulk_undo", {"id": done}, there)
+
+    assert as_caller(world, "bulk_undo", {"id": done}, both)["restored"] == ids[:1]
+    assert {world.get(one)["scope"] for one in ids} == {"/project/a"}
+    assert world.get(ids[1])["revision"] == revision
+
+
 def test_who_may_only_read_changes_nothing(world: World, herd: list[str]) -> None:
     reader = Caller(name="test", permissions=frozenset({"read"}))
     with pytest.raises(Forbidden):

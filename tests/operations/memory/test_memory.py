@@ -96,6 +96,16 @@ def test_a_memory_moves_to_another_scope_with_everything_it_has(world: World) ->
     assert world.call("memory", action="move", id=here, to="/project/a")["node"]["scope"] == "/project/a"
 
 
+def test_a_secret_in_the_scope_to_move_to_is_refused_by_the_name_of_the_argument(world: World) -> None:
+    moved, to = world.remember("The pier is painted blue."), f"/ghp_{'aB3dE6gH9j' * 4}"[:41]
+    for refused in (
+        world.refused("memory", action="move", id=moved, to=to),
+        world.refused("memory", action="bulk", change="move", ids=[moved], to=to),
+    ):
+        assert (refused["code"], refused["details"]["argument"]) == ("secret_found", "to")
+    assert world.get(moved)["scope"] == "/"
+
+
 def test_list_and_bulk_are_limited_to_a_session(world: World) -> None:
     mine = world.remember("The pier needs paint.", session_id="tuesday")
     world.remember("The crane needs oil.", session_id="wednesday")

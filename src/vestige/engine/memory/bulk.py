@@ -412,6 +412,8 @@ def _undo_portion(call: Call, name: str) -> list[str]:
         if wanted is not None:
             changes += _revision(record, wanted, _BACK[change], now)
             after.append(wanted)
+    if change is BulkChange.MOVE and not after:
+        return []  # whoever sees where the memories are now can still take it back
     done = with_body(portion, {**portion.body, "undoneAt": now.isoformat()}, now, logged=False)
     call.engine.store.commit([*changes, done], access=call.access)
     ids = tuple(memory.id for memory in after)
@@ -463,7 +465,9 @@ def _retagged(call: Call, memory: Memory, revision: int) -> Memory | None:
 def _moved_back(call: Call, memory: Memory, revision: int) -> Memory | None:
     """The memory in the scope where it was before this revision; None if it was moved again."""
     had, got = _around(call, memory, revision)
-    return replace(memory, scope=had.scope) if had is not None and memory.scope == got.scope else None
+    if had is None or memory.scope == had.scope or memory.scope != got.scope:
+        return None
+    return replace(memory, scope=had.scope)
 
 
 def _around(call: Call, memory: Memory, revision: int) -> tuple[Memory | None, Memory]:

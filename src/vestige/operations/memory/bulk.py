@@ -138,14 +138,14 @@ def memory_bulk(call: Call, asked: BulkArguments) -> BulkResult:
     memories. It runs in portions: if it is interrupted, run it again. All but a deletion can be undone.
     """
     _check(asked)
-    clean = screen_fields(call, {"add": asked.add, "scope": asked.to or ""}, asked.secrets)
+    clean = screen_fields(call, {"add": asked.add, "to": asked.to or ""}, asked.secrets)
     request = bulk.BulkRequest(
         change=asked.change,
         ids=None if asked.ids is None else tuple(asked.ids),
         where=asked.where(call),
         add=tuple(clean.get("add", asked.add)),
         remove=tuple(asked.remove),
-        to=clean.get("scope", asked.to) or ROOT_SCOPE,
+        to=clean.get("to", asked.to) or ROOT_SCOPE,
     )
     if asked.dry_run:
         return _shown(call, asked, bulk.preview(call, request))

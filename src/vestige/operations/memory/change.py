@@ -190,7 +190,7 @@ def memory_move(
     Its text, strength, links and history stay. Callers with access to the former scope only lose sight of it;
     those of the new scope see it as it is, without its past. `memory bulk` moves many.
     """
-    scope = str(screen_fields(call, {"scope": to}, secrets).get("scope", to))
+    scope = str(screen_fields(call, {"to": to}, secrets).get("to", to))
     require_writable(call, scope)
 
     def moved(memory: Memory) -> Memory:
