@@ -126,7 +126,8 @@ class MemoryOperations(Part):
         """Move a memory to another scope, which the caller must have access to; move it back to undo.
 
         Its text, strength, links and history stay. Callers with access to the former scope only lose sight of
-        it; those of the new scope see it as it is, without its past. `memory bulk` moves many.
+        it; those of the new scope see it as it is, without its past. What is read from a file stays. `memory
+        bulk` moves many.
 
         `id`: Id of the memory. `to`: The scope to move to. `secrets`: If the text contains a key, token or
         password: refuse it, redact (replace the secret), allow (store it unchanged). Default: setting

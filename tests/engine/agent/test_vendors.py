@@ -89,6 +89,18 @@ def test_a_section_that_left_its_file_ends(world: World, found: list[VendorFile]
     assert (done[CLAUDE_MEMORY].retired, done[SERENA].retired) == (0, 0)
 
 
+def test_a_section_of_a_file_is_not_moved_away_from_it(world: World, found: list[VendorFile]) -> None:
+    import_vendors(call_of(world), found)
+    records = [one for batch in world.app.engine.store.stream(access=EVERYTHING) for one in batch]
+    for record in records:
+        refused = world.refused("memory", action="move", id=record.memory.id, to="/project/y")
+        assert (refused["code"], "read from a file" in refused["message"]) == ("conflict", True)
+    own = world.remember("Spaces are for prose.", scope=SCOPE, tags=[GUIDANCE], force_create=True)
+    plan = world.call("memory", action="bulk", change="move", to="/project/y")
+    assert (plan["changed"], plan["refused"]) == (1, {"read from a file": len(records)})
+    assert world.call("memory", action="move", id=own, to="/project/y")["changed"]
+
+
 def pinned(world: World, *texts: str) -> list[str]:
     ids = [world.remember(text, force_create=True) for text in texts]
     for one in ids:

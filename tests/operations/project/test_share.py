@@ -118,6 +118,19 @@ def test_a_shared_memory_reaches_a_clone_with_its_author_and_less_trust(
     assert "(shared by Ada Lovelace)" in bob.call("project_warm_up")["text"]
 
 
+def test_a_memory_from_a_shared_file_is_not_moved_away_from_it(
+    ada: World, ada_place: Path, bob: World, bob_place: Path, git: Git
+) -> None:
+    share_and_commit(ada, ada_place, git, save(ada))
+    git(bob_place, "pull", "-q")
+    refresh(bob)
+    found = the_memory(bob)
+    refused = bob.refused("memory", action="move", id=found["id"], to="/project/other")
+    assert (refused["code"], "read from a file" in refused["message"]) == ("conflict", True)
+    plan = bob.call("memory", action="bulk", change="move", ids=[found["id"]], to="/project/other")
+    assert (plan["changed"], plan["refused"]) == (0, {"read from a file": 1})
+
+
 def test_reading_again_changes_nothing(
     ada: World, ada_place: Path, bob: World, bob_place: Path, git: Git
 ) -> None:

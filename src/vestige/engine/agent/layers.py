@@ -298,7 +298,7 @@ def follow_sections(call: Call, sections: Mapping[str, set[str]], *, scope: str 
         where = Filter(scope=scope, scope_only=True, tags_all=(layer,), node_types=("note",))
         for batch in call.engine.store.stream(where, access=EVERYTHING):
             for memory in (record.memory for record in batch):
-                if not _from_file(memory, layer):
+                if not is_from_file(memory, layer):
                     continue
                 ended = memory.valid_until is not None and memory.valid_until <= now
                 if memory.id not in ids and not ended:
@@ -310,6 +310,7 @@ def follow_sections(call: Call, sections: Mapping[str, set[str]], *, scope: str 
     return retired, revived
 
 
-def _from_file(memory: Memory, layer: str) -> bool:
+def is_from_file(memory: Memory, layer: str) -> bool:
+    """Whether a memory with the tag of a layer is a section of one of its files."""
     source = memory.source or ""
     return source == "MEMORY.md" if layer == IDENTITY else source.startswith(f"{layer}/")

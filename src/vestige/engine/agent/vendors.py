@@ -15,7 +15,15 @@ from vestige.core.lazy_dataclass import dataclass
 from vestige.core.models import Memory
 from vestige.engine.agent.fence import as_line
 from vestige.engine.agent.files import exact_text, replace_text
-from vestige.engine.agent.layers import SCOPE, FilesRead, follow_sections, markdown_records
+from vestige.engine.agent.layers import (
+    IDENTITY,
+    KNOWLEDGE,
+    SCOPE,
+    FilesRead,
+    follow_sections,
+    is_from_file,
+    markdown_records,
+)
 from vestige.engine.context import Call
 from vestige.engine.exchange.import_batches import Tally
 from vestige.engine.exchange.import_foreign import import_reading, import_target
@@ -24,6 +32,8 @@ from vestige.exchange.transcripts.folders import is_inside
 
 CLAUDE_MEMORY, CODEX_MEMORY, GUIDANCE, SERENA = "claude-memory", "codex-memory", "guidance", "serena-memory"
 VENDORS = (CLAUDE_MEMORY, CODEX_MEMORY, GUIDANCE, SERENA)
+FOLLOWED = (IDENTITY, KNOWLEDGE, *VENDORS)
+"""Tags of memories that end when they leave their file, which is looked for in one scope."""
 GUIDANCE_FILES = ("AGENTS.md", "CLAUDE.md")
 SLUG_CHARS = 200
 """Claude Code cuts the name of a project's folder there and adds a hash."""
@@ -95,6 +105,11 @@ def import_vendors(call: Call, found: Sequence[VendorFile]) -> list[VendorImport
         tally = outcome.tallies.get(MEMORY, Tally(read=0, imported=0, present=0, left=0))
         done.append(VendorImport(vendor=vendor, paths=tuple(paths), memories=tally, retired=retired))
     return done
+
+
+def is_followed(memory: Memory) -> bool:
+    """Whether a memory is a section of a file, so that a change of the file changes it."""
+    return any(layer in memory.tags and is_from_file(memory, layer) for layer in FOLLOWED)
 
 
 def _records(paths: Sequence[Path], vendor: str, target: Target, read: FilesRead) -> Iterator[Brought]:

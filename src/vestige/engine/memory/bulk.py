@@ -78,15 +78,16 @@ def _renamed(memory: Memory, tag: str, to: str) -> Memory:
 
 MOVED = "move"
 """The reason of the revision."""
-IN_A_FILE = "in a shared file of its project"
-"""Why a memory is not moved: the file would bring it again."""
+IN_A_FILE = "read from a file"
+"""Why a memory is not moved: a change of the file would not reach it, or would bring it again."""
 
 
 def moved_to(memory: Memory, scope: str) -> Memory | str:
     """The memory in a scope, or why it stays."""
-    from vestige.engine.project.memory.team_file import SHARED  # brings the reading of projects
+    from vestige.engine.agent.vendors import is_followed  # brings the reading of files
+    from vestige.engine.project.memory.team_file import SHARED
 
-    return IN_A_FILE if SHARED in memory.metadata else replace(memory, scope=scope)
+    return IN_A_FILE if SHARED in memory.metadata or is_followed(memory) else replace(memory, scope=scope)
 
 
 # -- One change of many memories
@@ -465,9 +466,7 @@ def _retagged(call: Call, memory: Memory, revision: int) -> Memory | None:
 def _moved_back(call: Call, memory: Memory, revision: int) -> Memory | None:
     """The memory in the scope where it was before this revision; None if it was moved again."""
     had, got = _around(call, memory, revision)
-    if had is None or memory.scope == had.scope or memory.scope != got.scope:
-        return None
-    return replace(memory, scope=had.scope)
+    return replace(memory, scope=had.scope) if had and had.scope != memory.scope == got.scope else None
 
 
 def _around(call: Call, memory: Memory, revision: int) -> tuple[Memory | None, Memory]:

@@ -188,7 +188,8 @@ def memory_move(
     """Move a memory to another scope, which the caller must have access to; move it back to undo.
 
     Its text, strength, links and history stay. Callers with access to the former scope only lose sight of it;
-    those of the new scope see it as it is, without its past. `memory bulk` moves many.
+    those of the new scope see it as it is, without its past. What is read from a file stays.
+    `memory bulk` moves many.
     """
     scope = str(screen_fields(call, {"to": to}, secrets).get("to", to))
     require_writable(call, scope)
@@ -198,7 +199,7 @@ def memory_move(
         if isinstance(there, str):
             raise Conflict(
                 f"The memory {id} is {there}, so it stays there.",
-                hint="Move the file to the other project instead.",
+                hint="Move the text to a file of the other project instead.",
                 details={"id": id},
             )
         return there
