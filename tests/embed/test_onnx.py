@@ -9,7 +9,8 @@ import pytest
 
 from tests.embed.minilm import tiny_bert
 from vestige.core.errors import ModelDamaged
-from vestige.embed.onnx import UNPACKED_RUNS, OnnxEmbedder
+from vestige.embed import onnx
+from vestige.embed.onnx import UNPACKED_RUNS, OnnxEmbedder, OpenGraph
 
 TEXTS = [
     "the cat sat on the mat",
@@ -176,3 +177,20 @@ def test_a_graph_that_was_replaced_is_not_opened_again(tiny_model: Path, tmp_pat
     (copy / "model.onnx").unlink()
     (copy / "model.onnx").write_bytes(b"another")
     assert [embedder.embed_query("the cat").tolist() for _ in range(UNPACKED_RUNS)][-1] == before
+
+
+def test_threads_whose_runs_end_together_open_the_graph_again_once(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Path] = []
+    real = onnx.open_session
+
+    def counted(path: Path, *, packed: bool = True) -> object:
+        opened.append(path)
+        return real(path, packed=packed)
+
+    monkeypatch.setattr(onnx, "open_session", counted)
+    graph = OpenGraph(tiny_model / "model.onnx")
+    for _ in range(UNPACKED_RUNS + 3):  # the last three waited for the one that opened it
+        graph._count()
+    assert len(opened) == 2

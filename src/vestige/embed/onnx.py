@@ -243,7 +243,9 @@ class OpenGraph:
 
     def _count(self) -> None:
         with self._lock:
-            self._left = max(0, self._left - 1)
+            if not self._left:  # another thread has opened it meanwhile
+                return
+            self._left -= 1
             # Not the graph of a model that was installed in the meantime.
             if not self._left and _stamp(self._path) == self._file:
                 with suppress(VestigeError):
