@@ -350,3 +350,17 @@ def test_names_of_sessions_and_tests_that_pass_are_no_secrets(text: str) -> None
 
 def test_the_session_of_a_cookie_is_a_secret() -> None:
     assert find_secrets("Cookie: sessionid=k3jx9q0w8vbt5m2nz7pl4ra1sd6fg0hy; Path=/")
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("LOGİN Xk7#pQ2!vLm9", "Xk7#pQ2!vLm9"),
+        ("ADMİN: Xk7#pQ2!vLm9", "Xk7#pQ2!vLm9"),
+        ("activation 9f8A7b6C5d4E3f2G1h0Jq", "9f8A7b6C5d4E3f2G1h0Jq"),
+        ("echo 'NHt9o0WP0WS' | su -c id", "NHt9o0WP0WS"),
+        ("id=454516312797076%7CsGEvq7Jc_nhIQAqRFmwysqGGvjxr5Ml", "sGEvq7Jc_nhIQAqRFmwysqGGvjxr5Ml"),
+    ],
+)
+def test_a_secret_is_found_beside_every_word_that_its_pattern_takes(text: str, secret: str) -> None:
+    assert any(secret in text[one.start : one.end] for one in find_secrets(text))

@@ -418,10 +418,16 @@ def _in_piece(text: str) -> Iterator[Found]:
         if here & bit:
             yield from _shaped(text, shape)
     hints, detectors = _detectors()
-    here = hints.found(text.casefold())
+    here = hints.found(_folded(text))
     for detect, bits in detectors:
         if here & bits:
             yield from detect(text)
+
+
+def _folded(text: str) -> str:
+    """The text in lower case. Patterns that ignore case take the `İ` and `ı` of Turkish for an `i`."""
+    plain = text.casefold()
+    return plain if plain.isascii() else plain.replace("i\u0307", "i").replace("ı", "i")
 
 
 def _shaped(text: str, shape: Shape) -> Iterator[Found]:
