@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from vestige.core.patterns import lazy_pattern
 
-KEPT_WORDS, LONGEST_KEPT = 32_768, 40
+KEPT_WORDS, LONGEST_KEPT = 8_192, 40
 _WORD = lazy_pattern("[A-Za-z0-9_]+")
 
 
