@@ -34,7 +34,6 @@ def real(real_model_dir: Path, tmp_path: Path) -> Iterator[World]:
 @pytest.mark.parametrize(
     ("prompt", "answer"),
     [
-        ("Whom should I bother about the ERP connector?", None),
         ("Who leads the platform group nowadays?", None),
         ("How much money do we have left?", None),
         ("Whom do I ask for at the support hotline?", NOTES[0]),
