@@ -69,6 +69,14 @@ def test_every_program_on_the_page_about_python_has_its_output() -> None:
     assert PAGE.read_text("utf-8").count("```python\n") == len(BLOCKS) == 4
 
 
+ROUNDED = r"(?<=after 60 days  )\d\d%"
+"""A share that depends on the moment at which the worker leaves the trace of a search."""
+
+
+def texts(cells: list[list[dict[str, object]]]) -> str:
+    return json.dumps([[one.get("text") for one in outputs] for outputs in cells])
+
+
 def test_the_notebook_prints_and_draws_what_it_shows(
     monkeypatch: pytest.MonkeyPatch, real_model_dir: Path
 ) -> None:
@@ -76,8 +84,6 @@ def test_the_notebook_prints_and_draws_what_it_shows(
     notebook = json.loads(NOTEBOOK.read_text("utf-8"))
     shown = [cell["outputs"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
     made = executed(notebook)
-    assert [[one.get("text") for one in outputs] for outputs in made] == [
-        [one.get("text") for one in outputs] for outputs in shown
-    ]
+    assert re.sub(ROUNDED, "", texts(made)) == re.sub(ROUNDED, "", texts(shown))
     drawn = [one for outputs in made for one in outputs if "image/svg+xml" in one.get("data", {})]
     assert len(drawn) == 2
